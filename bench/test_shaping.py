@@ -1,7 +1,10 @@
-"""What a row costs in a shaped route: a filter, a computed column, a mask."""
+"""What a row costs in a shaped route: a filter, a computed column, a mask, a partition."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+import pyarrow as pa
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -10,7 +13,9 @@ from bench.test_stages import COUNT, FORMAT, per_message
 from changes.model import Mode
 from changes.shaping.additions import Read
 from changes.shaping.columns import plan_of
+from changes.shaping.layout import transform_of
 from changes.shaping.shape import Shape
+from sparkwriter.iceberg.partitions import split
 
 SALT = "a salt of many characters"
 SHAPES = {
@@ -37,4 +42,19 @@ def test_shape(benchmark: BenchmarkFixture, name: str) -> None:
     benchmark.pedantic(
         plan.shaped, args=(changes, frozenset(), Read(0, [])), rounds=9, warmup_rounds=2
     )
+    per_message(benchmark, COUNT, "row")
+
+
+@pytest.mark.parametrize("text", ["days(at)", "bucket(16, id)", "truncate(2, city)", "city"])
+def test_partition(benchmark: BenchmarkFixture, text: str) -> None:
+    """50,000 rows, put apart by their partitions: 30 days, 16 buckets, 90 cities."""
+    start = datetime(2024, 1, 1)
+    rows = pa.record_batch(
+        {
+            "id": pa.array(range(COUNT), pa.int64()),
+            "at": pa.array([start + timedelta(days=n % 30) for n in range(COUNT)]),
+            "city": pa.array([f"{n % 90:02} city" for n in range(COUNT)]),
+        }
+    )
+    benchmark.pedantic(lambda: list(split(rows, [transform_of(text)])), rounds=9, warmup_rounds=2)
     per_message(benchmark, COUNT, "row")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from changes.model import (
 from changes.shaping.additions import METADATA, Additions, Read, additions_of
 from changes.shaping.compute import Compute, compute_of
 from changes.shaping.history import ENDED_AT
+from changes.shaping.layout import transforms_of
 from changes.shaping.masks import Mask, masked
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import HISTORY_NAMES, Shape
@@ -105,6 +106,7 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
     columns = (*(each.column for each in shown.values()), *compute.added)
     columns += () if additions is None else additions.columns
     check_names(column.name for column in columns)
+    check_layout(shape, columns)
     return Plan(TableSchema(columns, named), shown, shape.salt, compute, additions)
 
 
@@ -115,6 +117,15 @@ def check_names(names: Iterator[str]) -> None:
         if name.lower() in taken:
             raise ShapeRefused(f"a column would be named {name}, and another one has that name")
         taken.add(name.lower())
+
+
+def check_layout(shape: Shape, columns: Iterable[Column]) -> None:
+    """Raise ShapeRefused where a column's type can't be partitioned as the shape asks."""
+    types = {column.name.lower(): column.type for column in columns}
+    for part in transforms_of(shape.partition_by):
+        type_ = types.get(part.column.lower())
+        if type_ is not None and (problem := part.problem(type_)) is not None:
+            raise ShapeRefused(f"partition_by: {problem}")
 
 
 def source_view(shape: Shape, stored: TableSchema) -> TableSchema:

@@ -15,6 +15,7 @@ from changes.expressions.syntax import ExpressionError
 from changes.model import CHANGELOG_COLUMNS, TableName
 from changes.patterns import expression, is_expression
 from changes.shaping.fingerprint import fingerprint, salt_digest
+from changes.shaping.layout import sorts_of, transforms_of, unfit_layout
 from changes.shaping.masks import SHORTEST_SALT, Mask, mask_of
 
 Pairs = tuple[tuple[str, str], ...]
@@ -45,6 +46,7 @@ class Shape:
     ``history``: each version of a row stays.
     ``metadata`` are columns that tell where a row comes from. ``shard``: a column of the key that
     has the part of the table's name which the group of a pattern in ``shard_of`` takes.
+    ``partition_by`` and ``sort_by`` (``changes.shaping.layout``) have the target's names.
     """
 
     filter: str = ""
@@ -58,6 +60,8 @@ class Shape:
     history: bool = False
     shard: str = ""
     shard_of: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
     salt: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +87,8 @@ class Shape:
             "mask": {name.lower(): mask_of(words).text for name, words in self.masks},
             "mask_salt": salt_digest(self.salt),
             "rename": {name.lower(): new for name, new in self.rename},
+            "partition_by": [part.text.lower() for part in transforms_of(self.partition_by)],
+            "sort_by": [part.text.lower() for part in sorts_of(self.sort_by)],
         }
         return fingerprint(said)
 
@@ -97,6 +103,8 @@ class Shape:
             ("mask", (name for name, _ in self.masks)),
             *((f"computed.{name}", Expression(text).columns) for name, text in self.computed),
             ("filter", Expression(self.filter).columns if self.filter else ()),
+            ("sort_by", self._of_source(self.laid_out["sort_by"])),
+            ("partition_by", self._of_source(self.laid_out["partition_by"])),
         ):
             named |= {name.lower(): key for name in names}
         return named
@@ -104,7 +112,23 @@ class Shape:
     @property
     def typed(self) -> frozenset[str]:
         """The columns whose types matter to it, in small letters."""
-        return frozenset(name.lower() for name, _ in self.masks) | self.computes_with
+        masked = frozenset(name.lower() for name, _ in self.masks)
+        laid = self._of_source(self.laid_out["partition_by"])
+        return masked | self.computes_with | {name.lower() for name in laid}
+
+    @property
+    def laid_out(self) -> dict[str, tuple[str, ...]]:
+        """The columns of the target by which its files are laid out, by key."""
+        return {
+            "partition_by": tuple(part.column for part in transforms_of(self.partition_by)),
+            "sort_by": tuple(part.column for part in sorts_of(self.sort_by)),
+        }
+
+    def _of_source(self, shown: Iterable[str]) -> tuple[str, ...]:
+        """Of columns of the target those that the source has, by its names."""
+        old = {new.lower(): name for name, new in self.rename}
+        made = {*self.made, *OWN_COLUMNS} - old.keys()
+        return tuple(old.get(name.lower(), name) for name in shown if name.lower() not in made)
 
     @property
     def computes_with(self) -> frozenset[str]:
@@ -201,6 +225,16 @@ def _problems(shape: Shape) -> Iterator[str]:
         if hidden:
             yield f"{key}: column {hidden[0]} is not shown"
     yield from _unfit_masks(shape)
+    yield from _unfit_layout(shape)
+
+
+def _unfit_layout(shape: Shape) -> Iterator[str]:
+    yield from unfit_layout(shape.partition_by, shape.sort_by)
+    old = {new.lower(): name for name, new in shape.rename}
+    for column in shape.laid_out["partition_by"]:
+        mask = shape.mask_of(old.get(column.lower(), column))
+        if mask is not None and not mask.injective:
+            yield f"partition_by: column {column} is masked, and only sha256 keeps two values two"
 
 
 def _unfit_shard(shape: Shape) -> Iterator[str]:

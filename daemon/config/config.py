@@ -123,7 +123,7 @@ class Config(Section):
 
     def _with_options(self, route: Route) -> Route:
         sink = self.sink[route.template.split(".")[0]]
-        options = sink.route_options(dict(route.options).get("write"))
+        options = sink.route_options(dict(route.options))
         return replace(route, options=tuple(options.items()))
 
     def database_of(self, pipeline: str, schema: str) -> str | None:
@@ -238,7 +238,7 @@ class Config(Section):
                     yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
                     continue
                 try:
-                    sink.route_options(dict(route.options).get("write"))
+                    sink.route_options(dict(route.options))
                 except ValueError as error:
                     yield f"pipeline.{name}: target {route.template!r}: {error}"
 

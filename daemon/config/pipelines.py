@@ -267,7 +267,7 @@ class PipelineSection(FaultSection):
             exclude=(*self.exclude, *route.exclude),
             template=route.target,
             mode=Mode(route.mode),
-            options=() if route.write is None else (("write", route.write),),
+            options=tuple(route.options.items()),
             keys=None if route.keys is None else tuple(route.keys),
             types=tuple(route.types.items()),
             shape=route.shape,

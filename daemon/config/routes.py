@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -31,6 +32,9 @@ class RouteSection(Section):
     shard: str | None = Field(None, min_length=1)
     mask: dict[str, str] = Field(default_factory=dict)
     mask_salt: str = ""
+    partition_by: list[str] = Field(default_factory=list)
+    sort_by: list[str] = Field(default_factory=list)
+    table_properties: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_a_shape(self) -> Self:
@@ -40,6 +44,19 @@ class RouteSection(Section):
                 'delete, history, metadata: a changelog (mode = "append") shows each change itself'
             )
         return self
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What it asks of its sink, by key."""
+        asked = {} if self.write is None else {"write": self.write}
+        for key, value in (
+            ("partition_by", self.partition_by),
+            ("sort_by", self.sort_by),
+            ("table_properties", self.table_properties),
+        ):
+            if value:
+                asked[key] = json.dumps(value, ensure_ascii=False)
+        return asked
 
     @property
     def shape(self) -> Shape:
@@ -56,5 +73,7 @@ class RouteSection(Section):
             history=self.history,
             shard=self.shard or "",
             shard_of=tuple(self.tables or ()) if self.shard else (),
+            partition_by=tuple(self.partition_by),
+            sort_by=tuple(self.sort_by),
             salt=self.mask_salt,
         )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator
 
 from daemon.config.sections import Section, flatten
+from sparkwriter.iceberg.options import check_properties, properties_of
 
 
 class SinkSection(Section):
@@ -17,18 +18,23 @@ class SinkSection(Section):
     ways: ClassVar[tuple[str, ...]] = ()
     """What ``write`` may be, of the sink and of a route to it; none: the sink knows one way."""
 
+    layout: ClassVar[tuple[str, ...]] = ()
+    """Which keys of a route say how a table's files are laid out, where the sink has files."""
+
     kind: str
     write_timeout_s: float = Field(1800.0, gt=0, strict=False)
 
-    def route_options(self, write: str | None) -> dict[str, str]:
-        """What a route asks of the sink. Raises ValueError where it knows no such way to write."""
-        if write is None:
-            return {}
-        if write not in self.ways:
+    def route_options(self, asked: Mapping[str, str]) -> dict[str, str]:
+        """What a route asks of the sink, by key. Raises ValueError for what it does not know."""
+        for key in asked:
+            if key != "write" and key not in self.layout:
+                raise ValueError(f"{key}: a sink of kind {self.kind} has nothing like it")
+        write = asked.get("write")
+        if write is not None and write not in self.ways:
             known = ", ".join(self.ways)
             allowed = f"allowed: {known}" if known else f"a sink of kind {self.kind} has no choice"
             raise ValueError(f"write: {write!r}; {allowed}")
-        return {"write": write}
+        return dict(asked)
 
     def absolute(self, folder: Path) -> Self:
         """The same with relative paths counted from ``folder``."""
@@ -68,6 +74,7 @@ class IcebergSection(SinkSection):
     """``kind = "iceberg"``. ``catalog`` passes through to Iceberg's catalog."""
 
     ways = ("merge", "equality")
+    layout = ("partition_by", "sort_by", "table_properties")
 
     kind: Literal["iceberg"]
     catalog: dict[str, str]
@@ -80,9 +87,10 @@ class IcebergSection(SinkSection):
     def _flat(cls, value: Any) -> Any:
         return flatten(value) if isinstance(value, dict) else value
 
-    def route_options(self, write: str | None) -> dict[str, str]:
+    def route_options(self, asked: Mapping[str, str]) -> dict[str, str]:
         """The sink's own way where the route names none."""
-        return super().route_options(write or self.write)
+        check_properties(properties_of(asked))
+        return super().route_options({"write": self.write, **asked})
 
     def absolute(self, folder: Path) -> Self:
         """Make a local warehouse and an SQLite file independent of the working directory."""

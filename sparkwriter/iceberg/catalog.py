@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,9 @@ from changes.names import target_problem
 from sparkwriter.iceberg.commit_failures import never_began
 from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.layout import lay_out
 from sparkwriter.iceberg.notes import noted, notes
+from sparkwriter.iceberg.options import NO_LAYOUT, Layout
 from sparkwriter.iceberg.refusals import check_length, only_names
 from sparkwriter.session.java_failures import Java, JavaFailure, java_class, reason
 from sparkwriter.session.java_names import JavaNames
@@ -77,9 +79,10 @@ class LakeCatalog:
     def create(
         self,
         target: TargetName,
-        columns: Iterable[LakeColumn],
+        columns: Sequence[LakeColumn],
         properties: Mapping[str, str],
         stamp: tuple[str, str],
+        layout: Layout = NO_LAYOUT,
     ) -> None:
         """Make namespace and table, its first snapshot empty and stamped, in one commit.
 
@@ -99,6 +102,8 @@ class LakeCatalog:
             with only_names():
                 builder = catalog.buildTable(name, schema).withProperties(dict(properties))
                 transaction = builder.createTransaction()
+                # After it is made: its first partitioning stays none (see UNPARTITIONED).
+                lay_out(transaction, self._jvm, layout, columns)
                 with self._on_disk(transaction.table()):
                     transaction.newFastAppend().set(*stamp).commit()
                     self._commit_new(name, catalog, transaction)

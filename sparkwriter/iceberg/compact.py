@@ -163,13 +163,13 @@ class Compactor:
     def run(self, target: TargetName, table: LakeTable) -> bool:
         """Write anew what is due, one round; tells whether there is more of it.
 
-        A table that was partitioned by hand is left to whoever did. Raises Fenced,
+        A table in a layout that we don't lay is left to whoever made it so. Raises Fenced,
         SinkUnavailable, one of JavaFailure; then nothing is published.
         """
         begun = time.monotonic()
         table.refresh()
         main = table.head(MAIN)
-        if main is None or not table.metadata.spec().isUnpartitioned():
+        if main is None or table.layout.unfit is not None:
             return False
         plan = self._plan(table, main)
         choice = choose(plan.files, self._all.settings)
@@ -193,11 +193,10 @@ class Compactor:
     def _plan(self, table: LakeTable, main: int) -> _Plan:
         """What a reader of the snapshot would do, file by file: about a millisecond for each."""
         plan = _Plan([], [], [])
-        to_json = self._iceberg.ScanTaskParser.toJson
         found = table.table.newScan().useSnapshot(main).planFiles()
         try:
             for task in _each(found):
-                said = json.loads(to_json(task))
+                said = table.said(task)
                 file, deletes = said["data-file"], said.get("delete-files", [])
                 plan.tasks.append(task)
                 plan.files.append(_seen(file, deletes))
@@ -295,7 +294,12 @@ def _seen(file: dict[str, Any], deletes: list[dict[str, Any]]) -> FileSeen:
     # One without it is of several files of rows: how many of them are this one's is not told.
     dead = [one["record-count"] for one in deletes if "referenced-data-file" in one]
     return FileSeen(
-        file["file-size-in-bytes"], file["record-count"], len(deletes), sum(keys), sum(dead)
+        file["file-size-in-bytes"],
+        file["record-count"],
+        len(deletes),
+        sum(keys),
+        sum(dead),
+        json.dumps([file["spec-id"], file.get("partition", [])]),
     )
 
 

@@ -6,6 +6,7 @@ opens them all, and applies to each file of rows every deletion that may concern
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -39,7 +40,7 @@ class FileSeen(NamedTuple):
     """A file of rows: its size, and what a reader has to leave out.
 
     ``deletes``: files of deletions that it applies; ``keys``: rows in those that name keys;
-    ``dead``: rows that are named by their places in this file.
+    ``dead``: rows that are named by their places in this file. ``partition``: whose file it is.
     """
 
     bytes: int
@@ -47,6 +48,7 @@ class FileSeen(NamedTuple):
     deletes: int = 0
     keys: int = 0
     dead: int = 0
+    partition: str = ""
 
 
 class Choice(NamedTuple):
@@ -65,7 +67,10 @@ def choose(files: Sequence[FileSeen], settings: CompactionSettings) -> Choice:
         if file.deletes >= halves[0] or file.keys >= halves[1] or file.dead > file.rows * DEAD_SHARE
     ]
     burdened.sort(key=lambda at: (-files[at].deletes, -files[at].keys, files[at].bytes))
-    due = [*burdened, *_small(files, set(burdened), settings)]
+    others = defaultdict[str, list[int]](list)
+    for at in sorted(set(range(len(files))).difference(burdened)):
+        others[files[at].partition].append(at)
+    due = burdened + [at for mine in others.values() for at in _small(files, mine, settings)]
     chosen: list[int] = []
     size = 0
     for at in due:
@@ -76,15 +81,18 @@ def choose(files: Sequence[FileSeen], settings: CompactionSettings) -> Choice:
     return Choice(tuple(chosen), len(chosen) < len(due))
 
 
-def _small(files: Sequence[FileSeen], but: set[int], settings: CompactionSettings) -> Sequence[int]:
-    """Small files that are put together, the smallest first; none while they are few.
+def _small(
+    files: Sequence[FileSeen], mine: Sequence[int], settings: CompactionSettings
+) -> Sequence[int]:
+    """Small files of one partition that are put together, the smallest first; none while they are
+    few.
 
     One that is larger than all smaller ones together waits until those have grown: so a row is
     written anew a number of times that grows with the logarithm of the table's size only.
     """
     limit = settings.file_bytes * SMALL_SHARE
     small = sorted(
-        (at for at, file in enumerate(files) if at not in but and file.bytes < limit),
+        (at for at in mine if files[at].bytes < limit),
         key=lambda at: files[at].bytes,
     )
     size, taken = 0, 0

@@ -24,12 +24,15 @@ def shape_text(shape: str) -> Mapping[str, str]:
     return {SHAPE: shape} if shape else {}
 
 
-def also_of(seen: Seen, after: Facts) -> Callable[[Java], None] | None:
+def also_of(
+    seen: Seen, after: Facts, properties: Mapping[str, str] | None = None
+) -> Callable[[Java], None] | None:
     """What a write of rows changes in its commit beside the snapshot, None where nothing.
 
-    The marks that came with the table's name are in its snapshots from then on.
+    The marks that came with the table's name are in its snapshots from then on. ``properties``:
+    those of the table that its route asks for.
     """
-    text = {**source_text(after.source), **shape_text(after.shape)}
+    text = {**source_text(after.source), **shape_text(after.shape), **(properties or {})}
     told = all(seen.table.property(name) == value for name, value in text.items())
     shaped = seen.shape and not after.shape
     if not seen.renamed and after.differs == seen.differs and told and not shaped:

@@ -6,6 +6,7 @@ the deletes are compacted away (``iceberg_compact``).
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,10 +27,10 @@ from sparkwriter.iceberg.equality_files import (
 )
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.layout import UNPARTITIONED
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.options import Write, write_of
-from sparkwriter.private_files import make_private_file
 
 log: Any = structlog.get_logger(__name__)
 
@@ -52,10 +53,10 @@ class EqualityWrites:
         if write_of(dict(batch.options)) is not Write.EQUALITY:
             return None
         fields, empty = seen.table.fields(), is_empty(seen)
-        why = special(seen)
+        why = special(seen) or _without_first(seen.table)
         why = why or merge_instead(batch, fields, pq.read_schema(path).names, empty=empty)
         if why is None:
-            return plan_equality(batch, fields, empty=empty)
+            return plan_files(seen, batch, empty=empty)
         if (batch.target, why) not in self._told:
             self._told.add((batch.target, why))
             log.info("merged_instead", target=str(batch.target), reason=why)
@@ -70,40 +71,54 @@ class EqualityWrites:
         """
         laid = laid_files(plan, path, with_keys=deletes)
         with laid as (rows, keys), self._files.together(table) as places:
-            if not rows.rows and not keys.rows:
+            if not rows and not keys.rows:
                 return Update(table.table.newFastAppend().set(HWM, stamp))
             delta = table.table.newRowDelta().set(HWM, stamp)
             if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
                 delta.addDeletes(self._files.keys(table, keys, ids))
-            if rows.rows:
-                delta.addRows(self._files.rows(table, rows))
+            for file in self._files.rows(table, rows):
+                delta.addRows(file)
             return Update(delta, tuple(places))
 
 
 @contextmanager
-def laid_files(plan: EqualityPlan, path: str, *, with_keys: bool) -> Iterator[tuple[Laid, Laid]]:
+def laid_files(
+    plan: EqualityPlan, path: str, *, with_keys: bool
+) -> Iterator[tuple[list[Laid], Laid]]:
     """``lay_files`` beside the staged file, gone afterwards."""
-    local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
+    rows, keys = (Path(f"{path}.{what}") for what in ("rows", "keys"))
     try:
-        for file in local:
-            make_private_file(file)
-        yield lay_files(plan, path, *local, with_keys=with_keys)
+        yield lay_files(plan, path, rows, keys, with_keys=with_keys)
     finally:
-        for file in local:
+        of_partitions = rows.parent.glob(f"{glob.escape(rows.name)}-*") if plan.parts else ()
+        for file in (rows, keys, *of_partitions):
             file.unlink(missing_ok=True)
+
+
+def plan_files(seen: Seen, batch: StagedBatch, *, empty: bool) -> EqualityPlan:
+    """``plan_equality`` for the table as it is laid out."""
+    layout = seen.table.layout
+    return plan_equality(
+        batch, seen.table.fields(), layout.parts or (), layout.order or (), empty=empty
+    )
+
+
+def _without_first(table: LakeTable) -> str | None:
+    """Why keys can't be deleted in all partitions: the partitioning that is none is gone."""
+    if table.layout.spec_id == UNPARTITIONED or table.metadata.spec(UNPARTITIONED) is not None:
+        return None
+    return "somebody removed the table's first partitioning"
 
 
 def special(seen: Seen) -> str | None:
     """Why the target can't take a file that Iceberg's own writer did not make."""
     if seen.positions is not None:
         return "the target keeps source positions"
-    if not seen.table.metadata.spec().isUnpartitioned():
-        return "the table is partitioned"
+    if (unfit := seen.table.layout.unfit) is not None:
+        return unfit
     if seen.table.property("encryption.key-id") is not None:
         return "the table is encrypted"
-    if not seen.table.metadata.sortOrder().isUnsorted():
-        return "the table has a sort order"
     if (seen.table.property("write.format.default") or "parquet").lower() != "parquet":
         return "the table's files are not Parquet"
     return None

@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import FROM, OP, Mode
+from changes.shaping.layout import Sort, Transform
+from sparkwriter.iceberg.partitions import MOST_PARTITIONS, Partition, Scattered, split
+from sparkwriter.private_files import make_private_file
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import arrow_type
 
@@ -34,11 +37,14 @@ grew while its target was away takes as much memory as it has rows."""
 class EqualityPlan:
     """The target's columns in its order; ``keys``: those by which rows are replaced.
 
-    Without keys nothing is replaced: the target is a changelog, or holds no row.
+    Without keys nothing is replaced: the target is a changelog, or holds no row. ``parts``: what
+    its partitions are made of; ``order``: that of its rows.
     """
 
     fields: tuple[LakeField, ...]
     keys: tuple[LakeField, ...]
+    parts: tuple[Transform, ...] = ()
+    order: tuple[Sort, ...] = ()
 
 
 class Laid(NamedTuple):
@@ -46,6 +52,7 @@ class Laid(NamedTuple):
 
     path: Path
     rows: int
+    partition: Partition = ()
 
 
 def merge_instead(
@@ -67,12 +74,19 @@ def merge_instead(
     return None
 
 
-def plan_equality(batch: StagedBatch, fields: Sequence[LakeField], *, empty: bool) -> EqualityPlan:
+def plan_equality(
+    batch: StagedBatch,
+    fields: Sequence[LakeField],
+    parts: tuple[Transform, ...] = (),
+    order: tuple[Sort, ...] = (),
+    *,
+    empty: bool,
+) -> EqualityPlan:
     """What goes into the files. ``empty``: the target holds no row."""
     keys = {key.lower() for key in batch.schema.keys}
     replaces = batch.mode is Mode.UPSERT and not empty
     found = tuple(field for field in fields if replaces and field.name.lower() in keys)
-    return EqualityPlan(tuple(fields), found)
+    return EqualityPlan(tuple(fields), found, parts, order)
 
 
 def keys_of(plan: EqualityPlan, staged: str) -> list[pa.ChunkedArray]:
@@ -91,18 +105,19 @@ def keys_of(plan: EqualityPlan, staged: str) -> list[pa.ChunkedArray]:
 
 def lay_files(
     plan: EqualityPlan, staged: str, rows: Path, keys: Path, *, with_keys: bool = True
-) -> tuple[Laid, Laid]:
-    """Write the batch's rows to one file and its keys to the other, in bounded memory.
+) -> tuple[list[Laid], Laid]:
+    """Write the batch's rows to one file, or one for each partition, and its keys to the other, in
+    bounded memory.
 
     Not ``with_keys``: no file of keys, which are looked at all the same.
 
-    Raises TargetRefused where a value does not fit its column or a key comes twice, and what
-    Arrow and the disk raise.
+    Raises TargetRefused where a value does not fit its column or a key comes twice, Scattered
+    where the rows are of too many partitions, and what Arrow and the disk raise.
     """
     with pq.ParquetFile(staged) as file:
         names = {name.lower(): name for name in file.schema_arrow.names}
         _check_once(file, [names[key.name.lower()] for key in plan.keys], plan)
-        into_rows = _Out(rows, plan.fields, names)
+        into_rows = _Partitions(rows, plan, names)
         into_keys = _Out(keys, plan.keys if with_keys else (), names)
         try:
             for chunk in file.iter_batches(ROWS_AT_ONCE):
@@ -111,7 +126,7 @@ def lay_files(
         finally:
             into_rows.close()
             into_keys.close()
-    return Laid(rows, into_rows.rows), Laid(keys, into_keys.rows)
+    return into_rows.laid(), Laid(keys, into_keys.rows)
 
 
 def _living(chunk: pa.RecordBatch) -> pa.RecordBatch:
@@ -135,7 +150,7 @@ class _Out:
 
     def __init__(self, path: Path, fields: Sequence[LakeField], names: dict[str, str]) -> None:
         self.rows = 0
-        self._path = path
+        self.path = path
         self._fields = fields
         self._from = [names.get(field.name.lower()) for field in fields]
         self._schema = pa.schema(
@@ -145,23 +160,81 @@ class _Out:
 
     def add(self, chunk: pa.RecordBatch) -> None:
         """Write the chunk's columns, each as the table has it."""
-        if not self._fields or not chunk.num_rows:
-            return
+        if self._fields and chunk.num_rows:
+            self.write(self.typed(chunk))
+
+    def typed(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
+        """The chunk's columns, each as the table has it."""
         columns = [
             pa.nulls(chunk.num_rows, field.type) if name is None else _cast(chunk, name, field)
             for field, name in zip(self._schema, self._from, strict=True)
         ]
+        return pa.record_batch(columns, schema=self._schema)
+
+    def write(self, typed: pa.RecordBatch) -> None:
+        """Write rows that are as the table has them."""
         if self._file is None:
+            make_private_file(self.path)
             self._file = pq.ParquetWriter(
-                self._path, self._schema, compression="zstd", store_decimal_as_integer=True
+                self.path, self._schema, compression="zstd", store_decimal_as_integer=True
             )
-        self._file.write_batch(pa.record_batch(columns, schema=self._schema))
-        self.rows += chunk.num_rows
+        self._file.write_batch(typed)
+        self.rows += typed.num_rows
 
     def close(self) -> None:
         """Write the footer."""
         if self._file is not None:
             self._file.close()
+
+
+class _Partitions:
+    """The files of a batch's rows: one, or one for each partition."""
+
+    def __init__(self, path: Path, plan: EqualityPlan, names: dict[str, str]) -> None:
+        self._path, self._plan, self._names = path, plan, names
+        self._form = _Out(path, plan.fields, names)
+        spelled = {field.name.lower(): field.name for field in plan.fields}
+        self._parts = [p._replace(column=spelled[p.column.lower()]) for p in plan.parts]
+        self._order = [
+            (
+                spelled[sort.column.lower()],
+                "descending" if sort.descending else "ascending",
+                "at_start",
+            )
+            for sort in plan.order
+        ]
+        self._files: dict[Partition, _Out] = {}
+
+    def add(self, chunk: pa.RecordBatch) -> None:
+        """Write each row of the chunk into the file of its partition."""
+        if not chunk.num_rows:
+            return
+        typed = self._form.typed(chunk)
+        if not self._parts:
+            self._write((), typed)
+            return
+        for partition, rows in split(typed, self._parts):
+            self._write(partition, rows)
+
+    def _write(self, partition: Partition, rows: pa.RecordBatch) -> None:
+        if partition not in self._files:
+            if len(self._files) == MOST_PARTITIONS:
+                raise Scattered(f"its rows are of more than {MOST_PARTITIONS} partitions")
+            ending = f"-{len(self._files)}" if self._files else ""
+            path = self._path.with_name(self._path.name + ending)
+            self._files[partition] = _Out(path, self._plan.fields, self._names)
+        if self._order:
+            rows = rows.take(pc.sort_indices(rows, self._order))
+        self._files[partition].write(rows)
+
+    def laid(self) -> list[Laid]:
+        """The files that were written."""
+        return [Laid(out.path, out.rows, partition) for partition, out in self._files.items()]
+
+    def close(self) -> None:
+        """Write the footers."""
+        for out in self._files.values():
+            out.close()
 
 
 def _cast(chunk: Any, name: str, field: pa.Field) -> Any:

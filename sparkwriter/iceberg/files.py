@@ -6,9 +6,8 @@ written and read as one: Hadoop's way there starts two processes for each new fi
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +21,8 @@ from pyspark.sql import SparkSession
 from sparkwriter.iceberg.deletion_vectors import PlacedVector
 from sparkwriter.iceberg.equality_files import Laid
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.layout import UNPARTITIONED, partition_json
+from sparkwriter.iceberg.partitions import Partition
 from sparkwriter.iceberg.publish import remove_files
 from sparkwriter.iceberg.ranges import RangeFile, Ranges
 from sparkwriter.session.durable_files import make_durable_folder, sync
@@ -29,9 +30,6 @@ from sparkwriter.session.java_failures import Java
 from sparkwriter.session.java_names import JavaNames
 
 log: Any = structlog.get_logger(__name__)
-
-UNPARTITIONED = 0
-"""The partitioning that our tables are made with: none, and the first."""
 
 
 class TableFiles:
@@ -61,40 +59,58 @@ class TableFiles:
                 self._take_away(table, place)
             raise
 
-    def rows(self, table: LakeTable, laid: Laid) -> Java:
-        """Put a file of rows into the table's storage; gives Iceberg's description of it."""
-        return self._placed(table, laid, self._iceberg.DataFiles.builder(table.metadata.spec()))
+    def rows(self, table: LakeTable, laid: Sequence[Laid]) -> list[Java]:
+        """Put files of rows into the table's storage; gives Iceberg's descriptions of them."""
+        places = self._partitions(table, [each.partition for each in laid])
+        made = []
+        for each, place in zip(laid, places, strict=True):
+            builder = self._iceberg.DataFiles.builder(table.metadata.spec())
+            builder = builder if place is None else builder.withPartition(place)
+            made.append(self._placed(table, each, builder))
+        return made
 
     def keys(self, table: LakeTable, laid: Laid, ids: Sequence[int]) -> Java:
-        """The same with a file of keys to delete, the columns of these ids."""
+        """The same with a file of keys to delete, the columns of these ids, in all partitions."""
         array = self._gateway.new_array(self._gateway.jvm.int, len(ids))
         for at, id_ in enumerate(ids):
             array[at] = id_
-        builder = self._iceberg.FileMetadata.deleteFileBuilder(table.metadata.spec())
+        builder = self._iceberg.FileMetadata.deleteFileBuilder(table.metadata.spec(UNPARTITIONED))
         return self._placed(table, laid, builder.ofEqualityDeletes(array))
 
-    def vectors(self, table: LakeTable, local: Path, placed: Iterable[PlacedVector]) -> list[Java]:
-        """The same with a Puffin file; gives a description for each of its vectors."""
+    def vectors(
+        self,
+        table: LakeTable,
+        local: Path,
+        placed: Iterable[PlacedVector],
+        partitions: Mapping[str, Sequence[Any]],
+    ) -> list[Java]:
+        """The same with a Puffin file; gives a description for each of its vectors.
+
+        ``partitions``: of each data file, by its place.
+        """
         place, size = self._put(table, local, "puffin")
-        return self.deletes(table, [_vector(place, size, one) for one in placed])
+        spec_id = table.layout.spec_id
+        said = [_vector(place, size, one, spec_id, partitions[one.data_file]) for one in placed]
+        return self.deletes(table, said)
 
     def deletes(self, table: LakeTable, said: Sequence[dict[str, Any]]) -> list[Java]:
-        """Files of deletions in unpartitioned files, from what Iceberg's JSON says of them.
+        """Files of deletions in files of the table's partitioning, from what Iceberg's JSON says
+        of them.
 
         As those of one scan task, whose parser is public: to build each would be nine calls.
         """
-        task = {
-            "task-type": "file-scan-task",
-            "schema": {"type": "struct", "schema-id": 0, "fields": []},
-            "spec": {"spec-id": UNPARTITIONED, "fields": []},
-            "data-file": _NO_FILE,
-            "start": 0,
-            "length": 0,
-            "delete-files": said,
-            "residual-filter": True,
-        }
-        made = self._iceberg.ScanTaskParser.fromJson(json.dumps(task), True).deletes()
+        schema = table.schema_json() if table.layout.spec["fields"] else _NO_SCHEMA
+        task = partition_json(table.layout, schema, list(said))
+        made = self._iceberg.ScanTaskParser.fromJson(task, True).deletes()
         return [made.get(at) for at in range(len(said))]
+
+    def _partitions(self, table: LakeTable, values: Sequence[Partition]) -> list[Java | None]:
+        """Partitions as Iceberg has them: those of files that are read from its JSON."""
+        if not table.layout.spec["fields"]:
+            return [None] * len(values)
+        spec_id = table.layout.spec_id
+        files = [_vector("none", 1, _NO_VECTOR, spec_id, each) for each in values]
+        return [file.partition() for file in self.deletes(table, files)]
 
     def open(self, table: LakeTable, location: str, size: int) -> pa.NativeFile:
         """A file of the table's storage, of ``size`` bytes, to be read on this thread."""
@@ -170,24 +186,19 @@ class TableFiles:
             log.warning("attempt_left_behind", reason=str(error))
 
 
-_NO_FILE = {
-    "spec-id": UNPARTITIONED,
-    "content": "data",
-    "file-path": "none",
-    "file-format": "parquet",
-    "partition": [],
-    "file-size-in-bytes": 1,
-    "record-count": 1,
-}
+_NO_SCHEMA = {"type": "struct", "schema-id": 0, "fields": list[Any]()}
+_NO_VECTOR = PlacedVector("none", 0, 1, 1)
 
 
-def _vector(place: str, size: int, placed: PlacedVector) -> dict[str, Any]:
+def _vector(
+    place: str, size: int, placed: PlacedVector, spec_id: int, partition: Sequence[Any]
+) -> dict[str, Any]:
     return {
-        "spec-id": UNPARTITIONED,
+        "spec-id": spec_id,
         "content": "position-deletes",
         "file-path": place,
         "file-format": "puffin",
-        "partition": [],
+        "partition": list(partition),
         "file-size-in-bytes": size,
         "record-count": placed.rows,
         "referenced-data-file": placed.data_file,

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from typing import Any
 from urllib.parse import parse_qsl
 
 from actors.contract.ports import TargetRefused
 from changes.model import KeyBound
+from sparkwriter.iceberg.layout import StoredLayout, layout_of
 from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
@@ -47,6 +49,37 @@ class LakeTable:
         self._fields: tuple[LakeField, ...] | None = None
         self._defaults: dict[str, tuple[str, object]] = {}
         self._required: tuple[str, ...] = ()
+        self._layout: StoredLayout | None = None
+
+    @property
+    def layout(self) -> StoredLayout:
+        """How its files are laid out, as far as it is one that we lay."""
+        if self._layout is None:
+            iceberg, seen = self._jvm.org.apache.iceberg, self.metadata
+            spec = json.loads(iceberg.PartitionSpecParser.toJson(seen.spec()))
+            order = json.loads(iceberg.SortOrderParser.toJson(seen.sortOrder()))
+            count = int(seen.specs().size())
+            self._layout = layout_of(spec, order, self.fields(), specs=count)
+        return self._layout
+
+    def said(self, task: Java) -> dict[str, Any]:
+        """A scan task's ``data-file`` and ``delete-files``, as Iceberg's JSON."""
+        iceberg = self._jvm.org.apache.iceberg
+        if self.layout.specs == 1:
+            # As one text: each value would be a call of its own.
+            return dict(json.loads(iceberg.ScanTaskParser.toJson(task)))
+        # Iceberg writes no task of two partitionings, and keys that are deleted have their own.
+        of = iceberg.ContentFileParser.toJson
+        specs, deletes = self.metadata.specsById(), task.deletes()
+        each = (deletes.get(at) for at in range(deletes.size()))
+        found = [json.loads(of(one, specs.get(one.specId()))) for one in each]
+        return {"data-file": json.loads(of(task.file(), task.spec())), "delete-files": found}
+
+    def schema_json(self) -> dict[str, Any]:
+        """The current schema, as Iceberg's JSON."""
+        return dict(
+            json.loads(self._jvm.org.apache.iceberg.SchemaParser.toJson(self.metadata.schema()))
+        )
 
     @property
     def jvm(self) -> Java:

@@ -21,11 +21,12 @@ from actors.contract.writes import StagedBatch
 from changes.model import Mode
 from sparkwriter.iceberg.column_defaults import fillings
 from sparkwriter.iceberg.direct import Update, publish_update
-from sparkwriter.iceberg.equality import EqualityWrites, is_empty, special
-from sparkwriter.iceberg.equality_files import EqualityPlan, merge_instead, plan_equality
+from sparkwriter.iceberg.equality import EqualityWrites, is_empty, plan_files, special
+from sparkwriter.iceberg.equality_files import EqualityPlan, merge_instead
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
 from sparkwriter.iceberg.sql import LooseTables
 from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
@@ -90,16 +91,16 @@ class StatementWrites:
         """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
         work = _Work(seen, batch, path, stamp, pq.read_schema(path))
         way, candidates = self._way(work)
-        plan = plan_equality(batch, seen.table.fields(), empty=way is Way.APPEND)
+        plan = plan_files(seen, batch, empty=way is Way.APPEND)
         update: Update | None = None
-        if way is Way.APPEND:
-            update = self._files.update(seen.table, plan, path, stamp)
-        elif way is Way.VECTOR:
-            try:
+        try:
+            if way is Way.APPEND:
+                update = self._files.update(seen.table, plan, path, stamp)
+            elif way is Way.VECTOR:
                 update = self._vectors.update(seen, plan, path, stamp, candidates)
-            except Unseekable as reason:
-                log.debug("not_found_by_us", target=str(batch.target), reason=str(reason))
-                way = Way.REPLACE
+        except (Unseekable, Scattered) as reason:
+            log.debug("not_written_by_us", target=str(batch.target), reason=str(reason))
+            way = Way.INSERT if way is Way.APPEND else Way.REPLACE
         log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
         if update is not None:
             return publish_update(seen.table, seen.main, update, also)
@@ -165,7 +166,12 @@ class StatementWrites:
     def _replace(self, attempt: LakeTable, work: _Work, plan: EqualityPlan, view: str) -> None:
         """Delete the stored rows of the batch's keys, then add its rows."""
         # First its rows: where a value does not fit, that is found before any work.
-        rows = self._files.update(attempt, plan, work.path, work.stamp, deletes=False)
+        try:
+            rows = self._files.update(attempt, plan, work.path, work.stamp, deletes=False)
+        except Scattered:
+            self._remove(attempt, work, view)
+            self._state(attempt, work, Way.INSERT, view)
+            return
         try:
             self._remove(attempt, work, view)
             rows.java.commit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
@@ -24,8 +24,11 @@ from sparkwriter.iceberg.doubts import also_of, shape_text
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.history import look_back
+from sparkwriter.iceberg.layout import check_layout
 from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.options import layout_of
+from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names, reasons
 from sparkwriter.iceberg.rewind import delete_whole_files, stamped_removal
@@ -144,7 +147,9 @@ class IcebergStore:
         if batch.positions is not None:
             properties[POSITIONS] = batch.positions
             columns = (*columns, LakeColumn(POSITION, "string"))
-        self.catalog.create(batch.target, columns, properties, (HWM, facts.marks.text()))
+        layout = layout_of(dict(batch.options))
+        properties = {**properties, **layout.properties}
+        self.catalog.create(batch.target, columns, properties, (HWM, facts.marks.text()), layout)
 
     def change_schema(self, seen: Seen, steps: Sequence[SchemaStep], differs: str | None) -> None:
         """Alter the table in one commit, unless another did first."""
@@ -158,17 +163,22 @@ class IcebergStore:
 
     def publish(self, seen: Seen, batch: StagedBatch, facts: Facts) -> str:
         """Write in one commit to main; then keep the table small when it is time for that."""
+        layout = layout_of(dict(batch.options))
+        check_layout(layout, seen.table.layout)
         if batch.path is not None:
             check_not_null(seen.table.required(), batch.path)
         stamp = facts.marks.text()
-        also = also_of(seen, facts)
+        also = also_of(seen, facts, layout.properties)
+        update = None
         if batch.path is None:
             update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
-            head = publish_update(seen.table, seen.main, update, also)
         elif plan := self._equality.plan(seen, batch, batch.path):
-            update = self._equality.update(seen.table, plan, batch.path, stamp)
+            with suppress(Scattered):
+                update = self._equality.update(seen.table, plan, batch.path, stamp)
+        if update is not None:
             head = publish_update(seen.table, seen.main, update, also)
         else:
+            assert batch.path is not None
             head = self._statements.publish(seen, batch, batch.path, stamp, also)
         self._tidy(batch, seen)
         return str(head)

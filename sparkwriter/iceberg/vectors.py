@@ -8,7 +8,6 @@ Files of which no row is left are taken out of the table.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,11 @@ from sparkwriter.iceberg.deletion_vectors import vector_of, write_vectors
 from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality import laid_files
 from sparkwriter.iceberg.equality_files import EqualityPlan, keys_of
-from sparkwriter.iceberg.files import UNPARTITIONED, TableFiles
+from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.partitions import Partition
 from sparkwriter.iceberg.stored_keys import KeySet, Unseekable, positions_of
 from sparkwriter.private_files import make_private_file
 from sparkwriter.session.java_failures import Java, reason
@@ -49,6 +49,7 @@ class Candidate:
     rows: int
     deletes: tuple[dict[str, Any], ...]
     """What a reader applies to it, as Iceberg's JSON."""
+    partition: Partition = ()
 
 
 class _Found(NamedTuple):
@@ -80,16 +81,15 @@ class VectorWrites:
         tasks = seen.table.tasks(seen.main, bounds, MOST_FILES)
         if tasks is None:
             return None
-        found = [self._candidate(task) for task in tasks]
+        found = [self._candidate(seen.table, task) for task in tasks]
         return None if None in found else [file for file in found if file is not None]
 
-    def _candidate(self, task: Java) -> Candidate | None:
+    def _candidate(self, table: LakeTable, task: Java) -> Candidate | None:
         """What a task reads, None where that is of a partitioning which the table had once: what
         deletes rows of it would have to be of the same."""
-        # As one text: each value would be a call of its own.
-        said = json.loads(self._jvm.org.apache.iceberg.ScanTaskParser.toJson(task))
+        said = table.said(task)
         file = said["data-file"]
-        if file["spec-id"] != UNPARTITIONED or file["partition"]:
+        if file["spec-id"] != table.layout.spec_id:
             return None
         return Candidate(
             task,
@@ -97,6 +97,7 @@ class VectorWrites:
             file["file-size-in-bytes"],
             file["record-count"],
             tuple(said.get("delete-files", ())),
+            tuple(file.get("partition", ())),
         )
 
     def update(
@@ -104,19 +105,20 @@ class VectorWrites:
     ) -> Update:
         """The batch's files in the table's storage, as an update that is yet to be published.
 
-        Raises Unseekable where a file's keys can't be read: nothing was written then.
+        Raises Unseekable where a file's keys can't be read, Scattered where its rows are of too
+        many partitions: nothing was written then.
         """
-        keys = KeySet(keys_of(plan, path))
-        found = [one for file in files if (one := self._found(seen.table, plan, keys, file))]
         table = seen.table.table
         laid = laid_files(plan, path, with_keys=False)
         with laid as (rows, _), self._files.together(seen.table) as places:
-            if not rows.rows and not found:
+            keys = KeySet(keys_of(plan, path))
+            found = [one for file in files if (one := self._found(seen.table, plan, keys, file))]
+            if not rows and not found:
                 return Update(table.newFastAppend().set(HWM, stamp))
             delta = table.newRowDelta().validateFromSnapshot(seen.main).set(HWM, stamp)
             self._delete(seen.table, delta, found, Path(f"{path}.puffin"))
-            if rows.rows:
-                delta.addRows(self._files.rows(seen.table, rows))
+            for file in self._files.rows(seen.table, rows):
+                delta.addRows(file)
             return Update(delta, tuple(places))
 
     def _found(
@@ -164,7 +166,8 @@ class VectorWrites:
         try:
             make_private_file(local)
             placed = write_vectors(local, left)
-            vectors = self._files.vectors(table, local, placed)
+            partitions = {one.file.location: one.file.partition for one in found}
+            vectors = self._files.vectors(table, local, placed, partitions)
         finally:
             local.unlink(missing_ok=True)
         for vector in vectors:

@@ -53,6 +53,15 @@ def test_a_route_with_all_keys_is_a_shape(tmp_path: Path) -> None:
         ('shard = "s"\ntables = ["shop.*"]', "shard: 'shop.*' is no regular expression between"),
         ("tables = ['/(/']", "pattern '/(/' is no regular expression"),
         ('rename = { a = "x", b = "x" }', "rename: column x is there twice (case aside)"),
+        (
+            'partition_by = ["day(a)"]',
+            "partition_by: 'day(a)' is no transform; wanted: column, years(c)",
+        ),
+        ('sort_by = ["a", "a desc"]', "sort_by: column a is there twice"),
+        (
+            'table_properties = { "binlogd.shape" = "x" }',
+            "table_properties: binlogd.shape is binlogd's own to set",
+        ),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, lines: str, said: str) -> None:
@@ -72,3 +81,25 @@ def test_the_salt_is_a_secret(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(BASE + ROUTE + 'mask = { a = "sha256" }\nmask_salt = "${file:absent}"\n')
     assert load(path, {}, lenient=True).routes("shop")[0].shape
+
+
+@pytest.mark.parametrize(
+    "lines", ['partition_by = ["a"]', 'sort_by = ["a"]', 'table_properties = { a = "b" }']
+)
+def test_a_sink_without_files_refuses_a_layout(tmp_path: Path, lines: str) -> None:
+    """By the key's name."""
+    sink = '[sink.pg]\nkind = "jdbc"\nurl = "jdbc:postgresql://127.0.0.1/shop"\nuser = "u"\n'
+    route = ROUTE.replace("lake.", "pg.")
+    (found,) = problems(tmp_path, BASE + sink + route + lines)
+    assert f"{lines.split()[0]}: a sink of kind jdbc has nothing like it" in found
+
+
+def test_a_layout_goes_to_the_sink(tmp_path: Path) -> None:
+    """Beside the way to write, as text."""
+    text = 'partition_by = ["days(a)"]\ntable_properties = { x = "1" }\nwrite = "equality"\n'
+    (route,) = read(tmp_path, BASE + ROUTE + text).routes("shop")
+    assert dict(route.options) == {
+        "write": "equality",
+        "partition_by": '["days(a)"]',
+        "table_properties": '{"x": "1"}',
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import FROM, OP, Column, Mode, TableSchema, TargetName
+from changes.shaping.layout import Sort, Transform
 from sparkwriter.iceberg.equality_files import (
     FIELD_ID,
     ROWS_AT_ONCE,
@@ -20,6 +22,7 @@ from sparkwriter.iceberg.equality_files import (
     merge_instead,
     plan_equality,
 )
+from sparkwriter.iceberg.partitions import MOST_PARTITIONS, Scattered
 from sparkwriter.sql.ddl_plan import LakeField
 
 FIELDS = (LakeField(7, "Note", "string"), LakeField(2, "id", "long"), LakeField(9, "n", "int"))
@@ -36,7 +39,8 @@ def laid(folder: Path, table: pa.Table, **more: object) -> tuple[pa.Table | None
     pq.write_table(table, staged)
     plan = plan_equality(replace(BATCH, **more), FIELDS, empty=False)  # type: ignore[arg-type]
     rows, keys = folder / "rows", folder / "keys"
-    told = lay_files(plan, staged, rows, keys)
+    of_rows, of_keys = lay_files(plan, staged, rows, keys)
+    told = [of_rows[0] if of_rows else of_keys._replace(rows=0), of_keys]
     assert [one.rows > 0 for one in told] == [rows.exists(), keys.exists()]
     found = [pq.read_table(one.path) if one.rows else None for one in told]
     assert [one.rows for one in told] == [0 if f is None else f.num_rows for f in found]
@@ -129,3 +133,28 @@ def test_what_is_merged_instead() -> None:
     assert "of type double" in floating
     log = replace(BATCH, mode=Mode.APPEND)
     assert merge_instead(log, doubled, NAMES, empty=False) is None
+
+
+def test_a_file_for_each_partition(tmp_path: Path) -> None:
+    """Each in its order, nulls first; deleted rows are in none, and their keys are."""
+    staged = str(tmp_path / "staged.parquet")
+    rows = (("U", 3, "a/b", 1), ("U", 1, "a/b", 2), ("D", 9, None, None), ("U", 2, None, None))
+    pq.write_table(orders(*rows, ("U", 4, "a/b", None)), staged)
+    parts, order = (Transform("identity", "NOTE"),), (Sort("n", descending=True),)
+    plan = plan_equality(BATCH, FIELDS, parts, order, empty=False)
+    laid, keys = lay_files(plan, staged, tmp_path / "rows", tmp_path / "keys")
+    found = {one.partition: pq.read_table(one.path)["id"].to_pylist() for one in laid}
+    assert found == {("a/b",): [4, 1, 3], (None,): [2]}
+    assert [one.rows for one in laid] == [3, 1]
+    assert keys.rows == 5
+    assert {stat.S_IMODE(one.path.stat().st_mode) for one in laid} == {0o600}
+
+
+def test_rows_of_too_many_partitions(tmp_path: Path) -> None:
+    """Are not laid; what was is closed."""
+    staged = str(tmp_path / "staged.parquet")
+    rows = [("U", number, None, number) for number in range(MOST_PARTITIONS + 1)]
+    pq.write_table(orders(*rows), staged)
+    plan = plan_equality(BATCH, FIELDS, (Transform("bucket", "n", 10**6),), empty=False)
+    with pytest.raises(Scattered, match="more than 100 partitions"):
+        lay_files(plan, staged, tmp_path / "rows", tmp_path / "keys")
