@@ -103,8 +103,10 @@ def _lower(parts: Iterable[Transform | Sort]) -> list[str]:
 def lay_out(transaction: Java, jvm: Java, asked: Layout, columns: Iterable[LakeColumn]) -> None:
     """Have a table that is being made be laid out so. Raises TargetRefused."""
     types = {column.name.lower(): column for column in columns}
+    iceberg = jvm.org.apache.iceberg
+    make = iceberg.expressions.Expressions
     if asked.partitions:
-        update, make = transaction.updateSpec(), jvm.org.apache.iceberg.expressions.Expressions
+        update = transaction.updateSpec()
         for part in asked.partitions:
             column = _known(types, "partition_by", part.column)
             if (problem := part.problem(arrow_type(column.type))) is not None:
@@ -119,8 +121,9 @@ def lay_out(transaction: Java, jvm: Java, asked: Layout, columns: Iterable[LakeC
     if asked.order:
         ordered = transaction.replaceSortOrder()
         for sort in asked.order:
-            name = _known(types, "sort_by", sort.column).name
-            ordered = ordered.desc(name) if sort.descending else ordered.asc(name)
+            by = make.ref(_known(types, "sort_by", sort.column).name)
+            nulls = iceberg.NullOrder.valueOf("NULLS_FIRST")
+            ordered = ordered.desc(by, nulls) if sort.descending else ordered.asc(by, nulls)
         ordered.commit()
 
 

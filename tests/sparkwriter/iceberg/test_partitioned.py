@@ -114,7 +114,7 @@ def test_rows_move_between_partitions(spark: SparkSession, tmp_path: Path, write
 def test_a_write_needs_no_job(writer: IcebergWriter, staging: Staging, spark: SparkSession) -> None:
     """A row leaves its partition by a vector in the old one and a file in the new one."""
     staging.schema, staging.target = SCHEMA, TargetName("lake", "sink", "parted_quick")
-    keys = {"partition_by": ["days(at)"], "table_properties": {"comment": "a 'b'"}}
+    keys = {"partition_by": ["days(at)"], "table_properties": {"shop.owner": "a 'b'"}}
     day = datetime(2024, 2, 29)
     first = [Row(key, day + timedelta(days=key), "x", key) for key in range(4)]
     assert way_of(writer, laid_out(staging.batch(table_of(first), 0), **keys)) == "append"
@@ -131,7 +131,7 @@ def test_a_write_needs_no_job(writer: IcebergWriter, staging: Staging, spark: Sp
         "2024-02-29",
         "2024-03-03",
     ]
-    shown = session.sql(f"SHOW TBLPROPERTIES {name}('comment')").collect()
+    shown = session.sql(f"SHOW TBLPROPERTIES {name}('shop.owner')").collect()
     assert [row.value for row in shown] == ["a 'b'"]
 
 
