@@ -98,7 +98,9 @@ def test_rows_move_between_partitions(spark: SparkSession, tmp_path: Path, write
         with capture_logs() as told:
             writer.write(laid_out(batch, partition_by=PARTITIONS, sort_by=["n desc", "id"]))
         logs += [entry for entry in told if entry["event"].startswith("compact")]
-    assert {entry["event"] for entry in logs} == {"compacted"}, logs
+    # A file of deleted keys counts in every partition, so those are soon worth it.
+    events = {entry["event"] for entry in logs}
+    assert events == {"compacted"} or (write is Write.MERGE and not events), logs
     session = spark.newSession()
     found = session.sql(f"SELECT * FROM {'.'.join(target)}").collect()
     assert sorted(Row(*row) for row in found) == sorted(held.values(), key=lambda row: row.id)
