@@ -62,7 +62,7 @@ class Service:
         self._levels = levels
         self._until_end = until_end
         self._pauses = Pauses(config.daemon.state_dir)
-        self._pause_answer = PauseAnswer(config, self._pauses)
+        self._pause_answer = PauseAnswer(config, self._pauses, lambda: self._jobs.runner.jobs)
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
         self._jobs = JobsDesk(Daemon(config, tier, lambda: self._startup.stores, self.edit))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -22,31 +21,12 @@ from actors.processor.life import Phase
 from actors.processor.limits.full import drop_waiting, follows, full
 from actors.processor.loads import Loads
 from actors.processor.quarantine_state import Quarantine
+from actors.processor.settings import QuarantineSettings
 from actors.processor.undone import chunks_of, covered, into_quarantine, no_more_at_hand
 from actors.processor.waiting import Chunk
 from actors.runtime.waits import Waits
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import SpillMark
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantineSettings:
-    """``bytes_`` bounds one target's spill; at the bound its messages wait (and with them, once
-    memory is full, everything else), or with ``stop`` the pipeline stops. ``load_bytes`` bounds
-    that of a target which is being loaded; at the bound the load is given up. ``away_bytes`` bounds
-    that of a target whose sink is away; at the bound its messages wait. ``reread_offsets``: how
-    much of the log is read again at once."""
-
-    bytes_: int = 1 << 30
-    load_bytes: int = 8 << 30
-    away_bytes: int = 8 << 30
-    reread_offsets: int = 20_000
-    stop: bool = False
-    page_bytes: int = 16 << 20
-    age_s: float = 1.0
-    retry_base_s: float = 0.5
-    retry_max_s: float = 30.0
-
 
 BETWEEN_PIECES_S = 0.01
 """Between two pieces of the log that are read again: the other targets have their turn."""

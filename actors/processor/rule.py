@@ -25,13 +25,14 @@ from actors.processor.doubts import remarks_of
 from actors.processor.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.processor.life import Life, Phase
 from actors.processor.limits.away import Absences
+from actors.processor.limits.paused import PausedTargets
 from actors.processor.limits.relief import Relief
 from actors.processor.loads import Loads
-from actors.processor.quarantine import Quarantines, QuarantineSettings
+from actors.processor.quarantine import Quarantines
 from actors.processor.quarantine_state import Quarantine
 from actors.processor.release import Releases
 from actors.processor.rolled_back import fed, gap_in, published, remarks
-from actors.processor.settings import OpenSpill, ProcessorSettings
+from actors.processor.settings import OpenSpill, ProcessorSettings, QuarantineSettings
 from actors.processor.undone import file_of, place_of
 from actors.processor.waiting import Chunk
 from actors.runtime.mailbox import Tick
@@ -87,23 +88,11 @@ class ProcessorLogic:
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
         self._loads = Loads(address, format_, router, settings.loads)
-        self._quarantines = Quarantines(
-            address,
-            self._loads,
-            QuarantineSettings(
-                bytes_=settings.quarantine_bytes,
-                load_bytes=settings.load_spill_bytes,
-                away_bytes=settings.away_spill_bytes,
-                reread_offsets=settings.reread_offsets,
-                stop=settings.quarantine_full_stops,
-                page_bytes=settings.batch_bytes,
-                age_s=settings.batch_age_s,
-                retry_base_s=settings.retry_base_s,
-                retry_max_s=settings.retry_max_s,
-            ),
-        )
+        self._quarantines = Quarantines(address, self._loads, QuarantineSettings.of(settings))
         self._releases = Releases(address)
-        self._absences = Absences(self._quarantines, self._releases, settings.away_after_s)
+        self._paused = PausedTargets(self._quarantines, settings.paused)
+        away = self._releases, self._paused, settings.away_after_s
+        self._absences = Absences(self._quarantines, *away)
         staging = self._may_stage_behind, self._batches.stage_behind
         self._relief = Relief(settings, self._absences, *staging)
         self._recorded = dict(recorded or {})
@@ -163,6 +152,9 @@ class ProcessorLogic:
                 if name not in self._buffers:
                     return [fx.Reply(None)]
                 out = self._releases.begin(self._of(name), self._draining)
+            case msg.PauseTarget(name, paused):
+                out = [self._paused.put(name, paused)]
+                self._awake |= {name: self._buffers[name]} if name in self._buffers else {}
             case msg.Remaining():
                 lines = (buffer.remaining() for buffer in self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]

@@ -41,6 +41,8 @@ class ProcessorSettings:
     away_spill_bytes: int = 8 << 30
     reread_offsets: int = 20_000
     """How much of the log is read again at once for a spill."""
+    paused: frozenset[str] = frozenset()
+    """The targets among these names are not written: a person paused them in an earlier run."""
     loads: Mapping[str, Load] = field(default_factory=dict)
     """By the name of the table that is filled."""
     load_spill_bytes: int = 8 << 30
@@ -62,3 +64,37 @@ class OpenSpill:
     state: SpillState
     away: bool = False
     """Its sink was away: it is no quarantine."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineSettings:
+    """``bytes_`` bounds one target's spill; at the bound its messages wait (and with them, once
+    memory is full, everything else), or with ``stop`` the pipeline stops. ``load_bytes`` bounds
+    that of a target which is being loaded; at the bound the load is given up. ``away_bytes`` bounds
+    that of a target whose sink is away; at the bound its messages wait. ``reread_offsets``: how
+    much of the log is read again at once."""
+
+    bytes_: int = 1 << 30
+    load_bytes: int = 8 << 30
+    away_bytes: int = 8 << 30
+    reread_offsets: int = 20_000
+    stop: bool = False
+    page_bytes: int = 16 << 20
+    age_s: float = 1.0
+    retry_base_s: float = 0.5
+    retry_max_s: float = 30.0
+
+    @classmethod
+    def of(cls, settings: ProcessorSettings) -> QuarantineSettings:
+        """Those of a processor."""
+        return cls(
+            bytes_=settings.quarantine_bytes,
+            load_bytes=settings.load_spill_bytes,
+            away_bytes=settings.away_spill_bytes,
+            reread_offsets=settings.reread_offsets,
+            stop=settings.quarantine_full_stops,
+            page_bytes=settings.batch_bytes,
+            age_s=settings.batch_age_s,
+            retry_base_s=settings.retry_base_s,
+            retry_max_s=settings.retry_max_s,
+        )

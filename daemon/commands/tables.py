@@ -209,7 +209,9 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
             if away is not None:
                 phase = "catching up" if away["catching_up"] else _away(away)
             spill = quarantine or away
-            if pipeline["paused_by_a_person"] is not None:
+            if target["target"] in status["paused_targets"]:
+                phase = "paused"
+            elif pipeline["paused_by_a_person"] is not None:
                 phase += ", paused"
             yield {
                 "pipeline": pipeline["pipeline"],

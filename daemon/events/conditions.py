@@ -26,10 +26,11 @@ NAMED = 3
 def conditions(status: Mapping[str, Any]) -> dict[Condition, str]:
     """What is not well now, each with a line of text."""
     found = {(kind, ""): text for kind, text in _process(status)}
+    paused = status["paused_targets"]
     for pipeline in status["pipelines"]:
         name = pipeline["pipeline"]
         found |= {(kind, name): text for kind, text in _pipeline(pipeline)}
-        found |= {(kind, name): text for kind, text in _targets(pipeline)}
+        found |= {(kind, name): text for kind, text in _targets(pipeline, paused)}
     for job in status["jobs"]:
         if job["state"] == "failed":
             key = ("job_failed", job["pipeline"])
@@ -69,11 +70,19 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             return
 
 
-def _targets(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _targets(p: Mapping[str, Any], paused: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """``paused``: those that a person has paused, which are no news before they are forgotten."""
+    forgotten = [
+        t["target"]
+        for t in p["targets"]
+        if t["target"] in paused and paused[t["target"]]["seconds"] > FORGOTTEN_S
+    ]
+    if forgotten:
+        yield "targets_paused", _named(forgotten)
     shut = [t["target"] for t in p["targets"] if t["quarantine"]]
     if shut:
         yield "quarantine", _named(shut)
-    away = [t["target"] for t in p["targets"] if t["away"]]
+    away = [t["target"] for t in p["targets"] if t["away"] and t["target"] not in paused]
     if away:
         yield "away", _named(away)
     failing = [

@@ -65,7 +65,7 @@ class AdminEndpoint:
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics
-        self._retry = Retry()
+        self._retry = Retry(pauses)
         all_answers: dict[str, Answer] = {
             "status": lambda _: self.status(),
             "tables-retry": self._retry,

@@ -107,6 +107,7 @@ class StatusCollector(Collector):
         yield from _lives(pipelines)
         yield _doubted(pipelines)
         yield _pauses(pipelines)
+        yield _paused_targets(status["paused_targets"])
         yield from _writes(targets)
         yield from job_metrics(status["jobs"])
         yield _expiries(status["credentials"])
@@ -184,6 +185,17 @@ def _pauses(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
     for names, item in items:
         if (pause := item["paused_by_a_person"]) is not None:
             paused.add_metric([names["pipeline"]], pause["seconds"])
+    return paused
+
+
+def _paused_targets(pauses: Mapping[str, Mapping[str, Any]]) -> Metric:
+    paused = GaugeMetricFamily(
+        "binlogd_target_paused_seconds",
+        "Since a person paused it; absent while nobody has",
+        labels=("target",),
+    )
+    for target, pause in pauses.items():
+        paused.add_metric([target], pause["seconds"])
     return paused
 
 

@@ -84,6 +84,7 @@ def document(
         | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
         for name in sorted(about.groups)
     ]
+    targets = {name: pause for name, pause in sorted(paused.items()) if "." in name}
     state = "starting" if life is None else "stopping" if life.stopping else "running"
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     return {
@@ -98,6 +99,7 @@ def document(
         "silent": _silent(answers.silent, stuck),
         "spark": None if session is None else _session(session),
         "pipelines": pipelines,
+        "paused_targets": {name: _paused(pause, now_ms) for name, pause in targets.items()},
         "jobs": list(jobs),
         "credentials": list(credentials),
     }

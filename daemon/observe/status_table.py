@@ -28,12 +28,20 @@ def print_status(console: Console, status: Mapping[str, Any]) -> None:
     session = status["spark"]
     if session is not None and session["last_end"] is not None:
         console.print(f"  {_session(session)}")
+    for target, pause in status["paused_targets"].items():
+        console.print(f"  [bold]{escape(f'{target}: {paused_words(target, pause)}')}[/bold]")
     for pipeline in status["pipelines"]:
         console.print()
         _print_pipeline(console, pipeline)
     if jobs := open_jobs(status["jobs"]):
         console.print("\njobs: `binlogd jobs list` has all")
         print_jobs(console, jobs)
+
+
+def paused_words(name: str, pause: Mapping[str, Any]) -> str:
+    """Since when something is paused, why, and what ends that."""
+    said = f" ({pause['reason']})" if pause["reason"] else ""
+    return f"paused for {duration(pause['seconds'])}{said}: binlogd resume {name}"
 
 
 def _session(session: Mapping[str, Any]) -> str:
@@ -81,8 +89,7 @@ def troubles(p: Mapping[str, Any]) -> Iterable[str]:
     if p["failure"]:
         yield f"failed: {p['failure']}"
     if (pause := p["paused_by_a_person"]) is not None:
-        since, said = duration(pause["seconds"]), pause["reason"]
-        yield f"paused for {since}{f' ({said})' if said else ''}: binlogd resume {p['pipeline']}"
+        yield paused_words(p["pipeline"], pause)
     if p["broker_unreachable_seconds"] is not None:
         yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
     if p["log_ends_unknown_seconds"] is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 import pykka
@@ -21,7 +21,9 @@ limit."""
 class Retry:
     """Answers on the control thread. The main thread sets the actors once they run."""
 
-    def __init__(self) -> None:
+    def __init__(self, paused: Callable[[], Container[str]] = tuple) -> None:
+        """``paused``: what a person has paused."""
+        self._paused = paused
         self._directory: Directory | None = None
         self._processors: tuple[Address, ...] = ()
 
@@ -41,6 +43,9 @@ class Retry:
             raise ControlError('"target" is wanted')
         if self._directory is None:
             raise ControlError("the daemon is starting; try again")
+        if target in self._paused():
+            line = f"{target}: a person has paused it: `binlogd resume {target}`"
+            return {"begun": False, "line": line}
         asked = [self._directory.question(a, RetryTarget(target)) for a in self._processors]
         deadline = time.monotonic() + ANSWER_WITHIN_S
         silent = False

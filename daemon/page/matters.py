@@ -65,6 +65,10 @@ def _pauses(status: Mapping[str, Any]) -> Iterator[Html]:
             since = f"for {duration(pause['seconds'])}"
             said = f"binlogd resume {quoted(p['pipeline'])}"
             yield _entry(p["pipeline"], "is paused", pause["reason"] or None, since, said)
+    for target, pause in status["paused_targets"].items():
+        since = f"for {duration(pause['seconds'])}"
+        said = f"binlogd resume {quoted(target)}"
+        yield _entry(target, "is paused", pause["reason"] or None, since, said)
 
 
 def _quarantines(status: Mapping[str, Any]) -> Iterator[Html]:

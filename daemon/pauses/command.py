@@ -20,6 +20,9 @@ ASK_EVERY_S = 0.5
 """Between two looks. More than the time for which looks share their answers."""
 
 PipelineArgument = Annotated[str, typer.Argument(help="The pipeline's name.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A pipeline, or a target such as lake.shop.orders.")
+]
 ReasonOption = Annotated[
     str, typer.Option(help="What others read in status, metrics and on the page.")
 ]
@@ -30,23 +33,26 @@ StateDirOption = Annotated[
 
 
 def pause(
-    pipeline: PipelineArgument,
+    name: NameArgument,
     reason: ReasonOption = "",
     config: ConfigOption = Path("config.toml"),
     state_dir: StateDirOption = None,
 ) -> None:
-    """Have a pipeline read nothing more, until binlogd resume, over restarts too."""
+    """Have a pipeline read nothing, or a target not be written, until binlogd resume.
+
+    It outlasts restarts. What comes for a paused target is kept in its spill.
+    """
     folder = _folder(config, state_dir)
-    print(_ask(folder, {"ask": PAUSE, "pipeline": pipeline, "reason": reason}))
+    print(_ask(folder, {"ask": PAUSE, "name": name, "reason": reason}))
 
 
 def resume(
-    pipeline: PipelineArgument,
+    name: NameArgument,
     config: ConfigOption = Path("config.toml"),
     state_dir: StateDirOption = None,
 ) -> None:
-    """Have a paused pipeline read on where it was."""
-    print(_ask(_folder(config, state_dir), {"ask": RESUME, "pipeline": pipeline}))
+    """Have a paused pipeline or target go on where it was."""
+    print(_ask(_folder(config, state_dir), {"ask": RESUME, "name": name}))
 
 
 def drain(
@@ -60,8 +66,10 @@ def drain(
     state_dir: StateDirOption = None,
 ) -> None:
     """Have a pipeline write all that it has read, and then stay paused."""
+    if "." in pipeline:
+        _end(f"{pipeline}: a pipeline is drained; a target is paused", Exit.UNUSABLE)
     folder = _folder(config, state_dir)
-    print(_ask(folder, {"ask": PAUSE, "pipeline": pipeline, "reason": reason}))
+    print(_ask(folder, {"ask": PAUSE, "name": pipeline, "reason": reason}))
     if not wait:
         return
     end = time.monotonic() + within

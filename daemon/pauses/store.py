@@ -1,4 +1,4 @@
-"""Records which pipelines are paused, in ``pauses.json`` of the state directory."""
+"""Records which pipelines and targets are paused, in ``pauses.json`` of the state directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PausesUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """One pipeline's pause. ``reason``: what the person said about it, or empty."""
+    """The pause of a pipeline or a target. ``reason``: what the person said about it, or empty."""
 
     since_ms: int
     reason: str = ""
@@ -32,7 +32,7 @@ class Pauses:
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / "pauses.json"
         self._lock = threading.Lock()
-        self._pipelines: Mapping[str, Pause] = {}
+        self._paused: Mapping[str, Pause] = {}
 
     def load(self) -> None:
         """Read what is recorded. Raises PausesUnreadable, OSError."""
@@ -40,28 +40,28 @@ class Pauses:
             return
         try:
             document = json.loads(self._path.read_text(encoding="utf-8"))
-            version, pipelines = document["version"], document["pipelines"]
-            found = {name: Pause(p["since_ms"], p["reason"]) for name, p in pipelines.items()}
+            version, paused = document["version"], document["paused"]
+            found = {name: Pause(p["since_ms"], p["reason"]) for name, p in paused.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise PausesUnreadable(
-                f"{self._path}: damaged ({error}); without the file all pipelines run"
+                f"{self._path}: damaged ({error}); without the file nothing is paused"
             ) from error
         if version != VERSION:
             raise PausesUnreadable(f"{self._path}: of version {version}, this reads {VERSION}")
-        self._pipelines = found
+        self._paused = found
 
     def now(self) -> Mapping[str, Pause]:
-        """The paused pipelines."""
-        return self._pipelines
+        """What is paused, by its name. A target's name has a dot, a pipeline's has none."""
+        return self._paused
 
-    def put(self, pipeline: str, pause: Pause | None) -> None:
+    def put(self, name: str, pause: Pause | None) -> None:
         """Record a pause, or (None) that there is none. Durable. Raises OSError."""
         with self._lock:
-            found = {name: p for name, p in self._pipelines.items() if name != pipeline}
+            found = {other: p for other, p in self._paused.items() if other != name}
             if pause is not None:
-                found[pipeline] = pause
-            recorded = {name: asdict(p) for name, p in sorted(found.items())}
-            document = {"version": VERSION, "pipelines": recorded}
+                found[name] = pause
+            recorded = {each: asdict(p) for each, p in sorted(found.items())}
+            document = {"version": VERSION, "paused": recorded}
             make_private_folder(self._path.parent)
             write_durably(self._path, json.dumps(document, ensure_ascii=False, indent=1))
-            self._pipelines = found
+            self._paused = found

@@ -81,7 +81,7 @@ class Topology:
         supervisor: Endpoint,
         paused: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """``paused``: the pipelines that are to read nothing."""
+        """``paused``: pipelines that are to read nothing, targets that are not written."""
         self._config, self._paused = config, paused
         self._run_id = run_id
         self._stagers = stagers
@@ -227,6 +227,7 @@ class Topology:
             quarantine=section.on_refused_target != "stop",
             quarantine_bytes=section.quarantine_bytes,
             quarantine_full_stops=section.on_quarantine_full == "stop",
+            paused=frozenset(self._paused()),
             away_after_s=config.away_after_s(parts.name),
             away_spill_bytes=section.away_spill_bytes,
             processors=config.daemon.processors,

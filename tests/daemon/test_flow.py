@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -81,7 +82,7 @@ def test_a_paused_pipeline_stays_so_over_reloads_and_restarts(flow: Flow) -> Non
     """And then it goes on where it was."""
     flow.insert("t", "a", 300)
     flow.applied("a", 300)
-    assert flow.ask("pause", pipeline="p", reason="the lake moves").startswith("pipeline p is pau")
+    assert flow.ask("pause", name="p", reason="the lake moves").startswith("pipeline p is pau")
     flow.insert("t", "a")
     flow.write(pipeline("p", "t", "[ac]"))
     assert flow.reload()[1] == []
@@ -91,10 +92,10 @@ def test_a_paused_pipeline_stays_so_over_reloads_and_restarts(flow: Flow) -> Non
     found = flow.pipelines()["p"]
     assert (found["messages_read"], flow.count("a")) == (0, 300)
     assert found["paused_by_a_person"]["reason"] == "the lake moves"
-    assert flow.ask("resume", pipeline="p") == "pipeline p reads on"
+    assert flow.ask("resume", name="p") == "pipeline p reads on"
     flow.applied("a", 301)
     assert flow.pipelines()["p"]["paused_by_a_person"] is None
-    assert flow.ask("resume", pipeline="p") == "pipeline p is not paused"
+    assert flow.ask("resume", name="p") == "pipeline p is not paused"
 
 
 def test_a_bound_on_messages_is_kept(flow: Flow) -> None:
@@ -201,13 +202,13 @@ def test_a_pipeline_with_a_job_does_not_go(flow: Flow) -> None:
     assert flow.reload()[1] == []
     flow.insert("t", "b", 5)
     flow.applied("b", 5)
-    flow.ask("pause", pipeline="q")
+    flow.ask("pause", name="q")
     rebuild(flow, "b")
     flow.until(lambda: flow.ask("jobs"))
     (job,) = flow.ask("jobs")
     flow.write(P)
     assert f"the job {job['job']} works on it" in flow.reload()[1][0]
-    flow.ask("resume", pipeline="q")
+    flow.ask("resume", name="q")
     flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])
     assert flow.reload()[1] == []
 
@@ -225,3 +226,69 @@ def test_a_group_that_rebalances_meanwhile(flow: Flow) -> None:
     flow.applied("a", 1000)
     flow.applied("b", 100)
     assert {p["stage"] for p in flow.pipelines().values()} == {"running"}
+
+
+def phase(flow: Flow, target: str) -> str:
+    """A target's phase."""
+    return next(t["phase"] for t in flow.pipelines()["p"]["targets"] if t["target"] == target)
+
+
+def test_a_paused_target_is_written_no_more_and_then_has_it_all(flow: Flow) -> None:
+    """The others go on. Over a reload and a restart; resumed it catches up by itself, in order."""
+    flow.write(pipeline("p", "t", "[ab]"))
+    assert flow.reload()[1] == []
+    flow.insert("t", "a", 300)
+    flow.applied("a", 300)
+    said = "copy.shop.a is paused: nothing is written, what comes is kept in its spill"
+    assert flow.ask("pause", name="copy.shop.a", reason="why") == said
+    flow.insert("t", "a", 50)
+    flow.insert("t", "b", 5)
+    flow.applied("b", 5)
+    assert phase(flow, "copy.shop.a") == "away"
+    assert not flow.ask("tables-retry", target="copy.shop.a")["begun"]
+    flow.write(pipeline("p", "t", "[abc]"))
+    assert flow.reload()[1] == []
+    flow.stop()
+    flow.start()
+    flow.insert("t", "a", 50)
+    flow.insert("t", "c", 5)
+    flow.applied("c", 5)
+    flow.until(lambda: flow.pipelines()["p"]["partitions"][0]["unapplied_messages"] == 0)
+    assert flow.count("a") == 300
+    assert flow.ask("status")["paused_targets"]["copy.shop.a"]["reason"] == "why"
+    changed = canal("shop.a", "UPDATE", [{"id": 1, "name": "new", "qty": 1}], old=[{"name": "x"}])
+    flow.log.produce("t", changed)
+    assert flow.ask("resume", name="copy.shop.a") == "copy.shop.a is written again"
+    flow.applied("a", 400)
+    flow.until(lambda: phase(flow, "copy.shop.a") == "ready")
+    with sqlite3.connect(flow.folder / "copy.db") as file:
+        found = file.execute('SELECT name FROM "shop.a" WHERE id = 1').fetchone()
+    file.close()
+    assert found == ("new",)
+    assert flow.ask("status")["paused_targets"] == {}
+
+
+def test_a_target_that_is_paused_while_it_catches_up_stops_again(flow: Flow) -> None:
+    """However often: nothing is lost, nothing comes twice."""
+    flow.insert("t", "a", 10)
+    flow.applied("a", 10)
+    for _ in range(5):
+        flow.ask("pause", name="copy.shop.a")
+        flow.insert("t", "a", 200)
+        flow.ask("resume", name="copy.shop.a")
+    flow.applied("a", 1010)
+
+
+def test_what_can_not_be_paused_is_refused(flow: Flow) -> None:
+    """By name: what no route leads to, and what a job works on."""
+    with pytest.raises(control.ControlError, match="no target of any route, and no pipeline"):
+        flow.ask("pause", name="copy.shop.nothing")
+    flow.insert("t", "a", 5)
+    flow.applied("a", 5)
+    flow.ask("pause", name="p")
+    rebuild(flow, "a")
+    flow.until(lambda: flow.ask("jobs"))
+    with pytest.raises(control.ControlError, match=r"copy\.shop\.a: the job .* works on it"):
+        flow.ask("pause", name="copy.shop.a")
+    flow.ask("resume", name="p")
+    flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])

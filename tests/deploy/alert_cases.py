@@ -8,6 +8,7 @@ from typing import Any
 P = '{instance="a:9464",job="binlogd",pipeline="shop"}'
 PART = '{instance="a:9464",job="binlogd",pipeline="shop",partition="t:0"}'
 T = '{instance="a:9464",job="binlogd",pipeline="shop",target="lake.s.t"}'
+PAUSED = '{instance="a:9464",job="binlogd",target="lake.s.t"}'
 U = '{instance="a:9464",job="binlogd",pipeline="shop",target="lake.s.u"}'
 D = '{instance="a:9464",job="binlogd"}'
 
@@ -57,6 +58,11 @@ CASES = [
          f"binlogd_partition_frontier_offset{PART}": "5x80"}, (), (60,)),
     Case("BinlogdTargetFailing", {f"binlogd_target_failing{T}": "1x20 0x10",
          f"binlogd_target_failing{U}": "0x30"}, (16,), (14, 25)),
+    # Somebody paused it on purpose; forgotten, it is a ticket.
+    Case("BinlogdTargetFailing", {f"binlogd_target_failing{T}": "1x40",
+         f"binlogd_target_paused_seconds{PAUSED}": "0+60x40"}, (), (30,)),
+    Case("BinlogdPaused", {f"binlogd_target_paused_seconds{PAUSED}": "0+60x500 _x20"},
+         (490,), (470, 510), {"target": "lake.s.t"}),
     # In quarantine it is a ticket of its own.
     Case("BinlogdTargetFailing", {f"binlogd_target_failing{T}": "1x40",
          f"binlogd_target_spilled_bytes{T}": "9x40"}, (), (30,)),

@@ -54,6 +54,7 @@ from actors.contract.messages.processor import (
 from actors.contract.messages.quarantine import (
     OF_SPILL,
     InQuarantine,
+    PauseTarget,
     RetryAnswer,
     RetryTarget,
     Spilled,
@@ -111,6 +112,7 @@ __all__ = [
     "OpenTarget",
     "Opened",
     "PauseReading",
+    "PauseTarget",
     "PipelineFailed",
     "Polled",
     "Progress",

@@ -55,6 +55,14 @@ class RetryTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseTarget:
+    """A person has a target written no more, or again (an ``ask``, answered by every processor)."""
+
+    target: str
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RetryAnswer:
     """Whether a release has begun, and one line about it."""
 

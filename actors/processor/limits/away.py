@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from actors.contract.figures import bare
 from actors.processor.buffer import TargetBuffer
 from actors.processor.life import Phase
+from actors.processor.limits.paused import PausedTargets
 from actors.processor.quarantine import Quarantines
 from actors.processor.release import Releases
 from offsets.position import TopicPartition
@@ -23,11 +24,18 @@ from offsets.position import TopicPartition
 class Absences:
     """Says which of one processor's targets are spilled. Deterministic: it answers with effects."""
 
-    def __init__(self, quarantines: Quarantines, releases: Releases, after_s: float | None) -> None:
+    def __init__(
+        self,
+        quarantines: Quarantines,
+        releases: Releases,
+        paused: PausedTargets,
+        after_s: float | None,
+    ) -> None:
         """``after_s``: how long a sink may take to answer; None: for ever, there is no other one
         that would have to wait for it."""
         self._quarantines = quarantines
         self._releases = releases
+        self._paused = paused
         self._after_s = after_s
 
     def due_at(self, buffer: TargetBuffer) -> float | None:
@@ -45,6 +53,8 @@ class Absences:
     ) -> list[object]:
         """Spill a target whose sink has been silent for too long, or begin its release."""
         buffer.note_asked(now)
+        if buffer.name in self._paused:
+            return self._paused.advance(buffer, epochs, now)
         quarantine = buffer.quarantine
         if quarantine is not None and draining and quarantine.away and buffer.life.waiting:
             # A stop does not wait for the sink: the spill has what is in the write.

@@ -21,7 +21,7 @@ def test_a_pause_outlives_the_process_until_it_is_taken_back(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"version": 1}', '{"version": 2, "pipelines": {}}', '{"pipelines": {}}']
+    "text", ["", "[]", '{"version": 1}', '{"version": 2, "paused": {}}', '{"paused": {}}']
 )
 def test_a_file_that_can_not_be_read_is_refused(tmp_path: Path, text: str) -> None:
     """Else a paused pipeline would read on without a word."""
