@@ -31,7 +31,7 @@ class Measures(NamedTuple):
 
 
 MOST = {
-    "sources": Measures(565, 15, 16, 2),
+    "sources": Measures(557, 15, 16, 2),
     "tests and benchmarks": Measures(526, 34, 8, 4),
 }
 IN_CIRCLES = 0
