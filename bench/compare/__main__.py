@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -31,17 +32,22 @@ DEFAULT_SCALE = 0.1
 """For an hour on two cores; 1 is what docs/performance.md calls the full sizes."""
 DEFAULT_MINUTES = 55.0
 """What is left of the hour is for the first runs of the last workload."""
-DATABASES = "databases"
-"""All workloads into databases, which are run only where they are named."""
+GROUPS: dict[str, Callable[[Workload], object]] = {
+    "databases": lambda workload: workload.database,
+    "load": lambda workload: workload.source,
+}
+"""Workloads that are run only where they are named: into databases, and first loads from one."""
 
 
 def chosen(scale: float, only: str, contestants: str, peers: str) -> list[Workload]:
     """The workloads asked for, each with who takes part. Raises ValueError for unknown names."""
     every = workloads(scale)
-    wanted = set(only.split()) or {one.name for one in every.values() if not one.database}
-    if DATABASES in wanted:
-        wanted.remove(DATABASES)
-        wanted |= {one.name for one in every.values() if one.database}
+    wanted = set(only.split()) or {
+        one.name for one in every.values() if not any(of(one) for of in GROUPS.values())
+    }
+    for name in wanted & GROUPS.keys():
+        wanted.remove(name)
+        wanted |= {one.name for one in every.values() if GROUPS[name](one)}
     named = set(contestants.split()) or {
         c.name for c in CONTESTANTS.values() if peers == "all" or not c.big
     }
@@ -62,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         default="",
-        help="names of workloads (all into a lake; databases: all into databases)",
+        help="names of workloads (all streams into a lake; databases: all into databases; "
+        "load: first loads from one)",
     )
     parser.add_argument("--contestants", default="", help="names of contestants (all)")
     parser.add_argument("--peers", default="", help="all: those whose files are large, too")

@@ -18,10 +18,11 @@ from bench.compare import report
 from bench.compare.contestants import BASES, CONTESTANTS, Contestant, turns
 from bench.compare.databases import Database
 from bench.compare.job import Job
-from bench.compare.lake import Lake, Prepare, Verdict, Verify
+from bench.compare.lake import Lake, Prepare, Verdict, Verify, VerifyLoad
 from bench.compare.places import Place, Served
 from bench.compare.report import Entry, Results, Run, percentile
 from bench.compare.run import NoFigure, Outcome, run_contestant
+from bench.compare.sources import Source
 from bench.compare.topic import LiveProducer, fill
 from bench.compare.workloads import Workload, fold
 from demo.produce import create_topic
@@ -93,12 +94,26 @@ class Comparison:
         ``repeats_until``: by the monotonic clock.
         """
         entries = self.results[workload.name] = {name: Entry() for name in workload.contestants}
-        if workload.contestants and not workload.per_second and workload.topic not in self._filled:
+        if workload.contestants and _is_filled(workload) and workload.topic not in self._filled:
             self.say(f"{workload.topic}: {workload.messages:,} messages into the topic")
             fill(self.bootstrap, workload)
             self._filled.add(workload.topic)
-        self._here = Database(self.var, workload) if workload.database else self.place
-        self._prepare(workload)
+        self._here = self._place_of(workload)
+        try:
+            self._prepare(workload)
+            self._run_all(workload, entries, repeats_until)
+        finally:
+            self._here.close()
+        report.add_ratios({workload.name: entries})
+
+    def _place_of(self, workload: Workload) -> Place:
+        if workload.database:
+            return Database(self.var, workload)
+        if workload.source:
+            return Source(self.place, workload.changes, skewed=workload.source == "skewed")
+        return self.place
+
+    def _run_all(self, workload: Workload, entries: dict[str, Entry], repeats_until: float) -> None:
         taking_part = [self.contestants[name] for name in workload.contestants]
         for contestant, number in turns(taking_part, min(self.runs, workload.runs)):
             entry = entries[contestant.name]
@@ -111,7 +126,6 @@ class Comparison:
             except NoFigure as reason:
                 entry.reason, entry.runs = str(reason), []
                 self.say(f"  no figure: {reason}")
-        report.add_ratios({workload.name: entries})
 
     def _job(self, workload: Workload, contestant: Contestant, run: _Place, topic: str) -> Job:
         return Job(
@@ -130,6 +144,7 @@ class Comparison:
             peer_jars=str(CHECKOUT / "var" / "peers"),
             cores=self.cores,
             variant=contestant.variant,
+            source=self._here.properties if isinstance(self._here, Source) else {},
             time_box_s=TIME_BOX_S if contestant.time_boxed else None,
         )
 
@@ -159,11 +174,14 @@ class Comparison:
         entry.runs.append(_figures(workload, outcome, verdict, served))
 
     def _measured(self, workload: Workload, contestant: Contestant, run: _Place) -> Outcome:
-        if not workload.per_second:
+        if _is_filled(workload):
             job = self._job(workload, contestant, run, workload.topic)
             return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
         topic = f"{workload.name}-{self._number}"
         create_topic(self.bootstrap, topic)
+        if workload.source:
+            job = self._job(workload, contestant, run, topic)
+            return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
         producer = LiveProducer(self.bootstrap, topic, workload)
         job = self._job(workload, contestant, run, topic)
         try:
@@ -174,6 +192,9 @@ class Comparison:
     def _verdict(self, workload: Workload, run: _Place, reached: int) -> Verdict:
         if isinstance(self._here, Database):
             return self._here.verdict(reached)
+        if isinstance(self._here, Source):
+            dump = str(self._here.dump)
+            return self._lake.verify(VerifyLoad(run.catalog, workload.specs[0], dump))
         expected = run.folder / "expected"
         expected.mkdir()
         for table, rows in zip(workload.specs, fold(workload, reached), strict=True):
@@ -187,8 +208,17 @@ class Comparison:
 
 
 def _is_prepared(workload: Workload) -> bool:
-    """A changelog has columns of each contestant's own."""
-    return workload.sink and workload.mode == "upsert"
+    """A changelog has columns of each contestant's own; a loaded table is made by the load."""
+    return workload.sink and workload.mode == "upsert" and not workload.source
+
+
+def _is_filled(workload: Workload) -> bool:
+    """Whether its topic is filled before the first run, and the same for all."""
+    return not workload.per_second and not workload.source
+
+
+def _number(figure: object) -> float | None:
+    return float(figure) if isinstance(figure, float) else None
 
 
 def _each_million(count: int | None, rows: int) -> int | None:
@@ -214,5 +244,6 @@ def _figures(workload: Workload, outcome: Outcome, verdict: Verdict, served: Ser
         p50_s=percentile(delays, 0.50) if delays else None,
         p95_s=percentile(delays, 0.95) if delays else None,
         p99_s=percentile(delays, 0.99) if delays else None,
+        read_rows_per_s=_number(outcome.figures.get("read_rows_per_s")),
         said=outcome.figures,
     )

@@ -26,7 +26,8 @@ class Contestant:
 
 BASE = "binlogd"
 NO_SINK = "binlogd-no-sink"
-BASES = (BASE, NO_SINK)
+LOAD = "binlogd-load"
+BASES = (BASE, NO_SINK, LOAD)
 """Whose figures the others' are ratios to: the first of them that takes part."""
 
 CONTESTANTS = {
@@ -97,6 +98,18 @@ CONTESTANTS = {
             "binlogd up to the net changes, nothing written",
             "bench.peers.binlogd_no_sink",
             runs=3,
+        ),
+        Contestant(LOAD, "`tables load` by a running daemon", "bench.peers.binlogd_load", runs=3),
+        Contestant(
+            "spark-jdbc",
+            "spark.read.jdbc between the key's least and greatest, appended",
+            "bench.peers.spark_jdbc",
+            runs=3,
+        ),
+        Contestant(
+            "debezium-snapshot",
+            "Debezium's snapshot on Kafka Connect, from the topic by binlogd",
+            "bench.peers.debezium_snapshot",
         ),
         Contestant(
             "parallel-consumer",

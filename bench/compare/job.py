@@ -65,6 +65,8 @@ class Job(msgspec.Struct, frozen=True):
     cores: int
     variant: dict[str, str] = {}
     """What tells two runs of one program apart, such as ``{"write": "equality"}``."""
+    source: dict[str, str] = {}
+    """The database whose table is to be loaded: host, port, user, password. The topic is empty."""
     time_box_s: float | None = None
     """After so long it stops where it can say what it has reached, and says so; None: never."""
 

@@ -60,6 +60,14 @@ class Verify(msgspec.Struct, frozen=True, tag=True):
     live: bool
 
 
+class VerifyLoad(msgspec.Struct, frozen=True, tag=True):
+    """Compare a table with what a database has written of its own: text, a line a row."""
+
+    catalog: dict[str, str]
+    table: TableSpec
+    dump: str
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """How the tables are. ``scan_s``: what reading all of them whole takes, once compared."""
 
@@ -86,7 +94,7 @@ class Lake:
         """Make tables; raises RuntimeError."""
         self._ask(request)
 
-    def verify(self, request: Verify) -> Verdict:
+    def verify(self, request: Verify | VerifyLoad) -> Verdict:
         """Compare tables; raises RuntimeError."""
         return self._ask(request)
 
@@ -96,7 +104,7 @@ class Lake:
         self._process.stdin.close()
         self._process.wait(60)
 
-    def _ask(self, request: Prepare | Verify) -> Verdict:
+    def _ask(self, request: Prepare | Verify | VerifyLoad) -> Verdict:
         pipe, answers = self._process.stdin, self._process.stdout
         assert pipe is not None
         assert answers is not None
@@ -116,7 +124,7 @@ def main() -> None:
     jars = [*lake_jars(), *extra_jars(sys.argv[2:])]
     base = start_session(conf, "local[*]", jars, {}, folder / "jvm.log", folder / "scratch")
     for line in sys.stdin.buffer:
-        request = msgspec.json.decode(line, type=Prepare | Verify)
+        request = msgspec.json.decode(line, type=Prepare | Verify | VerifyLoad)
         # A catalog's file is another one each time, under the same name: a session of its own.
         spark = _session(base, request.catalog)
         match request:
@@ -124,6 +132,8 @@ def main() -> None:
                 answer = _prepare(spark, request)
             case Verify():
                 answer = _verify(spark, request)
+            case VerifyLoad():
+                answer = _verify_load(spark, request)
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.flush()
     base.stop()
@@ -177,6 +187,28 @@ def _verify(spark: SparkSession, request: Verify) -> Verdict:
         sum(_scan_s(spark, part) for part in parts),
         delays_s(spark, [_named(table) for table in request.tables]) if request.live else [],
     )
+
+
+def _verify_load(spark: SparkSession, request: VerifyLoad) -> Verdict:
+    """A text that does not fit its column ends the comparison: ANSI casts."""
+    table, name = request.table, _named(request.table)
+    if differences := _layout(spark.table(name), table):
+        return Verdict(differences[:_SHOWN])
+    lines = spark.read.text(request.dump).selectExpr("split(value, '\\t') AS texts")
+    typed = lines.selectExpr(
+        *(
+            f"CAST(nullif(texts[{place}], r'\\N') AS {column.spark}) AS `{column.name}`"
+            for place, column in enumerate(table.columns)
+        )
+    )
+    typed.createOrReplaceTempView("dump")
+    names = ", ".join(f"`{column.name}`" for column in table.columns)
+    wrong = spark.sql(
+        f"SELECT '{table.name}' AS `table`, {names}, sum(n) AS n FROM (SELECT *, 1 AS n FROM dump"
+        f" UNION ALL SELECT {names}, -1 AS n FROM {name})"
+        f" GROUP BY {names} HAVING sum(n) <> 0 LIMIT {_SHOWN}"
+    ).collect()
+    return Verdict([_told(row.asDict()) for row in wrong], _scan_s(spark, (table,)))
 
 
 def _layout(found: DataFrame, table: TableSpec) -> list[str]:

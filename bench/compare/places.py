@@ -51,6 +51,9 @@ class Place(ABC):
         """What its servers did since ``lake``; None where it has none."""
         return None
 
+    def close(self) -> None:  # noqa: B027 - most have nothing
+        """The workload is over: end what outlasts a run."""
+
 
 class Folder(Place):
     """JdbcCatalog on SQLite. Always at the same path, since Iceberg's metadata has whole paths and

@@ -18,6 +18,7 @@ from bench.compare.workloads import Workload
 
 FIGURES = (
     "rows_per_s",
+    "read_rows_per_s",
     "cpu_s_per_million",
     "rss_mb",
     "jvm_rss_mb",
@@ -45,6 +46,8 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the object store, where there is one."""
     lake_cpu_s_per_million: float | None = None
     """Of the object store and the catalog, or of the database: no part of the contestant."""
+    read_rows_per_s: float | None = None
+    """Of a first load while it reads, without what it waits for before and after."""
     p50_s: float | None = None
     p95_s: float | None = None
     p99_s: float | None = None
@@ -127,7 +130,8 @@ def write(path: Path, scale: float, results: Results) -> None:
 
 
 _HEADS = {
-    "rows_per_s": "rows/s", "cpu_s_per_million": "CPU s/M rows", "rss_mb": "RSS MB",
+    "rows_per_s": "rows/s", "read_rows_per_s": "reading",
+    "cpu_s_per_million": "CPU s/M rows", "rss_mb": "RSS MB",
     "jvm_rss_mb": "JVM MB", "scan_s": "scan s", "requests_per_million": "requests/M",
     "lake_cpu_s_per_million": "servers CPU s/M",
     "p50_s": "p50 s", "p99_s": "p99 s",

@@ -19,6 +19,15 @@ COLUMNS = (
     Column("qty", "int(11)", "INT"),
     Column("created", "datetime", "TIMESTAMP_NTZ"),
 )
+LOADED = (
+    Column("id", "bigint(20)", "BIGINT"),
+    Column("name", "varchar(64)", "STRING"),
+    Column("city", "varchar(32)", "STRING"),
+    Column("amount", "decimal(10,2)", "DECIMAL(10,2)"),
+    Column("qty", "int(11)", "INT"),
+    Column("created", "datetime(6)", "TIMESTAMP_NTZ"),
+)
+"""Six columns, of which two texts, a decimal and a time with microseconds."""
 KEY = ("id",)
 CHANGING = ("amount", "qty")
 """What an update changes."""

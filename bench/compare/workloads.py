@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from bench.compare.job import TableSpec
-from bench.compare.rows import COLUMNS, KEY, SENT
+from bench.compare.rows import COLUMNS, KEY, LOADED, SENT
 
 RECENT = 0.02
 """The share of a table's keys that counts as recent."""
@@ -68,6 +68,8 @@ class Workload:
     """The workload whose topic this one reads, where it has none of its own."""
     database: Literal["", "postgresql", "mariadb"] = ""
     """What its tables are in; empty: a lake."""
+    source: Literal["", "even", "skewed"] = ""
+    """There is no stream: the one table is read from a database. How its keys are distributed."""
 
     @property
     def messages(self) -> int:
@@ -86,7 +88,8 @@ class Workload:
     @property
     def specs(self) -> tuple[TableSpec, ...]:
         """The tables."""
-        columns = (*COLUMNS, SENT) if self.per_second else COLUMNS
+        columns = LOADED if self.source else COLUMNS
+        columns = (*columns, SENT) if self.per_second else columns
         return tuple(TableSpec(f"t{number}", columns, KEY) for number in range(self.tables))
 
 
@@ -201,6 +204,7 @@ def fold(workload: Workload, end: int) -> list[Expected]:
 SPARK = ("binlogd", "binlogd-equality", "expert")
 FULL = (*SPARK, "tutorial", "naive")
 JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
+LOADS = ("binlogd-load", "spark-jdbc", "debezium-snapshot")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
 ROWS = 8
 """Rows of a message where it has several."""
@@ -259,6 +263,7 @@ def workloads(scale: float) -> dict[str, Workload]:
         replace(wide, name="memory", what="wide again, a tenth as long",
                 changes=size(200_000), contestants=("binlogd", "binlogd-equality"), runs=1),
         *_into_databases(size(2_000_000), seconds),
+        *_loads(size(5_000_000)),
     ]  # fmt: skip
     return {workload.name: workload for workload in every}
 
@@ -276,3 +281,14 @@ def _into_databases(changes: int, seconds: int) -> list[Workload]:
         replace(first, name="databases-fresh", changes=500 * seconds, per_second=500,
                 what=f"500 changes/s over 8 tables of PostgreSQL for {seconds} s"),
     ]  # fmt: skip
+
+
+def _loads(rows: int) -> list[Workload]:
+    even = Workload(
+        "load-even", "first load of a table of MariaDB", rows, tables=1, source="even",
+        contestants=LOADS,
+    )  # fmt: skip
+    skewed = replace(
+        even, name="load-skewed", source="skewed", what="the same with a key of dense ranges"
+    )
+    return [even, skewed]

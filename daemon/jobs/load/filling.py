@@ -61,9 +61,12 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
 
 def _group(step: Step, target: str, filled: Filled, described: Described) -> tuple[str, float]:
     assert filled.parts is not None
-    parts = filled.parts[filled.next : filled.next + step.settings.parallel]
+    many, bound = step.settings.parallel, step.settings.rows_per_s
+    ranges = [part.range for part in filled.parts[filled.next : filled.next + 2 * many]]
     begun_ms = step.now_ms
-    chunks = step.tables.read(filled.source, target, [part.range for part in parts])
+    # While these are written the next ones are read, unless the time of that is measured.
+    then = ranges[many:] if bound is None else []
+    chunks = step.tables.read(filled.source, target, ranges[:many], filled.into, then)
     try:
         # A definition that was another one for a while is no matter: its statement is in the log.
         after = step.tables.describe(filled.source, target)
@@ -73,7 +76,6 @@ def _group(step: Step, target: str, filled: Filled, described: Described) -> tup
     finally:
         step.tables.remove(chunks)
     took_s, rows = (step.now_ms - begun_ms) / 1000, sum(chunk.rows for chunk in chunks)
-    bound = step.settings.rows_per_s
     wait_s = 0.0 if bound is None else max(0.0, rows / bound - took_s)
     return f"{target}: range {filled.next} of {len(filled.parts)}", wait_s
 

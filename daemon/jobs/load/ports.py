@@ -60,8 +60,19 @@ class Tables(Protocol):
         """It in ranges of about so many rows. An empty table is one range."""
         ...
 
-    def read(self, table: TableName, target: str, parts: Sequence[KeyRange]) -> Sequence[Chunk]:
-        """Read ranges side by side, each as one statement sees it. Raises JobAway, too."""
+    def read(
+        self,
+        table: TableName,
+        target: str,
+        parts: Sequence[KeyRange],
+        attempt: str,
+        then: Sequence[KeyRange] = (),
+    ) -> Sequence[Chunk]:
+        """Read ranges side by side, each as one statement sees it. Raises JobAway, too.
+
+        ``then`` may be read from now on: by the next call, if it is for them and of the same
+        ``attempt``. No statement of an attempt begins before the attempt's first call.
+        """
         ...
 
     def remove(self, chunks: Sequence[Chunk]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
@@ -19,6 +19,7 @@ from daemon.databases.opening import open_database
 from daemon.databases.port import Database, DatabaseRefused, KeyRange, Moment, SourceTable
 from daemon.databases.primaries import Primary
 from daemon.databases.streamed import StreamedColumn, as_streamed
+from daemon.jobs.load.ahead import Ahead, Asked
 from daemon.jobs.load.ports import Chunk, Described
 from daemon.jobs.port import Control, JobAway
 from daemon.staging.folder import RunFolder
@@ -48,6 +49,16 @@ class Wanted:
         columns = (Column(one.column.name, arrow_type(one.type)) for one in self.columns)
         return TableSchema(tuple(columns), self.keys)
 
+    @property
+    def chunk_columns(self) -> list[ChunkColumn]:
+        """The same as they are read."""
+        keys, found = {key.lower() for key in self.keys}, []
+        for one in self.columns:
+            assert one.column.form is not None
+            is_key = one.column.name.lower() in keys
+            found.append(ChunkColumn(one.column.name, one.type, one.column.form, is_key))
+        return found
+
 
 class SourceTables:
     """See ``ports.Tables``. One thread's; ``close`` ends it."""
@@ -61,9 +72,11 @@ class SourceTables:
         self._primaries: dict[str, Primary] = {}
         self._folder: RunFolder | None = None
         self._stored: dict[str, TableSchema | None] = {}
+        self._ahead = Ahead(self.remove)
 
     def close(self) -> None:
-        """End the connections, and remove what is staged."""
+        """End the connections, and remove what is staged. Waits for a read that goes on."""
+        self._ahead.close()
         for primary in self._primaries.values():
             primary.close()
         for database in self._databases.values():
@@ -87,34 +100,51 @@ class SourceTables:
         database = self._database(table)
         return list(database.ranges(database.describe(table), rows))
 
-    def read(self, table: TableName, target: str, parts: Sequence[KeyRange]) -> Sequence[Chunk]:
+    def read(
+        self,
+        table: TableName,
+        target: str,
+        parts: Sequence[KeyRange],
+        attempt: str,
+        then: Sequence[KeyRange] = (),
+    ) -> Sequence[Chunk]:
         """See ``Tables``."""
+        chunks = self._ahead.take(Asked(attempt, tuple(parts)))
+        if chunks is None:
+            chunks = self._reading(table, target, parts)()
+        if then:
+            self._ahead.begin(Asked(attempt, tuple(then)), self._reading(table, target, then))
+        return chunks
+
+    def _reading(
+        self, table: TableName, target: str, parts: Sequence[KeyRange]
+    ) -> Callable[[], Sequence[Chunk]]:
+        """What reads the ranges as the table is described now, on any thread."""
         wanted, database = self._wanted(table, target), self._database(table)
         sources = [one.column for one in wanted.columns]
         files = [
             Part(database.query(wanted.source, sources, part), self._staged()) for part in parts
         ]
-        keys = {key.lower() for key in wanted.keys}
-        columns = []
-        for one in wanted.columns:
-            assert one.column.form is not None
-            is_key = one.column.name.lower() in keys
-            columns.append(ChunkColumn(one.column.name, one.type, one.column.form, is_key))
+        columns, jdbc = wanted.chunk_columns, database.jdbc(wanted.source)
         zero_dates = self._config.pipeline[self._pipeline].zero_dates
 
         def act(jvm: SparkJvm) -> list[int]:
-            options = {"zero_dates": zero_dates, "constants": [(OP, "U")]}
-            return read_chunks(jvm.spark, database.jdbc(), files, columns, **options)  # type: ignore[arg-type]
+            constants = [(OP, "U")]
+            return read_chunks(
+                jvm.spark, jdbc, files, columns, zero_dates=zero_dates, constants=constants
+            )
 
-        try:
-            rows = self._control.spark(act)
-        except ChunkUnreadable as error:
-            if error.again:
-                raise JobAway(f"{table}: {error}") from error
-            raise DatabaseRefused(f"{table}: {error}") from error
-        return [
-            self._chunk(file.out, count, wanted) for file, count in zip(files, rows, strict=True)
-        ]
+        def read() -> Sequence[Chunk]:
+            try:
+                rows = self._control.spark(act)
+            except ChunkUnreadable as error:
+                if error.again:
+                    raise JobAway(f"{table}: {error}") from error
+                raise DatabaseRefused(f"{table}: {error}") from error
+            found = zip(files, rows, strict=True)
+            return [_chunk(file.out, count, wanted) for file, count in found]
+
+        return read
 
     def remove(self, chunks: Sequence[Chunk]) -> None:
         """See ``Tables``."""
@@ -162,10 +192,6 @@ class SourceTables:
             self._folder = RunFolder(self._config.daemon.staging_folder, name)
         return self._folder.path.absolute() / f"{uuid4().hex}.parquet"
 
-    def _chunk(self, path: Path, rows: int, wanted: Wanted) -> Chunk:
-        keys = pq.read_table(path, columns=list(wanted.keys))
-        return Chunk(str(path), rows, key_bounds(keys, wanted.keys))
-
     def _wanted(self, table: TableName, target: str) -> Wanted:
         """Raises DatabaseRefused and TargetRefused where it can't be loaded as it is."""
         config, pipeline = self._config, self._pipeline
@@ -192,6 +218,11 @@ class SourceTables:
                 raise DatabaseRefused(POSITIONS)
             self._stored[target] = state.schema
         return self._stored[target]
+
+
+def _chunk(path: Path, rows: int, wanted: Wanted) -> Chunk:
+    keys = pq.read_table(path, columns=list(wanted.keys))
+    return Chunk(str(path), rows, key_bounds(keys, wanted.keys))
 
 
 def format_name(config: Config, pipeline: str, formats: Mapping[str, str]) -> str:

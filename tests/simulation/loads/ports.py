@@ -34,6 +34,7 @@ class FakeTables:
         self._passing = passing
         self._tells_all = tells_all
         self.files: dict[str, list[Net]] = {}
+        self._ahead: dict[tuple[str, tuple[KeyRange, ...]], Sequence[Chunk]] = {}
         self._number = 0
 
     def describe(self, table: TableName, target: str) -> Described:
@@ -51,7 +52,24 @@ class FakeTables:
         lows: list[Any] = [None, *bounds]
         return [KeyRange(low, high) for low, high in zip(lows, [*bounds, None], strict=True)]
 
-    def read(self, table: TableName, target: str, parts: Sequence[KeyRange]) -> Sequence[Chunk]:
+    def read(
+        self,
+        table: TableName,
+        target: str,
+        parts: Sequence[KeyRange],
+        attempt: str,
+        then: Sequence[KeyRange] = (),
+    ) -> Sequence[Chunk]:
+        found = self._ahead.pop((attempt, tuple(parts)), None)
+        self._ahead.clear()
+        if found is None:
+            found = self._read(table, parts)
+        if then and self._rng.random() < 0.7:
+            # As early as can be: much may happen before they are written.
+            self._ahead[attempt, tuple(then)] = self._read(table, then)
+        return found
+
+    def _read(self, table: TableName, parts: Sequence[KeyRange]) -> Sequence[Chunk]:
         found = []
         for part in parts:
             self._passing()
