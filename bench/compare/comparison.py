@@ -110,7 +110,7 @@ class Comparison:
         if workload.database:
             return Database(self.var, workload)
         if workload.source:
-            return Source(self.place, workload.changes, skewed=workload.source == "skewed")
+            return Source(self.place, workload)
         return self.place
 
     def _run_all(self, workload: Workload, entries: dict[str, Entry], repeats_until: float) -> None:
@@ -179,7 +179,7 @@ class Comparison:
             return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
         topic = f"{workload.name}-{self._number}"
         create_topic(self.bootstrap, topic)
-        if workload.source:
+        if workload.is_load:
             job = self._job(workload, contestant, run, topic)
             return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
         producer = LiveProducer(self.bootstrap, topic, workload)
@@ -192,7 +192,7 @@ class Comparison:
     def _verdict(self, workload: Workload, run: _Place, reached: int) -> Verdict:
         if isinstance(self._here, Database):
             return self._here.verdict(reached)
-        if isinstance(self._here, Source):
+        if isinstance(self._here, Source) and workload.is_load:
             dump = str(self._here.dump)
             return self._lake.verify(VerifyLoad(run.catalog, workload.specs[0], dump))
         expected = run.folder / "expected"
@@ -209,7 +209,7 @@ class Comparison:
 
 def _is_prepared(workload: Workload) -> bool:
     """A changelog has columns of each contestant's own; a loaded table is made by the load."""
-    return workload.sink and workload.mode == "upsert" and not workload.source
+    return workload.sink and workload.mode == "upsert" and not workload.is_load
 
 
 def _is_filled(workload: Workload) -> bool:

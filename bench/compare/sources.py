@@ -16,10 +16,13 @@ from bench.compare.job import NAMESPACE
 from bench.compare.measure import family
 from bench.compare.places import Place, Served
 from bench.compare.rows import LOADED
+from bench.compare.workloads import Workload
 from demo.servers.mariadb import MariaDb
 from demo.servers.program import HOST, ServerError
 
 USER = "bench"
+BESIDE = "beside"
+"""The table beside a stream."""
 PASSWORD = "only-for-the-comparison"
 _VALUES = {
     "name": "IF(seq % 17 = 0, NULL, CONCAT('customer ', seq))",
@@ -42,22 +45,22 @@ _AT_ONCE = 250_000
 class Source(Place):
     """The database of one workload, and the lakes into which its table is loaded."""
 
-    def __init__(self, lakes: Place, rows: int, *, skewed: bool) -> None:
+    def __init__(self, lakes: Place, workload: Workload) -> None:
         """``lakes``: where the loaded tables lie."""
         super().__init__(lakes.var)
-        self._lakes, self._rows, self._skewed = lakes, rows, skewed
+        self._lakes, self._workload = lakes, workload
         self._before_s = 0.0
         self._server: MariaDb | None = None
         self._folder: Path | None = None
 
     def prepare(self, make: Callable[[dict[str, str]], None] | None) -> None:
         """Start it and make the table. Raises ServerError; ``close`` ends it then, too."""
-        self._lakes.prepare(None)
+        self._lakes.prepare(make)
         # A socket's path may have 107 bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="binlogd-compare-"))
         self._server = MariaDb(self._folder / "server", options=_OPTIONS)
         self._server.start()
-        for statement in statements(self._rows, self._skewed, self.dump):
+        for statement in statements(self._workload, self.dump):
             self._ask(statement)
 
     def close(self) -> None:
@@ -71,7 +74,7 @@ class Source(Place):
 
     @contextmanager
     def lake(self, prepared: bool) -> Iterator[dict[str, str]]:
-        with self._lakes.lake(False) as catalog:
+        with self._lakes.lake(prepared) as catalog:
             self._before_s = self._cpu_s()
             yield catalog
 
@@ -104,23 +107,29 @@ class Source(Place):
             raise ServerError(answer.error)
 
 
-def statements(rows: int, skewed: bool, dump: Path) -> Iterator[str]:
+def table_of(workload: Workload) -> str:
+    """The table's name: the load's own, or one that is in no stream."""
+    return workload.specs[0].name if workload.is_load else BESIDE
+
+
+def statements(workload: Workload, dump: Path) -> Iterator[str]:
     """The scripts that make the table, and write it into a file. Its rows are in no binary log."""
+    rows, name = workload.stored or workload.changes, f"{NAMESPACE}.{table_of(workload)}"
     columns = ", ".join(f"{column.name} {column.mysql}" for column in LOADED)
     names = ", ".join(column.name for column in LOADED)
     yield (
         f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO {USER}@'%';"
         f" CREATE DATABASE {NAMESPACE};"
-        f" CREATE TABLE {NAMESPACE}.t0 ({columns}, PRIMARY KEY (id)) CHARACTER SET utf8mb4;"
+        f" CREATE TABLE {name} ({columns}, PRIMARY KEY (id)) CHARACTER SET utf8mb4;"
     )
-    values = ", ".join([_SKEWED if skewed else _EVEN, *_VALUES.values()])
+    values = ", ".join([_SKEWED if workload.source == "skewed" else _EVEN, *_VALUES.values()])
     for first in range(1, rows + 1, _AT_ONCE):
         last = min(rows, first + _AT_ONCE - 1)
         yield (
             f"SET SESSION sql_log_bin = 0; USE {NAMESPACE};"
-            f" INSERT INTO t0 ({names}) SELECT {values} FROM seq_{first}_to_{last};"
+            f" INSERT INTO {name} ({names}) SELECT {values} FROM seq_{first}_to_{last};"
         )
     yield (
-        f"ANALYZE TABLE {NAMESPACE}.t0;"
-        f" SELECT {names} FROM {NAMESPACE}.t0 INTO OUTFILE '{dump}' CHARACTER SET utf8mb4;"
+        f"ANALYZE TABLE {name};"
+        f" SELECT {names} FROM {name} INTO OUTFILE '{dump}' CHARACTER SET utf8mb4;"
     )
