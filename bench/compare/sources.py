@@ -27,7 +27,7 @@ PASSWORD = "only-for-the-comparison"
 _VALUES = {
     "name": "IF(seq % 17 = 0, NULL, CONCAT('customer ', seq))",
     "city": "ELT(seq % 6 + 1, 'Amsterdam', 'Berlin', 'Kraków', '', 'Oslo', 'Žilina')",
-    "amount": "(seq % 20000000 - 10000000) / 100",
+    "amount": "(CAST(seq % 20000000 AS SIGNED) - 10000000) / 100",
     "qty": "seq % 1000",
     "created": "'2026-01-01' + INTERVAL seq % 31536000 SECOND + INTERVAL seq % 999983 MICROSECOND",
 }

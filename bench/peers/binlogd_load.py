@@ -72,22 +72,22 @@ def _loaded(config: Path, job: Job) -> dict[str, float]:
         cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent,
     )  # fmt: skip
     assert command.stdout is not None
-    begun_s, ended_s = _reading(command.stdout)
+    begun_s, ended_s = _reading(command.stdout, f" {job.end:,} rows: ")
     if command.wait():
         raise SystemExit(f"the load has failed: {command.returncode}")
     read_s = ended_s - begun_s
     return {"read_s": round(read_s, 1), "read_rows_per_s": round(job.end / read_s, 1)}
 
 
-def _reading(lines: Iterable[str]) -> tuple[float, float]:
+def _reading(lines: Iterable[str], all_rows: str) -> tuple[float, float]:
     """When the first range began to be read, and when the last one was written: what the command
-    says, each half second."""
+    says, each half second. ``all_rows``: what the line has when all are."""
     begun_s = ended_s = 0.0
     for line in lines:
         print(f"{time.monotonic():.1f} {line}", end="", file=sys.stderr, flush=True)
         if (found := _MARGIN.search(line)) and not begun_s:
             begun_s = time.monotonic() + int(found[1])
-        if "rows are read" in line:
+        if begun_s and not ended_s and all_rows in line:
             ended_s = time.monotonic()
     if not begun_s or not ended_s:
         raise SystemExit("the command did not say when it read")
