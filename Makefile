@@ -20,6 +20,7 @@ help:
 	@echo "make bench-compare  the same beside what an earlier make bench saved"
 	@echo "make compare  beside what people would run instead; 1 hour on 2 cores; var/compare.json"
 	@echo "             ONLY=databases: into PostgreSQL and MariaDB (apt-get install both servers)"
+	@echo "             ONLY=load: first loads from MariaDB, beside Debezium and Spark's JDBC read"
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
 	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
@@ -143,7 +144,7 @@ bench-compare: setup-tests
 # SCALE=1 are the sizes of docs/performance.md, 0.1 is for an hour on two cores. ONLY="wide many"
 # and CONTESTANTS="binlogd expert" name what is run, PEERS=all has Flink fetched (1 GB), too.
 # LAKE=s3: the tables are behind a REST catalog over S3, both of this machine. ONLY=databases: into
-# PostgreSQL and MariaDB, which are run only where they are named.
+# PostgreSQL and MariaDB; ONLY=load: first loads from MariaDB. Both are run only where they are named.
 SCALE ?= 0.1
 LAKE ?=
 compare: $(if $(LAKE),setup-lake,setup-tests)

@@ -133,7 +133,7 @@ def main() -> None:
             case Verify():
                 answer = _verify(spark, request)
             case VerifyLoad():
-                answer = _verify_load(spark, request)
+                answer = verify_load(spark, request)
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.flush()
     base.stop()
@@ -189,7 +189,7 @@ def _verify(spark: SparkSession, request: Verify) -> Verdict:
     )
 
 
-def _verify_load(spark: SparkSession, request: VerifyLoad) -> Verdict:
+def verify_load(spark: SparkSession, request: VerifyLoad) -> Verdict:
     """A text that does not fit its column ends the comparison: ANSI casts."""
     table, name = request.table, _named(request.table)
     if differences := _layout(spark.table(name), table):

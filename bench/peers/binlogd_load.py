@@ -72,14 +72,14 @@ def _loaded(config: Path, job: Job) -> dict[str, float]:
         cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent,
     )  # fmt: skip
     assert command.stdout is not None
-    begun_s, ended_s = _reading(command.stdout, f" {job.end:,} rows: ")
+    begun_s, ended_s = reading(command.stdout, f" {job.end:,} rows: ")
     if command.wait():
         raise SystemExit(f"the load has failed: {command.returncode}")
     read_s = ended_s - begun_s
     return {"read_s": round(read_s, 1), "read_rows_per_s": round(job.end / read_s, 1)}
 
 
-def _reading(lines: Iterable[str], all_rows: str) -> tuple[float, float]:
+def reading(lines: Iterable[str], all_rows: str) -> tuple[float, float]:
     """When the first range began to be read, and when the last one was written: what the command
     says, each half second. ``all_rows``: what the line has when all are."""
     begun_s = ended_s = 0.0

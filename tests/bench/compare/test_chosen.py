@@ -19,10 +19,16 @@ def test_databases_are_three_workloads() -> None:
     assert names("databases many") == ["many", *names("databases")]
 
 
+def test_loads_are_three_workloads() -> None:
+    """Evenly, skewed, and beside a stream."""
+    assert names("load") == ["load-even", "load-skewed", "load-fresh"]
+    assert names("load-even databases") == [*names("databases"), "load-even"]
+
+
 def test_without_a_word_only_lakes_are_compared() -> None:
     """A machine needs no database for it."""
     assert "wide" in names("")
-    assert not [name for name in names("") if name.startswith("databases")]
+    assert not [name for name in names("") if name.startswith(("databases", "load"))]
 
 
 def test_one_of_them_can_be_named() -> None:
