@@ -101,12 +101,6 @@ CONTESTANTS = {
         ),
         Contestant(LOAD, "`tables load` by a running daemon", "bench.peers.binlogd_load", runs=3),
         Contestant(
-            "binlogd-loading",
-            "binlogd while it loads another table of the same pipeline",
-            "bench.peers.binlogd_loading",
-            runs=3,
-        ),
-        Contestant(
             "spark-jdbc",
             "spark.read.jdbc between the key's least and greatest, appended",
             "bench.peers.spark_jdbc",

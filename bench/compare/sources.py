@@ -21,8 +21,6 @@ from demo.servers.mariadb import MariaDb
 from demo.servers.program import HOST, ServerError
 
 USER = "bench"
-BESIDE = "beside"
-"""The table beside a stream."""
 PASSWORD = "only-for-the-comparison"
 _VALUES = {
     "name": "IF(seq % 17 = 0, NULL, CONCAT('customer ', seq))",
@@ -34,7 +32,7 @@ _VALUES = {
 _EVEN = "seq"
 _SKEWED = (
     "CASE WHEN seq % 10 = 0 THEN seq * 1000003"
-    " WHEN seq % 2 = 0 THEN 3000000000001 + seq ELSE 4000000000001 + seq END"
+    " WHEN seq % 2 = 0 THEN 8000000000001 + seq ELSE 9000000000001 + seq END"
 )
 """A tenth lies wide apart, all others in two dense ranges."""
 _OPTIONS = ("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
@@ -107,14 +105,9 @@ class Source(Place):
             raise ServerError(answer.error)
 
 
-def table_of(workload: Workload) -> str:
-    """The table's name: the load's own, or one that is in no stream."""
-    return workload.specs[0].name if workload.is_load else BESIDE
-
-
 def statements(workload: Workload, dump: Path) -> Iterator[str]:
     """The scripts that make the table, and write it into a file. Its rows are in no binary log."""
-    rows, name = workload.stored or workload.changes, f"{NAMESPACE}.{table_of(workload)}"
+    rows, name = workload.changes, f"{NAMESPACE}.{workload.specs[0].name}"
     columns = ", ".join(f"{column.name} {column.mysql}" for column in LOADED)
     names = ", ".join(column.name for column in LOADED)
     yield (

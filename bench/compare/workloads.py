@@ -69,10 +69,7 @@ class Workload:
     database: Literal["", "postgresql", "mariadb"] = ""
     """What its tables are in; empty: a lake."""
     source: Literal["", "even", "skewed"] = ""
-    """How the keys of a table in a database are distributed. Without ``per_second`` it is all that
-    there is, and is loaded; else a load of it may run beside the stream."""
-    stored: int = 0
-    """Rows of that table, where it is beside a stream."""
+    """There is no stream: one table of a database is loaded. How its keys are distributed."""
 
     @property
     def messages(self) -> int:
@@ -82,7 +79,7 @@ class Workload:
     @property
     def is_load(self) -> bool:
         """Whether it is a first load of a table, without a stream."""
-        return bool(self.source) and not self.per_second
+        return bool(self.source)
 
     @property
     def topic(self) -> str:
@@ -214,8 +211,6 @@ FULL = (*SPARK, "tutorial", "naive")
 JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
 LOADS = ("binlogd-load", "spark-jdbc", "debezium-snapshot")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
-LOADED_A_SECOND = 80_000
-"""More than a load beside a stream reads: it is to last as long."""
 ROWS = 8
 """Rows of a message where it has several."""
 
@@ -273,7 +268,7 @@ def workloads(scale: float) -> dict[str, Workload]:
         replace(wide, name="memory", what="wide again, a tenth as long",
                 changes=size(200_000), contestants=("binlogd", "binlogd-equality"), runs=1),
         *_into_databases(size(2_000_000), seconds),
-        *_loads(size(5_000_000), seconds),
+        *_loads(size(5_000_000)),
     ]  # fmt: skip
     return {workload.name: workload for workload in every}
 
@@ -293,7 +288,7 @@ def _into_databases(changes: int, seconds: int) -> list[Workload]:
     ]  # fmt: skip
 
 
-def _loads(rows: int, seconds: int) -> list[Workload]:
+def _loads(rows: int) -> list[Workload]:
     even = Workload(
         "load-even", "first load of a table of MariaDB", rows, tables=1, source="even",
         contestants=LOADS,
@@ -301,9 +296,4 @@ def _loads(rows: int, seconds: int) -> list[Workload]:
     skewed = replace(
         even, name="load-skewed", source="skewed", what="the same with a key of dense ranges"
     )
-    beside = Workload(
-        "load-fresh", f"500 changes/s over 20 tables for {seconds} s, beside a load or not",
-        500 * seconds, per_second=500, source="even", stored=LOADED_A_SECOND * seconds,
-        contestants=("binlogd", "binlogd-loading"),
-    )  # fmt: skip
-    return [even, skewed, beside]
+    return [even, skewed]

@@ -19,9 +19,9 @@ def test_databases_are_three_workloads() -> None:
     assert names("databases many") == ["many", *names("databases")]
 
 
-def test_loads_are_three_workloads() -> None:
-    """Evenly, skewed, and beside a stream."""
-    assert names("load") == ["load-even", "load-skewed", "load-fresh"]
+def test_loads_are_two_workloads() -> None:
+    """Keys that are even, and skewed ones."""
+    assert names("load") == ["load-even", "load-skewed"]
     assert names("load-even databases") == [*names("databases"), "load-even"]
 
 

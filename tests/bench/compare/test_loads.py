@@ -9,13 +9,11 @@ from pyspark.sql import SparkSession
 
 from bench.compare.job import CATALOG, NAMESPACE
 from bench.compare.lake import VerifyLoad, verify_load
-from bench.compare.sources import BESIDE, statements
+from bench.compare.sources import statements
 from bench.compare.workloads import workloads
 from bench.peers.binlogd_load import reading
 
-EVEN, SKEWED, BESIDE_STREAM = (
-    workloads(0.1)[name] for name in ("load-even", "load-skewed", "load-fresh")
-)
+EVEN, SKEWED = (workloads(0.1)[name] for name in ("load-even", "load-skewed"))
 LINES = (
     "1\tcustomer 1\t\t-99999.99\t1\t2026-01-01 00:00:01.000001",
     "2\t\\N\tŽilina\t0.01\t2\t\\N",
@@ -34,14 +32,6 @@ def test_the_key_of_one_of_them_is_skewed() -> None:
     """Between least and greatest nearly all rows are in two places."""
     assert "SELECT seq, " in list(statements(EVEN, Path("dump")))[1]
     assert "SELECT CASE WHEN seq % 10" in list(statements(SKEWED, Path("dump")))[1]
-
-
-def test_the_table_beside_a_stream_is_none_of_the_streams() -> None:
-    """So what is fresh, and what is loaded, are apart."""
-    scripts = list(statements(BESIDE_STREAM, Path("dump")))
-    assert f"CREATE TABLE {NAMESPACE}.{BESIDE} (" in scripts[0]
-    assert BESIDE not in {table.name for table in BESIDE_STREAM.specs}
-    assert scripts[-2].endswith(f"_to_{BESIDE_STREAM.stored};")
 
 
 def test_the_reading_ends_when_all_rows_are_there() -> None:
