@@ -144,7 +144,10 @@ def test_a_row_that_lacks_columns_stays_in_its_partition(
     writer: IcebergWriter, staging: Staging, spark: SparkSession
 ) -> None:
     """Or moves, where the column that it carries is that of the partition."""
-    staging.schema, staging.target = SCHEMA, TargetName("lake", "sink", "parted_partial")
+    staging.schema, staging.target = (
+        SCHEMA,
+        TargetName("lake", "sink", f"parted_partial_{staging.write.value}"),
+    )
     first = table_of([Row(1, None, "a", 1), Row(2, None, "b", 2)])
     writer.write(laid_out(staging.batch(first, 0), partition_by=["region"]))
     rows = table_of([Row(1, None, None, 5), Row(2, None, "a", None)])
@@ -178,7 +181,10 @@ def test_another_partitioning_is_refused(
     writer: IcebergWriter, staging: Staging, spark: SparkSession
 ) -> None:
     """Somebody's own, and a route's that asks for another."""
-    staging.schema, staging.target = SCHEMA, TargetName("lake", "sink", "parted_by_others")
+    staging.schema, staging.target = (
+        SCHEMA,
+        TargetName("lake", "sink", f"parted_by_others_{staging.write.value}"),
+    )
     rows = table_of([Row(1, None, "a", 1)])
     writer.write(staging.batch(rows, 0))
     batch = laid_out(staging.batch(rows, 1), partition_by=["region"])
