@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures plots test-operate wheel clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures plots test-operate wheel deb clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -31,6 +31,7 @@ help:
 	@echo "make pictures  the screenshots in docs/pictures, as the page's tests see them"
 	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json"
 	@echo "make wheel   binlogd as a package for pip or pipx, var/dist"
+	@echo "make deb     a Debian package, 656 MB, var/dist"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
 	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
 	@echo "make clean   remove what the above made; other files in var/ stay"
@@ -91,8 +92,8 @@ test-lake: setup-lake
 	@$(VENV)/python -m tests.lake --lakes "$(LAKES)" --masters "$(MASTERS)" --suites "$(SUITES)" \
 		-- $(LAKE_OPTIONS)
 
-# Of both tiers: what people see and do who run binlogd.
-OPERATE := tests/daemon/page tests/operate tests/deploy/test_prometheus.py
+# Of all tiers: what people see and do who run binlogd.
+OPERATE := tests/daemon/page tests/operate tests/deploy/test_prometheus.py tests/install tests/upgrade
 test-operate: setup-tests
 	@$(PYTEST) $(OPERATE)
 
@@ -109,6 +110,10 @@ wheel: setup
 
 plots: setup-tests
 	@$(VENV)/python -m bench.plots
+
+deb:
+	@setup/setup.sh "$(PYTHON)" tests "s3 postgresql mariadb"
+	@packaging/deb/build.sh
 
 pictures: setup-tests
 	@mkdir -p docs/pictures

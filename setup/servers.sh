@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the tests of lakes and databases need beside Python's packages: the servers' jars, the jars of
 # S3 and of databases for Spark; PostgreSQL, MariaDB, Redis, Prometheus and a browser, which are
-# installed where this runs as root; and MySQL (setup/mysql.sh).
+# installed where this runs as root; what a Debian package is made and tested with; and MySQL (setup/mysql.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,15 @@ need mariadb-server mariadbd
 need redis-server redis-server
 need prometheus promtool
 need chromium chromium
+need debhelper dh
+need dpkg-dev dpkg-buildpackage
+need lintian lintian
+need systemd systemctl
+need groff groff
+need zsh zsh
+need fish fish
+need man-db man
+dpkg -s python3-venv >/dev/null 2>&1 || missing+=(python3-venv)
 
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

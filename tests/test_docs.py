@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from setup.docs_hook import on_page_markdown
 
@@ -45,6 +46,15 @@ def test_the_index_has_every_decision() -> None:
     for page in CHECKOUT.glob("docs/decisions/0*.md"):
         number, title = page.read_text().split("\n", 1)[0].removeprefix("# ").split(". ", 1)
         assert f"| {number} | [{title}]({page.name}) |" in index
+
+
+def test_each_symptom_has_its_place_in_the_menu() -> None:
+    """Whoever is woken finds the page without a search; the parts come in the reader's order."""
+    menu = yaml.safe_load((CHECKOUT / "mkdocs.yml").read_text())["nav"]
+    parts = ["Start", "Configure", "Operate", "Formats", "Sinks", "Performance", "Reliability"]
+    assert [next(iter(part)) for part in menu] == [*parts, "Design"]
+    for page in CHECKOUT.glob("docs/runbook/*.md"):
+        assert f"runbook/{page.name}" in str(menu)
 
 
 def test_a_picture_that_is_not_there_is_told(caplog: pytest.LogCaptureFixture) -> None:

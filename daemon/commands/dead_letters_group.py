@@ -16,6 +16,7 @@ from daemon.commands.options import (
     refuse,
 )
 from daemon.config.config import Config
+from daemon.positions.layout import check_layout
 
 app = typer.Typer(help="Records that could not be applied.", no_args_is_help=True)
 
@@ -102,6 +103,7 @@ def letters_replay(
 
     settings = load_config(config)
     name = chosen_pipeline(settings, pipeline)
+    _check_layout(settings)
     try:
         wanted = wanted_of(letters or (), topic, table, reason, since)
     except ValueError as error:
@@ -117,4 +119,12 @@ def _letters_of(config: Path, pipeline: str | None) -> tuple[Config, list[str]]:
     names = list(settings.pipeline) if pipeline is None else [chosen_pipeline(settings, pipeline)]
     if any(settings.pipeline[name].dead_letter_topic is not None for name in names):
         settings = load_config(config)
+    _check_layout(settings)
     return settings, names
+
+
+def _check_layout(settings: Config) -> None:
+    try:
+        check_layout(settings.daemon.state_dir)
+    except OSError as error:
+        refuse(str(error))

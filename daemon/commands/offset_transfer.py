@@ -59,7 +59,7 @@ def import_snapshot(config: Config, text: str) -> Iterator[str]:
         raise TransferRefused(f"{error}; an import is for a stopped daemon") from error
     except OSError as error:
         raise TransferRefused(
-            f"daemon.state_dir {config.daemon.state_dir} can't be written: {error}"
+            f"daemon.state_dir {config.daemon.state_dir} can't be used: {error}"
         ) from error
     with claim:
         yield from _check_broker(config, snapshot)

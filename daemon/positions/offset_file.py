@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import IO
 
+from daemon.positions.layout import claim_layout
 from offsets.snapshot import Snapshot
 from offsets.snapshot_text import DamagedSnapshot, NewerSnapshot, decode, encode
 from offsets.store import Loaded
@@ -89,7 +90,8 @@ class StateDirBusy(Exception):
 def lock_state_dir(state_dir: Path) -> IO[str]:
     """Lock a state directory for this process. The lock ends with the process, however it ends.
 
-    Raises StateDirBusy with the owner's process id, OSError when the folder can't be written.
+    Raises StateDirBusy with the owner's process id, OSError when the folder can't be written,
+    NewerLayout among them: a newer binlogd has used it.
     """
     close_folder(state_dir)
     lock = state_dir / "lock"
@@ -104,7 +106,12 @@ def lock_state_dir(state_dir: Path) -> IO[str]:
             f"{state_dir} is used by another binlogd (process {owner}): `binlogd status --state-dir"
             f" {state_dir}` shows what it does; stop it, or choose another daemon.state_dir"
         ) from None
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n")
-    file.flush()
+    try:
+        claim_layout(state_dir)
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
     return file

@@ -255,7 +255,7 @@ def edit_offline(config: Config, pipeline: str, change: Change) -> Snapshot:
         raise EditRefused(str(error)) from error
     except OSError as error:
         raise EditRefused(
-            f"daemon.state_dir {config.daemon.state_dir} can't be written: {error}"
+            f"daemon.state_dir {config.daemon.state_dir} can't be used: {error}"
         ) from error
     with claim:
         store = make_stores(config, pipeline)

@@ -77,7 +77,7 @@ class StartUp:
             except StateDirBusy as error:
                 raise Unusable(str(error)) from error
             except OSError as error:
-                raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
+                raise Unusable(f"daemon.state_dir {folder} can't be used: {error}") from error
             yield
 
     @contextmanager
@@ -124,7 +124,7 @@ class StartUp:
         try:
             clean_staging(folder)
         except OSError as error:
-            raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
+            raise Unusable(f"daemon.staging_dir {folder} can't be used: {error}") from error
 
     def recorded(self, name: str, store: StoreChain) -> Snapshot:
         """The last run's snapshot of a pipeline, checked against the topics as they are now."""

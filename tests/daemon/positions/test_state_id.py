@@ -44,5 +44,5 @@ def test_a_start_that_can_not_make_it_is_one_line(tmp_path: Path) -> None:
     world = World(tmp_path)
     (world.state / "id.new").mkdir()
     service = Service(load(tmp_path / "config.toml"), False, Quiet(), ConfiguredSinks())
-    with pytest.raises(Unusable, match=r"daemon\.state_dir .* can't be written"):
+    with pytest.raises(Unusable, match=r"daemon\.state_dir .* can't be used"):
         service.run()
