@@ -22,7 +22,7 @@ CHECKOUT = Path(__file__).parents[3]
 CHANGES = 20_000
 CONFIG = "/etc/binlogd/config.toml"
 DROP_IN = "/etc/systemd/system/binlogd.service.d/quick.conf"
-QUICK = "[Service]\nRestartSec=1\nWatchdogSec=8\nTimeoutAbortSec=5\n"
+QUICK = "[Service]\nRestartSec=1\nWatchdogSec=20\nTimeoutAbortSec=5\n"
 """The test's minutes are seconds."""
 
 pytestmark = [pytest.mark.soak, pytest.mark.integration, pytest.mark.timeout(1500)]
@@ -76,7 +76,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevBroker]:
         yield started
 
 
-def until(what: str, holds: Callable[[], bool], within_s: float = 120) -> None:
+def until(what: str, holds: Callable[[], bool], within_s: float = 240) -> None:
     end = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < end, what
@@ -97,6 +97,10 @@ def ready(machine: Machine) -> bool:
     return machine.show("binlogd", "ActiveState") == "active" and bool(status(machine))
 
 
+def restarts(machine: Machine) -> int:
+    return int(machine.show("binlogd", "NRestarts"))
+
+
 def test_lintian_has_nothing_to_say(package: Path) -> None:
     """No error, no warning; what is overridden has its reason beside it."""
     ran = subprocess.run(
@@ -106,8 +110,11 @@ def test_lintian_has_nothing_to_say(package: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "")
 
 
-def test_its_life(machine: Machine, package: Path, newer: Path, broker: DevBroker) -> None:
-    """The steps of an administrator, one after the other."""
+def test_its_life(package: Path, newer: Path, broker: DevBroker, machine: Machine) -> None:
+    """The steps of an administrator, one after the other.
+
+    The machine is the last of what is made: it sees the files that were there before it.
+    """
     _installed(machine, package)
     _runs(machine, broker)
     _killed(machine)
@@ -145,20 +152,22 @@ def _runs(machine: Machine, broker: DevBroker) -> None:
     pid = machine.show("binlogd", "MainPID")
     assert machine.run("stat", "-c", "%U", f"/proc/{pid}").strip() == "binlogd"
     produce(broker.bootstrap, "shop", Shop(CHANGES), lambda _: None)
-    assert '"running"' in machine.journal("binlogd") or "running" in machine.journal("binlogd")
+    assert "assigned" in machine.journal("binlogd")
 
 
 def _killed(machine: Machine) -> None:
     """kill -9: systemd starts it again."""
+    before = restarts(machine)
     machine.run("systemctl", "kill", "-s", "KILL", "--kill-who=main", "binlogd")
-    until("started again", lambda: machine.show("binlogd", "NRestarts") == "1")
+    until("started again", lambda: restarts(machine) > before)
     until("ready again", lambda: ready(machine))
 
 
 def _hangs(machine: Machine) -> None:
     """A daemon that does nothing any more misses its watchdog."""
+    before = restarts(machine)
     machine.run("kill", "-STOP", machine.show("binlogd", "MainPID"))
-    until("noticed", lambda: machine.show("binlogd", "NRestarts") == "2")
+    until("noticed", lambda: restarts(machine) > before)
     assert "Watchdog timeout" in machine.journal("binlogd")
     until("ready again", lambda: ready(machine))
 
