@@ -26,5 +26,10 @@ cat >"$root/etc/systemd/system/alone.target" <<'UNIT'
 Description=A machine for one service
 Wants=systemd-journald.service dbus.service
 UNIT
-exec chroot "$root" /usr/bin/env -i container=x PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+# Not chroot: in one, nobody may make the user namespace of PrivateUsers=.
+mkdir "$root/old"
+cd "$root"
+pivot_root . old
+umount -l /old
+exec /usr/bin/env -i container=x PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     /lib/systemd/systemd --system --unit=alone.target --log-target=journal
