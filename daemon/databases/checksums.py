@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Protocol
 
-from daemon.databases.port import Database, KeyRange, SourceTable
+from daemon.databases.port import Database, KeyRange, Kind, SourceTable
 from sparkwriter.sql.checksums import HASH_DIGITS, Interval, TextColumn
-
-Kind = Literal["mysql", "postgresql"]
 
 
 class HashWords(Protocol):
@@ -70,18 +68,20 @@ class Checksums:
     def __init__(
         self,
         database: Database,
-        kind: Kind,
         table: SourceTable,
         columns: Sequence[TextColumn],
         keys: Sequence[TextColumn],
+        unhashed: int = 0,
     ) -> None:
-        """``columns`` and ``keys`` as ``Database.compared`` gives them."""
+        """``columns`` and ``keys`` as ``Database.compared`` gives them. ``unhashed``: what a row
+        adds that has no hash; two sides that both have such rows must not add the same."""
         self._database = database
-        self._words = WORDS[kind]
+        self._words = WORDS[database.kind]
         self._table = table
         self._from = database.table_sql(table.name)
         self._columns = tuple(columns)
         self._keys = tuple(keys)
+        self._unhashed = unhashed
 
     def within(self, interval: Interval) -> str:
         """The condition of an interval of the key's first column."""
@@ -93,7 +93,7 @@ class Checksums:
     def sums(self, condition: str, digits: int) -> str:
         """Digits of the key's hash, rows and the sum of their hashes, for each such digits."""
         hashed = f"LEFT({self._words.row_hash(self._columns)}, {HASH_DIGITS})"
-        number = self._words.number(hashed)
+        number = f"COALESCE({self._words.number(hashed)}, {self._unhashed})"
         return (
             f"SELECT {self._prefix(digits)} AS p, COUNT(*), SUM({number})"
             f" FROM {self._from} WHERE {condition} GROUP BY 1"

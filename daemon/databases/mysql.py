@@ -15,6 +15,7 @@ from daemon.databases.mysql_sql import MySqlWords, form_of
 from daemon.databases.patterns import matching
 from daemon.databases.port import (
     DatabaseRefused,
+    Kind,
     Moment,
     SourceColumn,
     SourceTable,
@@ -27,8 +28,10 @@ from sparkwriter.sql.jdbc import JdbcOptions
 class MySqlDatabase(SqlDatabase):
     """See ``port.Database``."""
 
+    kind: Kind = "mysql"
+
     def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
-        """``name`` is the section's; ``password`` gives what it is now. Connects at the first
+        """``name``: as messages have it; ``password`` gives what it is now. Connects at the first
         question."""
         self._section = section
         self._session = MySqlSession(name, section, password)
@@ -84,6 +87,10 @@ class MySqlDatabase(SqlDatabase):
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
         return self._session.run(sql)
+
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """See ``port.Database``."""
+        return self._session.stream(sql, rows)
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """See ``port.Database``."""

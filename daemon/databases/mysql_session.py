@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pymysql
 from pymysql.constants import ER
+from pymysql.cursors import SSCursor
 
 from daemon.databases import mysql_checks
 from daemon.databases.port import DatabaseAway, DatabaseRefused
@@ -41,7 +42,7 @@ class MySqlSession:
     """One connection; after a failure the next question opens another. One thread's at a time."""
 
     def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
-        """``name`` is the section's; ``password`` gives what it is now."""
+        """``name``: as messages have it; ``password`` gives what it is now."""
         self._name, self._section, self._password = name, section, password
         self._connection: Any = None
         self._mariadb = False
@@ -131,7 +132,7 @@ class MySqlSession:
         ((size,),) = self.run("SELECT @@max_allowed_packet")
         if int(str(size)) < _LEAST_PACKET:
             least = f"SET GLOBAL max_allowed_packet = {_LEAST_PACKET}"
-            raise DatabaseRefused(f"database.{self._name}: max_allowed_packet is {size}; {least}")
+            raise DatabaseRefused(f"{self._name}: max_allowed_packet is {size}; {least}")
 
     def _tls(self) -> ssl.SSLContext | None:
         if self._section.tls == "off":
@@ -154,11 +155,27 @@ class MySqlSession:
                 self.close()
             raise told from error
 
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """The rows of a SELECT in lists of so many, as the server sends them."""
+        cursor, ended = SSCursor(self._connected()), False
+        try:
+            cursor.execute(sql)
+            while some := cursor.fetchmany(rows):
+                yield list(some)
+            ended = True
+        except (pymysql.MySQLError, OSError) as error:
+            raise self._told(error) from error
+        finally:
+            if not ended:
+                # What the server still sends is nobody's: the cursor would read it to its end.
+                cursor.connection = None
+                self.close()
+
     def _told(self, error: Exception, connecting: bool = False) -> DatabaseAway | DatabaseRefused:
         """The error in the port's words: one line."""
         code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         text = str(error.args[1] if len(error.args) > 1 else error).replace("\n", " ")
-        line = f"database.{self._name}: {text}"
+        line = f"{self._name}: {text}"
         gone = isinstance(error, OSError | pymysql.err.InterfaceError)
         if gone or code in _PASSING or _FIRST_CLIENT_ERROR <= code < _CLIENT_ERRORS_END:
             return DatabaseAway(line)

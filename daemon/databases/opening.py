@@ -13,7 +13,7 @@ from daemon.databases.postgresql import PostgreSqlDatabase
 from daemon.databases.sections import DatabaseSection
 
 Open = Callable[[str, DatabaseSection, Callable[[], str]], Database]
-"""Of a section's name, the section, and what gives its password."""
+"""Of what messages call it, the section, and what gives its password."""
 
 ADAPTERS: Mapping[str, Open] = {
     "mysql": MySqlDatabase,
@@ -27,4 +27,4 @@ def open_database(config: Config, name: str) -> Database:
     gives is one thread's at a time. Each connection takes the password as its file has it then."""
     section = config.database[name]
     password = partial(current_password, config, name)
-    return ADAPTERS[section.address.kind](name, section, password)
+    return ADAPTERS[section.address.kind](f"database.{name}", section, password)

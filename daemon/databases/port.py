@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from changes.model import TableName
 from sparkwriter.sql.forms import Form
 from sparkwriter.sql.jdbc import JdbcOptions
+
+Kind = Literal["mysql", "postgresql"]
+"""MariaDB is a mysql, too."""
 
 Texts = tuple[str | None, ...]
 """A row as canonical texts, in the order in which its columns were asked for."""
@@ -114,6 +117,11 @@ class Database(Protocol):
     again.
     """
 
+    @property
+    def kind(self) -> Kind:
+        """What it speaks."""
+        ...
+
     def tables(self, pattern: str) -> list[TableName]:
         """The base tables whose ``database.table`` matches (``*``, ``?``, ``[…]``), in order."""
         ...
@@ -147,6 +155,10 @@ class Database(Protocol):
         """
         ...
 
+    def text(self, column: SourceColumn) -> str:
+        """The SQL of one column's canonical text. Raises DatabaseRefused where it has no form."""
+        ...
+
     def compared(self, column: SourceColumn) -> str:
         """The SQL of one column's text for checksums in the database.
 
@@ -170,6 +182,13 @@ class Database(Protocol):
 
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """The rows that a SELECT gives, all at once: for small results."""
+        ...
+
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """The rows that a SELECT gives, in lists of about so many: memory is bounded.
+
+        The connection is the iterator's until it ends or is closed.
+        """
         ...
 
     def rows(

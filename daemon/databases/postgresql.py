@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from daemon.databases.patterns import matching
 from daemon.databases.port import (
     DatabaseAway,
     DatabaseRefused,
+    Kind,
     Moment,
     SourceColumn,
     SourceTable,
@@ -37,8 +39,10 @@ _DENIED = "42501"
 class PostgreSqlDatabase(SqlDatabase):
     """See ``port.Database``. A table's ``database`` is its schema, as Debezium has it."""
 
+    kind: Kind = "postgresql"
+
     def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
-        """``name`` is the section's; ``password`` gives what it is now. Connects at the first
+        """``name``: as messages have it; ``password`` gives what it is now. Connects at the first
         question."""
         self._name, self._section, self._password = name, section, password
         super().__init__(PostgreSqlWords())
@@ -93,6 +97,19 @@ class PostgreSqlDatabase(SqlDatabase):
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
         return self._run(sql, None)
+
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """See ``port.Database``."""
+        try:
+            with self._connected().cursor() as cursor:
+                coming = cursor.stream(sql)
+                while some := list(islice(coming, rows)):
+                    yield some
+        except psycopg.Error as error:
+            told = self._told(error)
+            if isinstance(told, DatabaseAway):
+                self.close()
+            raise told from error
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """See ``port.Database``."""
@@ -180,7 +197,7 @@ class PostgreSqlDatabase(SqlDatabase):
         """The error in the port's words: one line."""
         state: Any = error.sqlstate
         text = " ".join(str(error).split())
-        line = f"database.{self._name}: {text}"
+        line = f"{self._name}: {text}"
         if state is None or str(state).startswith(_PASSING):
             return DatabaseAway(line)
         if state == _DENIED:

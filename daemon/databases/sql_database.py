@@ -33,6 +33,10 @@ class SqlDatabase(ABC):
         """See ``port.Database``."""
 
     @abstractmethod
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """See ``port.Database``."""
+
+    @abstractmethod
     def describe(self, table: TableName) -> SourceTable:
         """See ``port.Database``."""
 
@@ -53,6 +57,10 @@ class SqlDatabase(ABC):
     ) -> str:
         """See ``port.Database``."""
         return selects.query(self._words, table, columns, part)
+
+    def text(self, column: SourceColumn) -> str:
+        """See ``port.Database``."""
+        return self._words.text(column)
 
     def compared(self, column: SourceColumn) -> str:
         """See ``port.Database``."""

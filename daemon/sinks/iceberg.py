@@ -132,6 +132,9 @@ class IcebergSink:
             return "a hadoop catalog can't give a table another's name: choose another type"
         return None
 
+    def database(self) -> None:
+        """Spark reads its tables."""
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Open the catalog."""
         assert sessions is not None

@@ -12,6 +12,8 @@ from changes.routing import Route
 from daemon.config.config import Config
 from daemon.config.rotation import RotatedSettings
 from daemon.config.sections import SparkSection
+from daemon.databases.port import Database
+from daemon.sinks.jdbc_tables import open_target
 from daemon.sinks.port import Sessions
 from daemon.sinks.sections import JdbcSection
 from sparkwriter.jdbc.connect import connect
@@ -67,6 +69,10 @@ class JdbcSink:
         """Its tables can be renamed."""
         return None
 
+    def database(self) -> Database:
+        """As ``[database.NAME]`` would name it. See ``daemon.sinks.port.Sink``."""
+        return open_target(f"sink {self._name}", self._settings_now())
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the ledger."""
         store = self._store()
@@ -106,6 +112,10 @@ class JdbcSink:
         """With the secrets that its files have at the time of each connection."""
         rotated = RotatedSettings(self._config, self._section.settings(), self._name)
         return partial(_connect, self._section.settings(), rotated)
+
+    def _settings_now(self) -> Mapping[str, str]:
+        settings = self._section.settings()
+        return {**settings, **RotatedSettings(self._config, settings, self._name).take()}
 
 
 def _connect(settings: Mapping[str, str], rotated: RotatedSettings) -> Session:

@@ -8,6 +8,7 @@ from typing import Protocol
 from actors.contract.ports import ResettableSink
 from changes.routing import Route
 from daemon.config.sections import SparkSection
+from daemon.databases.port import Database
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.living_sink import SessionSink
 
@@ -63,6 +64,11 @@ class Sink(Protocol):
     def keeps_names(self) -> str | None:
         """Why no table of it can take another's name, which ends a load; None where it can. It may
         ask what the sink is made of. Any thread."""
+
+    def database(self) -> Database | None:
+        """A connection that reads its tables, for who compares them: a target's namespace is the
+        table's ``database``. None where they are no tables of a database that verification knows.
+        Any thread. Raises DatabaseAway, DatabaseRefused."""
         ...
 
     def open(self, owner: str, sessions: Sessions | None) -> None:

@@ -63,6 +63,9 @@ class PythonSink:
             "the old one's name (rename)"
         )
 
+    def database(self) -> None:
+        """What the function does with rows is not known."""
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Import the module once, so that a start with a broken one fails."""
         for problem in self.try_out(sessions, ()):

@@ -47,6 +47,9 @@ class SqliteSink:
         """Its tables can be renamed."""
         return None
 
+    def database(self) -> None:
+        """SQLite has no text that is exact for each value."""
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the file and its ledger."""
         self.writer()

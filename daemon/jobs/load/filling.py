@@ -127,6 +127,7 @@ def _batch(
         lanes=lanes,
         options=described.options,
         table=described.owner,
+        shape=described.shape,
     )
 
 

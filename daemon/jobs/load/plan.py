@@ -10,7 +10,8 @@ from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import DatabaseRefused
 from daemon.jobs.load.estimates import SECOND_ROWS, Flow, flow_of, shown_bytes, shown_time
-from daemon.jobs.load.source_tables import fitted, format_name
+from daemon.jobs.load.source_tables import format_name
+from daemon.jobs.load.wanted import fitted
 from daemon.jobs.port import Look, Plan
 from daemon.jobs.record import Wanted
 from daemon.jobs.verify.targets import Compared, chosen, unmatched

@@ -30,7 +30,7 @@ class Described:
     """A source table as it is to be loaded now: what is read, and what it becomes.
 
     ``definition`` changes with whatever makes chunks read before and after differ. ``owner``: the
-    table, where the target is of it alone.
+    table, where the target is of it alone. ``shape``: the fingerprint of what its route shows.
     """
 
     schema: TableSchema
@@ -38,6 +38,7 @@ class Described:
     rows: int
     owner: TableName | None
     options: SinkOptions = ()
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""The load's ``Tables``: a source's databases, read by Spark into staged files."""
+"""The load's ``Tables``: a source's databases, read into staged files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,53 +12,20 @@ import pyarrow.parquet as pq
 
 from actors.contract.ports import TargetRefused
 from changes.formats.auto import AUTO
-from changes.model import OP, Column, Mode, TableName, TableSchema, TargetName
+from changes.model import TableName, TableSchema, TargetName
 from changes.net.fold import key_bounds
-from changes.routing import Router, TargetRoute
+from changes.routing import Router
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
-from daemon.databases.port import Database, DatabaseRefused, KeyRange, Moment, SourceTable
+from daemon.databases.port import Database, DatabaseRefused, KeyRange, Moment
 from daemon.databases.primaries import Primary
-from daemon.databases.streamed import StreamedColumn, as_streamed
 from daemon.jobs.load.ahead import Ahead, Asked
+from daemon.jobs.load.chunk_files import read_directly, spark_reader
 from daemon.jobs.load.ports import Chunk, Described
-from daemon.jobs.port import Control, JobAway
+from daemon.jobs.load.wanted import POSITIONS, Wanted, fitted
+from daemon.jobs.port import Control
+from daemon.sinks.kinds import sinks_of
 from daemon.staging.folder import RunFolder
-from sparkwriter.jobs.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
-from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.sql.schema import arrow_type, iceberg_type
-
-POSITIONS = (
-    "it keeps source positions, so that several partitions may feed it: rows of the database have "
-    "none, and one that was deleted could come back"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A source table as it is to be loaded. ``columns`` are in the lake's order."""
-
-    source: SourceTable
-    columns: tuple[StreamedColumn, ...]
-    route: TargetRoute
-    keys: tuple[str, ...]
-    owner: TableName | None
-
-    @property
-    def schema(self) -> TableSchema:
-        """The columns of the new table."""
-        columns = (Column(one.column.name, arrow_type(one.type)) for one in self.columns)
-        return TableSchema(tuple(columns), self.keys)
-
-    @property
-    def chunk_columns(self) -> list[ChunkColumn]:
-        """The same as they are read."""
-        keys, found = {key.lower() for key in self.keys}, []
-        for one in self.columns:
-            assert one.column.form is not None
-            is_key = one.column.name.lower() in keys
-            found.append(ChunkColumn(one.column.name, one.type, one.column.form, is_key))
-        return found
 
 
 class SourceTables:
@@ -93,6 +61,7 @@ class SourceTables:
             wanted.source.rows,
             wanted.owner,
             wanted.route.options,
+            wanted.route.shape.fingerprint,
         )
 
     def ranges(self, table: TableName, rows: int) -> Sequence[KeyRange]:
@@ -112,37 +81,32 @@ class SourceTables:
         chunks = self._ahead.take(Asked(attempt, tuple(parts)))
         if chunks is None:
             chunks = self._reading(table, target, parts)()
-        if then:
+        if then and self._by_spark(target):
             self._ahead.begin(Asked(attempt, tuple(then)), self._reading(table, target, then))
         return chunks
+
+    def _by_spark(self, target: str) -> bool:
+        """Whether Spark reads for it, on whatever thread."""
+        return sinks_of(self._config)[TargetName.parse(target).sink].catalog() is not None
 
     def _reading(
         self, table: TableName, target: str, parts: Sequence[KeyRange]
     ) -> Callable[[], Sequence[Chunk]]:
-        """What reads the ranges as the table is described now, on any thread."""
+        """What reads the ranges as the table is described now: by Spark on any thread, otherwise
+        on the caller's, whose the connection is."""
         wanted, database = self._wanted(table, target), self._database(table)
-        sources = [one.column for one in wanted.columns]
-        files = [
-            Part(database.query(wanted.source, sources, part), self._staged()) for part in parts
-        ]
-        columns, jdbc = wanted.chunk_columns, database.jdbc(wanted.source)
-        zero_dates = self._config.pipeline[self._pipeline].zero_dates
-
-        def act(jvm: SparkJvm) -> list[int]:
-            constants = [(OP, "U")]
-            return read_chunks(
-                jvm.spark, jdbc, files, columns, zero_dates=zero_dates, constants=constants
-            )
+        files = [(part, self._staged()) for part in parts]
+        if self._by_spark(target):
+            zero_dates = self._config.pipeline[self._pipeline].zero_dates
+            rows_of = spark_reader(self._control, database, wanted, zero_dates, files)
+        else:
+            reading = wanted.reading(database, self._config, self._pipeline)
+            rows_of = partial(read_directly, reading, wanted, files)
+        keys = wanted.schema.keys
 
         def read() -> Sequence[Chunk]:
-            try:
-                rows = self._control.spark(act)
-            except ChunkUnreadable as error:
-                if error.again:
-                    raise JobAway(f"{table}: {error}") from error
-                raise DatabaseRefused(f"{table}: {error}") from error
-            found = zip(files, rows, strict=True)
-            return [_chunk(file.out, count, wanted) for file, count in found]
+            found = zip(files, rows_of(), strict=True)
+            return [_chunk(path, count, keys) for (_, path), count in found]
 
         return read
 
@@ -220,9 +184,8 @@ class SourceTables:
         return self._stored[target]
 
 
-def _chunk(path: Path, rows: int, wanted: Wanted) -> Chunk:
-    keys = pq.read_table(path, columns=list(wanted.keys))
-    return Chunk(str(path), rows, key_bounds(keys, wanted.keys))
+def _chunk(path: Path, rows: int, keys: tuple[str, ...]) -> Chunk:
+    return Chunk(str(path), rows, key_bounds(pq.read_table(path, columns=list(keys)), keys))
 
 
 def format_name(config: Config, pipeline: str, formats: Mapping[str, str]) -> str:
@@ -237,39 +200,3 @@ def format_name(config: Config, pipeline: str, formats: Mapping[str, str]) -> st
             "several: set `format`"
         )
     return names.pop()
-
-
-def fitted(
-    config: Config,
-    pipeline: str,
-    source: SourceTable,
-    route: TargetRoute,
-    format_: str,
-    present: TableSchema | None,
-) -> Wanted:
-    """A source table in its target's columns. Raises DatabaseRefused where it can't be had."""
-    if route.mode is Mode.APPEND:
-        raise DatabaseRefused(f"{route.name} is a changelog, which has what happened, not rows")
-    if route.shape:
-        raise DatabaseRefused(f"{route.name}: its route shapes rows, which a load can't do yet")
-    if config.pipeline[pipeline].positions is not None:
-        raise DatabaseRefused(POSITIONS)
-    names = {column.name.lower(): column.name for column in source.columns}
-    keys = tuple(names.get(key.lower(), key) for key in route.keys or source.keys)
-    if not source.keys or {k.lower() for k in keys} != {k.lower() for k in source.keys}:
-        raise DatabaseRefused(
-            f"{source.name} has no key, or another one than its target: its rows can't be read in "
-            "ranges, and told apart"
-        )
-    if present is not None and {k.lower() for k in present.keys} != {k.lower() for k in keys}:
-        raise DatabaseRefused(f"{route.name} has the key {', '.join(present.keys)}")
-    name = config.database_of(pipeline, source.name.database)
-    assert name is not None
-    stored = None
-    if present is not None:
-        stored = {column.name: iceberg_type(column.type) for column in present.columns}
-    kind = config.database[name].address.kind
-    streamed = as_streamed(source, kind, format_, route.types, stored)
-    if streamed.refused:
-        raise DatabaseRefused("; ".join(streamed.refused))
-    return Wanted(source, streamed.columns, route, keys, None)

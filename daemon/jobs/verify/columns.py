@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changes.model import TableSchema
@@ -44,11 +44,15 @@ class Pair:
         """The text of the target's column, in Spark's SQL."""
         form = self.source.form
         assert form is not None
+        return TextColumn(printed(form, self.type, quote(self.name), self.scale), self.free)
+
+    @property
+    def scale(self) -> int | None:
+        """Digits behind the point of the source's decimal, None of other types."""
         found = _SCALE.search(self.source.type)
-        scale = None if found is None else max(0, int(found[1]))
-        if form is Form.DECIMAL and found is None:
-            scale = 0
-        return TextColumn(printed(form, self.type, quote(self.name), scale), self.free)
+        if found is None:
+            return 0 if self.source.form is Form.DECIMAL else None
+        return max(0, int(found[1]))
 
     def read(self, text: str | None) -> str | None:
         """The source's text as the stream has it: dates of no calendar and numbers that are none
@@ -67,12 +71,16 @@ class Shape:
     """How two tables are compared. ``notes``: what is not, one line each.
 
     ``missing``: columns of the source that the target lacks; that is a difference by itself.
+    ``whole``: all that the source's rows become is compared. ``deleted``: the target's column that
+    says of a row that the source has deleted it; such rows do not count.
     """
 
     pairs: tuple[Pair, ...]
     keys: tuple[Pair, ...]
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    whole: bool = True
+    deleted: str | None = None
 
     @property
     def number(self) -> str | None:
@@ -107,30 +115,37 @@ def shape_of(source: SourceTable, streamed: Streamed, target: TableSchema) -> Sh
         if is_readable(compared(column.form), type_):
             pairs.append(pair)
         else:
-            notes.append(_unlike(pair))
+            notes.append(unlike(pair))
     known = {column.name.lower() for column in source.columns}
     kept = [column.name for column in target.columns if column.name.lower() not in known]
     notes += [f"not compared: column {name}, which the source has not" for name in kept]
-    return Shape(tuple(pairs), _keys(source, pairs), tuple(notes), tuple(missing))
+    whole = not (streamed.refused or missing or len(pairs) < len(streamed.columns))
+    return Shape(tuple(pairs), _keys(source, pairs), tuple(notes), tuple(missing), whole)
 
 
 def _keys(source: SourceTable, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    return key_pairs(source, source.keys, {pair.source.name: pair for pair in pairs})
+
+
+def key_pairs(
+    source: SourceTable, keys: Sequence[str], named: Mapping[str, Pair]
+) -> tuple[Pair, ...]:
+    """The pairs of a key's columns, by their names. Raises NotComparable."""
     if not source.keys:
         raise NotComparable(f"{source.name} has no key: its rows can't be told apart")
-    named = {pair.source.name: pair for pair in pairs}
-    lacking = [name for name in source.keys if name not in named]
+    lacking = [name for name in keys if name not in named]
     if lacking:
         raise NotComparable(
             f"{source.name}: its key's column {', '.join(lacking)} can't be compared: the target"
             " lacks it, or stores it as another type"
         )
-    keys = tuple(named[name] for name in source.keys)
-    if any(pair.source.form is Form.BITS for pair in keys):
+    found = tuple(named[name] for name in keys)
+    if any(pair.source.form is Form.BITS for pair in found):
         raise NotComparable(f"{source.name}: its key is a floating-point number")
-    return keys
+    return found
 
 
-def _unlike(pair: Pair) -> str:
+def unlike(pair: Pair) -> str:
     return (
         f"not compared: column {pair.source.name}: {pair.source.type} is stored as {pair.type},"
         " and equal values have no equal text there"

@@ -7,7 +7,9 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from changes.model import Changes
+from changes.shaping.masks import masked
 from daemon.databases.port import Key
+from daemon.jobs.load.wanted import Wanted
 from daemon.jobs.verify.columns import Pair
 from sparkwriter.sql.forms import Form
 
@@ -16,16 +18,22 @@ class NoText(Exception):
     """A key's value has no text of the form: nobody can tell which row it is."""
 
 
-def keys_of(changes: Changes, keys: Sequence[Pair]) -> set[Key]:
-    """The keys of all rows, old keys of moved rows included. Raises NoText."""
+def keys_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> set[Key]:
+    """The target's keys of all rows, old keys of moved rows included. ``keys``: those of the
+    comparison, in the order of ``wanted.source.keys``. Raises NoText."""
     names = {name.lower(): name for name in changes.table.column_names}
-    columns = []
-    for pair in keys:
-        name = names.get(pair.name.lower())
+    shape, columns = wanted.route.shape, []
+    for pair, key in zip(keys, wanted.source.keys, strict=False):
+        name = names.get(key.lower())
         if name is None:
-            raise NoText(pair.name)
-        values = changes.table.column(name).to_pylist()
-        columns.append([key_text(pair.source.form, value) for value in values])
+            raise NoText(key)
+        column, mask = changes.table.column(name), shape.mask_of(key)
+        if mask is not None:
+            columns.append(masked(column, mask, shape.salt).to_pylist())
+        else:
+            columns.append([key_text(pair.source.form, value) for value in column.to_pylist()])
+    if shape.shard:
+        columns.append([shape.shard_of_table(wanted.source.name)] * changes.table.num_rows)
     return set(zip(*columns, strict=True))
 
 

@@ -32,8 +32,11 @@ class LakeSide:
         self._spark = spark
         self._asked = asked
         self._target = target
+        rows = dotted(*target)
+        if shape.deleted is not None:
+            rows = f"(SELECT * FROM {rows} WHERE NOT coalesce({quote(shape.deleted)}, false))"
         self._lake = Lake(
-            dotted(*target),
+            rows,
             tuple(pair.stored for pair in shape.pairs),
             tuple(pair.stored for pair in shape.keys),
             shape.number,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 
 from changes.formats.base import Format
-from changes.model import BadMessage, BadRecord
+from changes.model import BadMessage, BadRecord, Changes
 from changes.routing import RouteConflict, Router
 from daemon.commands.detected_records import as_consumed, topics_format
 from daemon.databases.port import Key
-from daemon.jobs.verify.columns import Pair
-from daemon.jobs.verify.key_texts import NoText, keys_of
+from daemon.jobs.verify.key_texts import NoText
 from daemon.jobs.verify.looks import Ends
 from daemon.letters.keys import AffectedTarget, affected_targets, decoder_of
 from daemon.source.port import LogGone, LogRecord, Reader
@@ -28,13 +27,19 @@ class LogChanges:
     """Of one target. One thread's."""
 
     def __init__(
-        self, format_: Format, router: Router, reader: Reader, target: str, keys: Sequence[Pair]
+        self,
+        format_: Format,
+        router: Router,
+        reader: Reader,
+        target: str,
+        keys_of: Callable[[Changes], Set[Key]],
     ) -> None:
+        """``keys_of``: the target's keys of decoded changes. Raises NoText."""
         self._format = format_
         self._router = router
         self._reader = reader
         self._target = target
-        self._keys = keys
+        self._keys_of = keys_of
 
     def among(self, keys: Collection[Key], begins: Ends, ends: Ends) -> Collection[Key]:
         """Those of the keys that may have a change in the stretches; all of them where a message
@@ -81,6 +86,6 @@ class LogChanges:
         offsets, values = [offset for offset, _ in parts], [part.value for _, part in parts]
         try:
             changes = decoder.decode(source.partition, offsets, values)
-            return set() if changes is None else keys_of(changes, self._keys)
+            return set() if changes is None else set(self._keys_of(changes))
         except (BadRecord, NoText) as error:
             raise _Unreadable(str(error)) from error

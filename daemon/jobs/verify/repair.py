@@ -18,29 +18,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 
-from actors.contract.ports import ResettableSink, SinkUnavailable
+from actors.contract.ports import ResettableSink
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import OP, Column, Mode, TableSchema
 from changes.net.fold import key_bounds
 from daemon.databases.port import Key, Texts
-from daemon.databases.selects import MOST_KEYS
-from daemon.databases.streamed import StreamedColumn
 from daemon.jobs.port import Control
 from daemon.jobs.record import Job
 from daemon.jobs.thread import AWAY
 from daemon.jobs.verify.lookout import not_following
 from daemon.jobs.verify.looks import Found
+from daemon.jobs.verify.opening import Open
 from daemon.jobs.verify.report import shown
-from daemon.jobs.verify.run import Open, TableRun
+from daemon.jobs.verify.run import TableRun
 from daemon.jobs.verify.work import Table
 from daemon.runtime.edits import EditRefused
 from daemon.staging.folder import RunFolder
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, repair_lane
 from offsets.snapshot import Snapshot, TargetMark
-from sparkwriter.jobs.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
-from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.sql.schema import arrow_type
 
 log: Any = structlog.get_logger(__name__)
 
@@ -104,13 +100,19 @@ class Repair:
         before = here.target.rows(keys)
         now = here.source.rows(keys)
         wrong = [key for key in keys if before.get(key) != now.get(key)]
-        self._tell(keys, wrong, here, before, now)
+        kept = [key for key in wrong if key not in now] if here.shape.deleted else []
+        keys = [key for key in keys if key not in kept]
+        wrong = [key for key in wrong if key not in kept]
+        self._tell(len(keys) + len(kept), keys, wrong, here, before, now)
+        if kept:
+            line = f'not repaired: {len(kept)} rows that the source has not: delete = "soft" keeps'
+            self._done = replace(self._done, notes=(*self._done.notes, f"{line} deleted rows"))
         if not wrong:
             return None
         sink = self._sinks[self._run.compared.target.sink]
         folder = RunFolder(self._control.config.daemon.staging_folder, f"run-{uuid4().hex[:12]}")
         try:
-            table, schema = self._staged(here, wrong, before, now, folder.path)
+            table, schema = self._staged(here, wrong, before, now)
             path = folder.path / "repair.parquet"
             pq.write_table(table, path)
             return sink.write(self._batch(here, schema, table, path))
@@ -127,56 +129,25 @@ class Repair:
         return [key for key in keys if key not in moved]
 
     def _staged(
-        self,
-        here: Open,
-        keys: Sequence[Key],
-        before: Mapping[Key, Texts],
-        now: Mapping[Key, Texts],
-        folder: Path,
+        self, here: Open, keys: Sequence[Key], before: Mapping[Key, Texts], now: Mapping[Key, Texts]
     ) -> tuple[pa.Table, TableSchema]:
         """The write's rows: those that the source has, read once more, and the keys to delete."""
-        names = {pair.source.name: pair.name for pair in here.shape.pairs}
-        columns = [replace_name(each, names) for each in here.streamed.columns]
-        schema = TableSchema(
-            tuple(Column(column.name, arrow_type(column.type)) for column in columns),
-            tuple(names[name] for name in here.described.keys),
-        )
-        there = [key for key in keys if key in now]
-        gone = [key for key in keys if key not in now and key in before]
-        tables = self._read(here, columns, there, folder) if there else []
-        if gone:
-            found = here.target.keys(gone, schema.keys)
-            op = pa.array(["D"] * found.num_rows, pa.string())
-            tables.append(found.add_column(0, OP, op))
+        schema = _schema(here)
         fields = [pa.field(OP, pa.string())]
         fields += [pa.field(column.name, column.type) for column in schema.columns]
         wanted = pa.schema(fields)
-        empty = wanted.empty_table()
-        whole = pa.concat_tables([empty, *tables], promote_options="default")
+        tables = [wanted.empty_table()]
+        there = [key for key in keys if key in now]
+        for rows in here.values.values(there):
+            renamed = rows.rename_columns([column.name for column in schema.columns])
+            op = pa.repeat(pa.scalar("U"), rows.num_rows)
+            tables.append(renamed.add_column(0, OP, op).cast(wanted))
+        if gone := [key for key in keys if key not in now and key in before]:
+            found = here.target.keys(gone, schema.keys)
+            op = pa.repeat(pa.scalar("D"), found.num_rows)
+            tables.append(found.add_column(0, OP, op))
+        whole = pa.concat_tables(tables, promote_options="default")
         return whole.select(wanted.names).cast(wanted), schema
-
-    def _read(
-        self, here: Open, columns: Sequence[ChunkColumn], keys: Sequence[Key], folder: Path
-    ) -> list[pa.Table]:
-        database = here.database
-        every = database.query(here.described, [each.column for each in here.streamed.columns])
-        parts = []
-        for at in range(0, len(keys), MOST_KEYS):
-            some = database.matching(here.described, keys[at : at + MOST_KEYS])
-            parts.append(Part(f"{every} AND ({some})", folder / f"rows-{at}.parquet"))
-        try:
-            self._control.spark(lambda jvm: self._chunks(jvm, here, parts, columns))
-        except ChunkUnreadable as error:
-            if error.again:
-                raise SinkUnavailable(str(error)) from error
-            raise
-        return [pq.read_table(part.out) for part in parts]
-
-    def _chunks(
-        self, jvm: SparkJvm, here: Open, parts: Sequence[Part], columns: Sequence[ChunkColumn]
-    ) -> None:
-        jdbc, zero_dates = here.database.jdbc(), self._run.section.zero_dates
-        read_chunks(jvm.spark, jdbc, parts, columns, zero_dates=zero_dates, constants=[(OP, "U")])
 
     def _batch(self, here: Open, schema: TableSchema, table: pa.Table, path: Path) -> StagedBatch:
         compared, state = self._run.compared, here.state
@@ -193,11 +164,13 @@ class Repair:
             changes=table.num_rows,
             has_deletes=True,
             bounds=key_bounds(table, schema.keys),
-            options=compared.options,
+            options=compared.route.options,
+            shape=compared.route.shape.fingerprint,
         )
 
     def _tell(
         self,
+        calm: int,
         keys: Sequence[Key],
         wrong: Sequence[Key],
         here: Open,
@@ -214,16 +187,19 @@ class Repair:
             else:
                 log.info("row_repaired", target=str(self._run.compared.target), **row)
             rows.append(row)
-        left = len(self._table.found) - len(keys)
+        left = len(self._table.found) - calm
         notes = (f"not repaired: {left} rows, which the source changes just now",) if left else ()
         self._done = Repaired(tuple(rows), notes)
 
 
-def replace_name(streamed: StreamedColumn, names: Mapping[str, str]) -> ChunkColumn:
-    """The column under the target's name."""
-    column = streamed.column
-    assert column.form is not None
-    return ChunkColumn(names[column.name], streamed.type, column.form)
+def _schema(here: Open) -> TableSchema:
+    """What the source's rows become, under the target's names."""
+    assert here.state.schema is not None
+    stored = {column.name.lower(): column for column in here.state.schema.columns}
+    shown = here.wanted.schema
+    names = {column.name: stored[column.name.lower()].name for column in shown.columns}
+    columns = tuple(Column(names[column.name], column.type) for column in shown.columns)
+    return TableSchema(columns, tuple(names[key] for key in shown.keys))
 
 
 def _check(here: Open) -> None:
@@ -233,10 +209,7 @@ def _check(here: Open) -> None:
             "the target keeps the source's positions of its rows, which the database does not"
             " tell: `binlogd tables rebuild`"
         )
-    if (
-        here.streamed.refused
-        or here.shape.missing
-        or len(here.shape.pairs) < len(here.streamed.columns)
-    ):
-        lacking = [*here.streamed.refused, *here.shape.notes, *here.shape.missing]
-        raise EditRefused(f"whole rows can't be had: {'; '.join(lacking)}")
+    if not here.shape.whole:
+        raise EditRefused(
+            f"whole rows can't be had: {'; '.join((*here.shape.notes, *here.shape.missing))}"
+        )

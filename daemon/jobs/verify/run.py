@@ -3,57 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
-from actors.contract.writes import TargetState
-from changes.formats.auto import AUTO, make_format
+from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
-from changes.model import Mode, TableSchema
 from changes.routing import Router
 from daemon.databases.opening import open_database
-from daemon.databases.port import Database, DatabaseAway, Key, SourceTable
-from daemon.databases.primaries import Primary
-from daemon.databases.streamed import Streamed, as_streamed
+from daemon.databases.port import Key
 from daemon.jobs.moments import LogMoments, moments_of
 from daemon.jobs.port import Control
 from daemon.jobs.record import Job, Progress
 from daemon.jobs.verify import compare
-from daemon.jobs.verify.columns import NotComparable, Shape, shape_of
+from daemon.jobs.verify.columns import Shape
 from daemon.jobs.verify.groups import sampled
-from daemon.jobs.verify.lake_side import LakeSide
+from daemon.jobs.verify.key_texts import keys_of
 from daemon.jobs.verify.log_changes import LogChanges
-from daemon.jobs.verify.lookout import LOOK_EVERY_S, Interrupted, LiveLookout, not_following
+from daemon.jobs.verify.lookout import Interrupted, LiveLookout
 from daemon.jobs.verify.looks import Seen, looked
+from daemon.jobs.verify.opening import Open, Opening
 from daemon.jobs.verify.report import shown
-from daemon.jobs.verify.source_side import Pacer, SourceSide
+from daemon.jobs.verify.sides import TargetSide
+from daemon.jobs.verify.source_side import Pacer
 from daemon.jobs.verify.targets import Compared
 from daemon.jobs.verify.work import MOST_FOUND, MOST_SHOWN, Table
-from daemon.sinks.kinds import sinks_of
 from offsets.snapshot import Snapshot
 from sparkwriter.jobs.checksums import NotWanted
 from sparkwriter.sql.checksums import Grid
-from sparkwriter.sql.schema import iceberg_type
 
 
 class Changed(Exception):
     """The source's table is not defined as it was when the comparison began."""
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A table that is being compared, with what it takes. One thread's."""
-
-    database: Database
-    primary: Primary
-    described: SourceTable
-    state: TargetState
-    streamed: Streamed
-    shape: Shape
-    source: SourceSide
-    target: LakeSide
 
 
 class TableRun:
@@ -70,6 +52,7 @@ class TableRun:
         self._database = control.config.database[compared.database]
         self._read = self._before = before
         self._pacer = Pacer(self._database.rows_per_s, self._control.wait)
+        self._opening = Opening(control, self._pipeline, compared, self._told, self._say)
 
     def advance(self, table: Table) -> Table:
         """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""
@@ -92,7 +75,7 @@ class TableRun:
         rows = here.described.rows
         digits = compare.digits_of(some, rows)
         aside = compare.Aside(lambda: here.source.sums(some, digits))
-        target = self._target(here.shape, grid, lambda: aside.failed)
+        target = self._opening.parted(here, grid, lambda: aside.failed)
         found = compare.first_pass(aside, target, some, digits)
         notes = list(here.shape.notes)
         if here.shape.missing:
@@ -124,7 +107,7 @@ class TableRun:
             raise Changed
         return _with(replace(table, left=tuple(rest)), seen, here.shape, assumed)
 
-    def _looked(self, keys: Sequence[Key], here: Open, target: LakeSide) -> tuple[Seen, bool]:
+    def _looked(self, keys: Sequence[Key], here: Open, target: TargetSide) -> tuple[Seen, bool]:
         if not keys:
             return Seen(), False
         snapshot = self._control.snapshot(self._pipeline)
@@ -155,71 +138,12 @@ class TableRun:
             Router(self._control.config.routes(self._pipeline)),
             self._control.source(self._pipeline).reader(),
             str(self.compared.target),
-            here.shape.keys,
+            partial(keys_of, keys=here.shape.keys, wanted=here.wanted),
         )
 
-    @contextmanager
-    def opened(self, snapshot: Snapshot, grid: Grid | None = None) -> Iterator[Open]:
+    def opened(self, snapshot: Snapshot, grid: Grid | None = None) -> AbstractContextManager[Open]:
         """The table on both sides. Raises NotComparable, and what both raise."""
-        target = self.compared.target
-        if sinks_of(self._control.config)[target.sink].catalog() is None:
-            raise NotComparable(f"tables of sink {target.sink} can't be read back yet")
-        if (why := not_following(snapshot, str(target))) is not None:
-            raise NotComparable(why)
-        state = self._control.sinks()[target.sink].open(target)
-        if state.schema is None:
-            raise NotComparable("there is no such table: the stream has brought no row of it yet")
-        if state.mode is Mode.APPEND:
-            raise NotComparable("it is a changelog: its rows are what happened, not what is")
-        database = open_database(self._control.config, self.compared.database)
-        primary = Primary(self._control.config, self.compared.database, database)
-        try:
-            described = database.describe(self.compared.table)
-            kind = self._database.address.kind
-            streamed = self._streamed(described, kind, snapshot, state.schema)
-            shape = shape_of(described, streamed, state.schema)
-            shows = partial(self._await_shown, primary)
-            source = SourceSide(database, kind, described, shape, self._told, shows)
-            stored = self._target(shape, grid, lambda: False)
-            yield Open(database, primary, described, state, streamed, shape, source, stored)
-        finally:
-            primary.close()
-            database.close()
-
-    def _await_shown(self, primary: Primary) -> None:
-        """A replica is read when it has what the log has: a row that it still lacks would be told
-        as different. Raises Interrupted, and DatabaseAway where it stays behind."""
-        position, since_s = primary.position(), time.monotonic()
-        while not primary.shown(position):
-            if time.monotonic() - since_s > self.settings.wait_s:
-                name, wait_s = self.compared.database, self.settings.wait_s
-                raise DatabaseAway(f"database.{name}: not at {position} within {wait_s:g} s")
-            self._say(f"waits until the replica has applied {position}")
-            if self._control.wait(LOOK_EVERY_S):
-                raise Interrupted
-
-    def _streamed(
-        self, described: SourceTable, kind: str, snapshot: Snapshot, target: TableSchema
-    ) -> Streamed:
-        """The texts that the stream's values have, by format."""
-        format_ = self._control.config.pipeline[self._pipeline].format
-        if format_ == AUTO:
-            lanes = snapshot.targets[str(self.compared.target)].hwms
-            known = [f for lane in lanes if (f := snapshot.formats.get(lane.topic)) is not None]
-            if not known:
-                raise NotComparable("the format of its topics is not known yet")
-            format_ = known[0]
-        stored = {column.name: iceberg_type(column.type) for column in target.columns}
-        return as_streamed(described, kind, format_, self.compared.types, stored)
-
-    def _target(self, shape: Shape, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
-        return LakeSide(
-            self._control.spark,
-            lambda: bool(self._control.asked) or failed(),
-            self.compared.target,
-            shape,
-            grid,
-        )
+        return self._opening.opened(snapshot, grid)
 
     def _definition(self) -> str:
         database = open_database(self._control.config, self.compared.database)

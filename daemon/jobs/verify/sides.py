@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import pyarrow as pa
+
 from daemon.databases.port import Key, Texts
-from sparkwriter.sql.checksums import Interval
+from sparkwriter.sql.checksums import Grid, Interval
 
 MODULUS = 1 << 64
 
@@ -44,4 +46,21 @@ class Side(Protocol):
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
         """The rows of these keys that are there, as canonical texts of the compared columns."""
+        ...
+
+
+class ComparedSource(Side, Protocol):
+    """The source's table."""
+
+    def grid(self) -> tuple[Grid | None, list[Interval]]:
+        """The table in intervals of about equal numbers of rows; one that is open, without a grid,
+        where its rows are told apart by their keys' hashes alone."""
+        ...
+
+
+class TargetSide(Side, Protocol):
+    """The target's table."""
+
+    def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:
+        """The key columns of these rows, as they are stored."""
         ...

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
+from changes.model import Mode, TableName, TargetName
 from changes.routing import RouteConflict, Router, TargetRoute
-from changes.shaping.shape import NO_SHAPE
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
 
@@ -18,17 +17,13 @@ NOT = "!"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A target, the source's table that it is of, and that one's database by its section's name.
-
-    ``types``: of the route, of columns whose messages declare none. ``options``: the route's, for
-    its kind of sink.
-    """
+    """A target, the source's table that it is of, that one's database by its section's name, and
+    the route between them."""
 
     target: TargetName
     table: TableName
     database: str
-    types: ColumnTypes = ()
-    options: SinkOptions = ()
+    route: TargetRoute
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
             elif _any(names, wanted):
                 why = _unfit(router, table, route)
                 if why is None:
-                    one = Compared(route.name, table, database, route.types, route.options)
+                    one = Compared(route.name, table, database, route)
                     tables.append(one)
                 else:
                     refused.append((str(route.name), why))
@@ -81,7 +76,7 @@ def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
     router = Router(config.routes(pipeline))
     for route in router.targets(source):
         if str(route.name) == target and (why := _unfit(router, source, route)) is None:
-            return Compared(route.name, source, database, route.types, route.options)
+            return Compared(route.name, source, database, route)
         if str(route.name) == target:
             raise ValueError(why)
     raise ValueError(f"no route leads {table} to it any more")
@@ -109,8 +104,8 @@ def _unfit(router: Router, table: TableName, route: TargetRoute) -> str | None:
         return "it is a changelog: its rows are what happened, not what is"
     if router.merges(table, route.name):
         return "several tables of the source lead to it"
-    if route.shape != NO_SHAPE:
-        return "its route shapes rows, which a verification can't do yet"
+    if route.shape.history:
+        return "it keeps a history: the database has no former versions of its rows"
     return None
 
 

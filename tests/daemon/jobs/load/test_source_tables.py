@@ -13,7 +13,8 @@ from changes.model import Column, Mode, TableName, TableSchema, TargetName
 from changes.routing import TargetRoute
 from changes.shaping.shape import Shape
 from daemon.databases.port import DatabaseRefused, SourceColumn, SourceTable
-from daemon.jobs.load.source_tables import Wanted, fitted, format_name
+from daemon.jobs.load.source_tables import format_name
+from daemon.jobs.load.wanted import Wanted, fitted
 from sparkwriter.sql.forms import Form
 from tests.daemon.jobs.load.test_unasked import config
 
@@ -65,7 +66,7 @@ def test_configured_keys_are_spelled_as_the_source_does(tmp_path: Path) -> None:
     ("more", "why"),
     [
         ({"route": replace(ROUTE, mode=Mode.APPEND)}, "is a changelog"),
-        ({"route": replace(ROUTE, shape=Shape(filter="ID > 1"))}, "shapes rows"),
+        ({"route": replace(ROUTE, shape=Shape(history=True))}, "history: the database"),
         ({"route": replace(ROUTE, keys=("name",))}, "another one than its target"),
         ({"table": replace(TABLE, keys=())}, "has no key"),
         ({"present": schema(pa.int32(), "name")}, "has the key name"),

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from changes.model import Changes, Column, Mode, TableName, TableSchema
+from changes.model import Changes, Column, Mode, TableName, TableSchema, TargetName
+from changes.routing import TargetRoute
 from daemon.databases.port import SourceColumn, SourceTable
 from daemon.databases.streamed import as_streamed
+from daemon.jobs.load.wanted import Wanted
 from daemon.jobs.verify.columns import NotComparable, Shape, shape_of
 from daemon.jobs.verify.groups import Differing
 from daemon.jobs.verify.key_texts import NoText, key_text, keys_of
@@ -170,9 +172,11 @@ def test_a_key_of_the_log_has_the_source_s_text(form: Form, value: object, text:
 
 def test_keys_of_decoded_changes(shape: Shape) -> None:
     """Also where a column is spelled otherwise; a key without a text is not passed over."""
+    route = TargetRoute(TargetName("lake", "shop", "t"), Mode.UPSERT, None)
+    wanted = Wanted(TABLE, (), route, TABLE.keys, None)
     table = pa.table({"__binlogd_op": ["U", "D"], "ID": pa.array([1, 2], pa.int64())})
     changes = Changes(table, TARGET, Mode.UPSERT, 2)
-    assert keys_of(changes, shape.keys) == {("1",), ("2",)}
+    assert keys_of(changes, shape.keys, wanted) == {("1",), ("2",)}
     odd = pa.table({"__binlogd_op": ["U"], "id": pa.array([1.5])})
     with pytest.raises(NoText):
-        keys_of(Changes(odd, TARGET, Mode.UPSERT, 1), shape.keys)
+        keys_of(Changes(odd, TARGET, Mode.UPSERT, 1), shape.keys, wanted)
