@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from changes.model import OP, ColumnTypes
+from daemon.databases.reading import Reading
 from daemon.databases.streamed import as_streamed
 from sparkwriter.jobs.chunks import ChunkColumn, Part, read_chunks
 from sparkwriter.sql.canonical import compared, printed
@@ -57,6 +58,19 @@ def loaded(
         database.close()
 
 
+def read_without_spark(server: Server, format_: str, types: ColumnTypes = ()) -> pa.Table:
+    """The same through the database's own connection."""
+    database = server.open()
+    try:
+        table = database.describe(TABLE[server.kind])
+        found = as_streamed(table, server.section().address.kind, format_, types)
+        reading = Reading(database, table, found.columns)
+        read = pa.concat_tables([reading.empty, *reading.rows()])
+        return read.add_column(0, OP, pa.repeat(pa.scalar("U"), read.num_rows))
+    finally:
+        database.close()
+
+
 def assert_same(streamed: pa.Table, read: pa.Table, *, whole: bool = True) -> None:
     """Column by column: the same lake type, and the same value in each row."""
     streamed, read = streamed.sort_by("id"), read.sort_by("id")
@@ -90,6 +104,7 @@ def test_a_load_has_the_streams_value(
     for types in ((), declared(kind, format_)) if untyped else ((),):
         streamed = decoded(kind, format_, load(recorded), types)
         assert_same(streamed, loaded(spark, server, format_, tmp_path, types), whole=not untyped)
+        assert_same(streamed, read_without_spark(server, format_, types), whole=not untyped)
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "mysql", "postgresql"])

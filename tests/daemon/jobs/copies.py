@@ -38,6 +38,26 @@ from tests.live.program import HOST
 _numbers = itertools.count()
 
 
+def load_into(control: FakeControl, table: TableName, target: TargetName, rows: int) -> None:
+    """Write a table's rows as a load reads them, in ranges of so many."""
+    tables = SourceTables(control, "p", anew=True)  # type: ignore[arg-type]
+    control.log.produce(beat(1000))
+    try:
+        described = tables.describe(table, str(target))
+        chunks = tables.read(table, str(target), tables.ranges(table, rows))
+        for number, chunk in enumerate(chunks):
+            after = NO_OFFSET if number == 0 else number - 1
+            batch = StagedBatch(
+                batch_id=str(number), target=target, mode=Mode.UPSERT,
+                schema=described.schema, lanes={LANE: Span(after, number)},
+                path=chunk.path, rows=chunk.rows, changes=chunk.rows,
+                shape=described.shape, table=described.owner,
+            )  # fmt: skip
+            control.writers[target.sink].write(batch)
+    finally:
+        tables.close()
+
+
 class Copy:
     """One table ``t`` of a source, and its target. ``route``: keys of its route."""
 
@@ -102,23 +122,7 @@ class Copy:
 
     def loaded(self, rows: int = 100) -> None:
         """Read the table in ranges of so many rows, and write what is read."""
-        tables = SourceTables(self.control, "p", anew=True)  # type: ignore[arg-type]
-        self.log.produce(beat(1000))
-        try:
-            described = tables.describe(self.table, str(self.target))
-            parts = tables.ranges(self.table, rows)
-            chunks = tables.read(self.table, str(self.target), parts)
-            for number, chunk in enumerate(chunks):
-                batch = StagedBatch(
-                    batch_id=str(number), target=self.target, mode=Mode.UPSERT,
-                    schema=described.schema, lanes={LANE: Span(number - 1, number)},
-                    path=chunk.path, rows=chunk.rows, changes=chunk.rows,
-                    shape=described.shape, table=described.owner,
-                )  # fmt: skip
-                first = Span(NO_OFFSET, 0) if number == 0 else Span(number - 1, number)
-                self.writer.write(replace(batch, lanes={LANE: first}))
-        finally:
-            tables.close()
+        load_into(self.control, self.table, self.target, rows)
 
     def stored(self) -> pa.Table:
         """The target's rows."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from changes.model import TableName, TargetName
+from changes.model import Mode, TableName, TargetName
+from changes.routing import TargetRoute
 from daemon.config.config import Config
 from daemon.jobs.load import plan
 from daemon.jobs.load.kind import LoadKind
@@ -48,7 +49,9 @@ def refusals(
             },
         }
     )  # fmt: skip
-    one = Compared(TargetName("out", "s", "t"), TableName("s", "t"), "shop")
+    target = TargetName("out", "s", "t")
+    route = TargetRoute(target, Mode.UPSERT, None)
+    one = Compared(target, TableName("s", "t"), "shop", route)
     monkeypatch.setattr(plan, "chosen", lambda *_: Chosen((one,)))
     monkeypatch.setattr(plan, "_not_now", lambda *_: iter(()))
     monkeypatch.setattr(plan, "_loaded", lambda *_: plan.Loaded("out.s.t", "s.t", 1, 1))

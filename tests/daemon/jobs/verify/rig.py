@@ -112,8 +112,14 @@ class Rig:
     """One table of a source, and its target."""
 
     def __init__(
-        self, server: Server, spark: SparkSession, folder: Path, catalog: Mapping[str, str]
+        self,
+        server: Server,
+        spark: SparkSession,
+        folder: Path,
+        catalog: Mapping[str, str],
+        route: Mapping[str, Any] | None = None,
     ) -> None:
+        """``route``: keys of the table's route, if it has one of its own."""
         self.server, self.session, self.folder = server, spark, folder
         self.schema = f"v{next(_numbers)}"
         self.table = TableName(self.schema, "t")
@@ -121,6 +127,7 @@ class Rig:
         word = "SCHEMA" if server.kind == "postgresql" else "DATABASE"
         server.run([f"CREATE {word} {self.schema}"])
         self.writer = IcebergWriter(spark)
+        self.route = route
         self.log = Beating({LANE: Watermarks(0, 0)})
         self.config = self._config(catalog)
         self.control = FakeControl(
@@ -141,7 +148,7 @@ class Rig:
                     "p": {
                         "topics": ["shop"],
                         "format": FORMATS[self.server.kind],
-                        "target": "lake.{database}.{table}",
+                        **self._routes(),
                         "database": "shop",
                         "verify": {"margin_s": 0, **verify},
                     }
@@ -149,6 +156,12 @@ class Rig:
                 "daemon": {"state_dir": str(self.folder)},
             }
         )
+
+    def _routes(self) -> dict[str, Any]:
+        if self.route is None:
+            return {"target": "lake.{database}.{table}"}
+        one = {"tables": [f"{self.schema}.*"], "target": str(self.target), **self.route}
+        return {"route": [one]}
 
     def run(self, *statements: str) -> None:
         """At the source."""
