@@ -180,8 +180,26 @@ class SourceTables:
             state = self._control.sinks()[name.sink].open(name)
             if state.positions is not None:
                 raise DatabaseRefused(POSITIONS)
+            if state.schema is not None:
+                self._check_own(name, state.schema)
             self._stored[target] = state.schema
         return self._stored[target]
+
+    def _check_own(self, target: TargetName, stored: TableSchema) -> None:
+        """Refuse a table with columns that are somebody else's: the new one would not have them."""
+        tables = sinks_of(self._config)[target.sink].database()
+        if tables is None:
+            return
+        try:
+            columns = tables.describe(TableName(*target[1:])).columns
+        finally:
+            tables.close()
+        known = {column.name.lower() for column in stored.columns}
+        if own := [column.name for column in columns if column.name.lower() not in known]:
+            raise DatabaseRefused(
+                f"{target}: the table that a load makes would not have your column {own[0]}: "
+                "`binlogd tables verify --repair` puts rows right where they are"
+            )
 
 
 def _chunk(path: Path, rows: int, keys: tuple[str, ...]) -> Chunk:
