@@ -19,8 +19,9 @@ class HashWords(Protocol):
         """A row's hash in hexadecimal digits."""
         ...
 
-    def number(self, digits: str) -> str:
-        """The number of 16 digits, which may be signed: sums are compared modulo 2^64."""
+    def number(self, digits: str, other: int) -> str:
+        """The number of 16 digits, which may be signed: sums are compared modulo 2^64. Where there
+        are none, another one."""
         ...
 
 
@@ -31,9 +32,10 @@ class MySqlHashes:
         """See ``HashWords``."""
         return f"SHA2(CONCAT({', '.join(map(self._field, columns))}), 256)"
 
-    def number(self, digits: str) -> str:
+    def number(self, digits: str, other: int) -> str:
         """See ``HashWords``."""
-        return f"CAST(CONV({digits}, 16, 10) AS UNSIGNED)"
+        # Of two signs the larger numbers might be lost.
+        return f"CAST(COALESCE(CONV({digits}, 16, 10), '{other}') AS UNSIGNED)"
 
     def _field(self, column: TextColumn) -> str:
         text, free = column
@@ -49,9 +51,9 @@ class PostgreSqlHashes:
         joined = " || ".join(map(self._field, columns))
         return f"encode(sha256(convert_to({joined}, 'UTF8')), 'hex')"
 
-    def number(self, digits: str) -> str:
+    def number(self, digits: str, other: int) -> str:
         """See ``HashWords``."""
-        return f"('x' || {digits})::bit(64)::bigint"
+        return f"COALESCE(('x' || {digits})::bit(64)::bigint, {other})"
 
     def _field(self, column: TextColumn) -> str:
         text, free = column
@@ -93,7 +95,7 @@ class Checksums:
     def sums(self, condition: str, digits: int) -> str:
         """Digits of the key's hash, rows and the sum of their hashes, for each such digits."""
         hashed = f"LEFT({self._words.row_hash(self._columns)}, {HASH_DIGITS})"
-        number = f"COALESCE({self._words.number(hashed)}, {self._unhashed})"
+        number = self._words.number(hashed, self._unhashed)
         return (
             f"SELECT {self._prefix(digits)} AS p, COUNT(*), SUM({number})"
             f" FROM {self._from} WHERE {condition} GROUP BY 1"

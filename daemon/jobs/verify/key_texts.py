@@ -23,7 +23,7 @@ def keys_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> set[Key]:
     comparison, in the order of ``wanted.source.keys``. Raises NoText."""
     names = {name.lower(): name for name in changes.table.column_names}
     shape, columns = wanted.route.shape, []
-    for pair, key in zip(keys, wanted.source.keys, strict=False):
+    for pair, key in zip(keys, wanted.source.keys, strict=True):
         name = names.get(key.lower())
         if name is None:
             raise NoText(key)
@@ -32,8 +32,6 @@ def keys_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> set[Key]:
             columns.append(masked(column, mask, shape.salt).to_pylist())
         else:
             columns.append([key_text(pair.source.form, value) for value in column.to_pylist()])
-    if shape.shard:
-        columns.append([shape.shard_of_table(wanted.source.name)] * changes.table.num_rows)
     return set(zip(*columns, strict=True))
 
 

@@ -87,11 +87,9 @@ class ValuesSide:
             for shown in self._tables() if keys else ():
                 yield self._only(shown, wanted)
             return
-        count = len(reading.table.keys)
         self._await_shown()
         for at in range(0, len(keys), MOST_KEYS):
-            own = [key[:count] for key in keys[at : at + MOST_KEYS]]
-            condition = reading.database.matching(reading.table, own)
+            condition = reading.database.matching(reading.table, keys[at : at + MOST_KEYS])
             for table in reading.rows(condition=condition):
                 yield self._only(self._wanted.shown(table), wanted)
             self._told(0)
