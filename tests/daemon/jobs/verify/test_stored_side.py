@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.databases.port import DatabaseRefused
+from daemon.jobs.load.source_tables import SourceTables
 from tests.daemon.databases.servers import Server
 from tests.daemon.jobs.copies import Copy
 from tests.needs import needed
@@ -104,3 +106,81 @@ def test_every_planted_difference_is_found_and_repaired(copy: Copy) -> None:
     again = copy.verified()
     assert again["equal"], again
     assert again["rows"] == again["target_rows"] == 300
+
+
+def test_rows_that_are_too_long_for_a_hash_are_looked_at(
+    servers: Mapping[str, Server], tmp_path: Path
+) -> None:
+    """MariaDB makes no text above max_allowed_packet: nulls on both sides would look equal."""
+    with needed():
+        server = servers["mariadb"]
+    copy = Copy(server, server, tmp_path)
+    copy.run("CREATE TABLE {t} (id INT PRIMARY KEY, a LONGTEXT, b LONGTEXT)")
+    copy.loaded()
+    row = "INSERT INTO {t} VALUES (1, REPEAT('x', 2200000), REPEAT('y', 2200000))"
+    copy.run(row)
+    copy.plant(row)
+    server.run(["SET GLOBAL max_allowed_packet = 4194304"])
+    try:
+        assert copy.verified()["equal"]
+        copy.plant("UPDATE {t} SET b = CONCAT(LEFT(b, 2199999), 'z') WHERE id = 1")
+        table = copy.verified()
+    finally:
+        server.run(["SET GLOBAL max_allowed_packet = 16777216"])
+    assert [list(found["columns"]) for found in table["rows_that_differ"]] == [["b"]]
+
+
+def test_what_the_source_never_has_is_not_taken_for_null(
+    servers: Mapping[str, Server], tmp_path: Path
+) -> None:
+    """An infinite date at the source is null in the stream; at the target it is a difference."""
+    with needed():
+        server = servers["postgresql"]
+    copy = Copy(server, server, tmp_path)
+    copy.run("CREATE TABLE {t} (id int PRIMARY KEY, day date, n numeric(5,2))")
+    copy.run("INSERT INTO {t} VALUES (1, 'infinity', 'NaN'), (2, NULL, NULL), (3, NULL, NULL)")
+    copy.loaded()
+    assert copy.verified()["equal"]
+    copy.plant("UPDATE {t} SET day = 'infinity' WHERE id = 2", "UPDATE {t} SET n = 'NaN'")
+    table = copy.verified(repair=True)
+    assert [list(found["columns"]) for found in table["rows_that_differ"]] == [
+        ["n"], ["day", "n"], ["n"],
+    ]  # fmt: skip
+    assert copy.verified()["equal"]
+
+
+def test_texts_that_differ_from_the_source_s_are_read(
+    servers: Mapping[str, Server], tmp_path: Path
+) -> None:
+    """PostgreSQL's numbers without a scale are kept as texts; a wider decimal has more digits."""
+    with needed():
+        server = servers["postgresql"]
+    copy = Copy(server, server, tmp_path, {"types": {"n": "decimal(20,4)"}})
+    copy.run("CREATE TABLE {t} (id int PRIMARY KEY, n numeric(5,2), v numeric, j jsonb)")
+    copy.run("INSERT INTO {t} VALUES (1, 1.5, 1.50, '{\"a\": 1}'), (2, NULL, 0.000001, NULL)")
+    copy.loaded()
+    table = copy.verified()
+    assert table["equal"], table
+    copy.plant("UPDATE {t} SET v = '1.51' WHERE id = 1")
+    table = copy.verified(repair=True)
+    assert [list(found["columns"]) for found in table["rows_that_differ"]] == [["v"]]
+    assert copy.verified()["equal"]
+
+
+def test_a_column_of_the_user_s_own_is_not_lost_by_a_load(
+    servers: Mapping[str, Server], tmp_path: Path
+) -> None:
+    """The table that a load makes would not have it; a comparison says that it has it."""
+    with needed():
+        server = servers["mariadb"]
+    copy = Copy(server, server, tmp_path)
+    copy.run("CREATE TABLE {t} (id INT PRIMARY KEY, a TEXT)", "INSERT INTO {t} VALUES (1, 'x')")
+    copy.loaded()
+    copy.plant("ALTER TABLE {t} ADD COLUMN mine INT")
+    tables = SourceTables(copy.control, "p")  # type: ignore[arg-type]
+    try:
+        with pytest.raises(DatabaseRefused, match="your column mine"):
+            tables.describe(copy.table, str(copy.target))
+    finally:
+        tables.close()
+    assert copy.verified()["equal"]
