@@ -26,7 +26,7 @@ VALUES = st.fixed_dictionaries(
     {
         "name": st.none() | st.text("ab ,:'\\é\N{GRINNING FACE}", max_size=6),
         "n": st.none() | st.integers(-(2**31), 2**31 - 1),
-        "price": st.none() | st.decimals(-999, 999, places=2),
+        "price": st.none() | st.decimals(-999, 999, places=2).map(lambda number: number + 0),
     }
 )
 TABLES = st.dictionaries(st.text("ab9é", min_size=1, max_size=4), VALUES, max_size=12)
@@ -107,6 +107,10 @@ def shown(route: Mapping[str, Any], row: Row) -> Row | None:
     return made | ({"_op": None, "_offset": None} if "metadata" in route else {})
 
 
+def in_order(rows: list[Row]) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows)
+
+
 def literal(value: Any) -> str:
     if isinstance(value, str):
         return f"CONVERT(X'{value.encode().hex()}' USING utf8mb4)"
@@ -151,8 +155,7 @@ def test_a_loaded_table_is_the_route_of_the_source_s(
     rows: list[Row] = [{"id": key, **others} for key, others in values.items()]
     copy = filled(server, tmp_path, route, rows)
     wanted = [made for row in rows if (made := shown(route, row)) is not None]
-    by_text = {"key": repr}
-    assert sorted(copy.stored().to_pylist(), **by_text) == sorted(wanted, **by_text)  # type: ignore[call-overload]
+    assert in_order(copy.stored().to_pylist()) == in_order(wanted)
     table = copy.verified()
     assert table["equal"], table
     assert table["rows"] == table["target_rows"] == len(wanted)
