@@ -103,7 +103,7 @@ class Copy:
                         "format": FORMATS[self.source.kind],
                         "database": "shop",
                         "route": [
-                            {"tables": [f"{self.schema}.*"], "target": str(self.target), **route}
+                            {"tables": [f"{self.schema}.t"], "target": str(self.target), **route}
                         ],
                         "verify": {"margin_s": 0},
                     }

@@ -160,7 +160,7 @@ class Rig:
     def _routes(self) -> dict[str, Any]:
         if self.route is None:
             return {"target": "lake.{database}.{table}"}
-        one = {"tables": [f"{self.schema}.*"], "target": str(self.target), **self.route}
+        one = {"tables": [f"{self.schema}.t"], "target": str(self.target), **self.route}
         return {"route": [one]}
 
     def run(self, *statements: str) -> None:
