@@ -20,8 +20,14 @@ from daemon.runtime.edits import EditRefused
 from daemon.sinks.kinds import sinks_of
 from offsets.snapshot import Snapshot
 
+FIRST_SIGHT, RELOAD = "first sight", "reload"
+"""The origins of loads that nobody asked for."""
+
 MOST_TARGETS = 100
 """Of one job: all of its tables stand in spills until the last one is read."""
+
+
+_SOFT = 'delete = "soft": rows that the source has deleted by now are gone after a load'
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,11 @@ def planned(look: Look, wanted: Wanted) -> Plan:
         except DatabaseRefused as error:
             refusals.append(f"{one.target}: {error}")
     flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
+    soft = [one for one in found.tables if one.route.shape.delete == "soft"]
+    if wanted.origin in (FIRST_SIGHT, RELOAD):
+        refusals += [f"{one.target}: {_SOFT}" for one in soft]
     lines = [*_lines(tables), *_total(look, tables, flow)]
+    lines += [f"{one.target}: {_SOFT}" for one in soft]
     groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
     jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
     document = {

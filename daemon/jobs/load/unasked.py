@@ -14,6 +14,7 @@ import structlog
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 from daemon.jobs.load.kind import KIND, LoadKind
+from daemon.jobs.load.plan import FIRST_SIGHT, RELOAD
 from daemon.jobs.port import Look, Plan
 from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
@@ -22,9 +23,6 @@ from daemon.jobs.thread import AWAY, REFUSED
 from daemon.source.port import NotAnswered
 from offsets.snapshot import Snapshot
 from sparkwriter.private_files import make_private_folder
-
-FIRST_SIGHT, RELOAD = "first sight", "reload"
-"""The origins of such jobs."""
 
 LOOK_EVERY_S = 10.0
 

@@ -9,9 +9,11 @@ import pytest
 
 from changes.model import Mode, TableName, TargetName
 from changes.routing import TargetRoute
+from changes.shaping.shape import NO_SHAPE, Shape
 from daemon.config.config import Config
 from daemon.jobs.load import plan
 from daemon.jobs.load.kind import LoadKind
+from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
 from daemon.jobs.verify.targets import Chosen, Compared
 from offsets.snapshot import Snapshot
@@ -34,7 +36,18 @@ class Looking:
 def refusals(
     folder: Path, sink: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, ...]:
-    """Of a load of ``s.t`` into the sink, whose database is not there."""
+    """Why no load of ``s.t`` into the sink is made."""
+    return planned(folder, sink, monkeypatch).refusals
+
+
+def planned(
+    folder: Path,
+    sink: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    shape: Shape = NO_SHAPE,
+    origin: str = "command",
+) -> Plan:
+    """A load of ``s.t`` into the sink, whose database is not there."""
     config = Config.model_validate(
         {
             "kafka": {"bootstrap.servers": "127.0.0.1:1"},
@@ -50,14 +63,14 @@ def refusals(
         }
     )  # fmt: skip
     target = TargetName("out", "s", "t")
-    route = TargetRoute(target, Mode.UPSERT, None)
+    route = TargetRoute(target, Mode.UPSERT, None, shape=shape)
     one = Compared(target, TableName("s", "t"), "shop", route)
     monkeypatch.setattr(plan, "chosen", lambda *_: Chosen((one,)))
     monkeypatch.setattr(plan, "_not_now", lambda *_: iter(()))
     monkeypatch.setattr(plan, "_loaded", lambda *_: plan.Loaded("out.s.t", "s.t", 1, 1))
     monkeypatch.setattr(plan, "flow_of", lambda *_: plan.Flow(0.0, 0))
-    found = LoadKind().plan(Looking(config), Wanted("load", "p", ("*",)))  # type: ignore[arg-type]
-    return found.refusals
+    wanted = Wanted("load", "p", ("*",), {}, origin)
+    return LoadKind().plan(Looking(config), wanted)  # type: ignore[arg-type]
 
 
 def python(folder: Path, text: str) -> dict[str, Any]:
@@ -88,3 +101,15 @@ def test_a_hadoop_catalog_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (line,) = refusals(tmp_path, ICEBERG, monkeypatch)
     assert "a hadoop catalog can't give a table another's name" in line
     assert refusals(tmp_path, {"kind": "sqlite", "path": "x.db"}, monkeypatch) == ()
+
+
+@pytest.mark.parametrize("origin", ["command", "first sight", "reload"])
+def test_deleted_rows_that_are_kept_do_not_go_without_being_asked(
+    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No database has them. A load that somebody asks for says so."""
+    sink = {"kind": "sqlite", "path": str(tmp_path / "copy.db")}
+    found = planned(tmp_path, sink, monkeypatch, Shape(delete="soft"), origin)
+    line = 'out.s.t: delete = "soft": rows that the source has deleted by now are gone after a load'
+    assert line in found.lines
+    assert found.refusals == (() if origin == "command" else (line,))
