@@ -9,7 +9,7 @@ import pyarrow as pa
 from changes.model import OP, Column, Mode, TableName, TableSchema
 from changes.routing import TargetRoute
 from changes.shaping.columns import source_view
-from changes.shaping.compute import ShapeRefused
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.rows import check_rows, needs, shaped_rows, shaped_schema
 from daemon.config.config import Config
 from daemon.databases.port import Database, DatabaseRefused, SourceTable

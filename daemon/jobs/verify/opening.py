@@ -11,7 +11,7 @@ from functools import partial
 from actors.contract.writes import TargetState
 from changes.formats.auto import AUTO
 from changes.model import Mode, TableName, TableSchema
-from changes.shaping.compute import ShapeRefused
+from changes.shaping.refused import ShapeRefused
 from daemon.databases.opening import open_database
 from daemon.databases.port import Database, DatabaseAway, DatabaseRefused, SourceTable
 from daemon.databases.primaries import Primary
