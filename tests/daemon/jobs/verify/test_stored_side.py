@@ -38,7 +38,7 @@ PLANTED = {
     20: ("day", "UPDATE {t} SET day = day + INTERVAL {day} WHERE id = 20"),
     21: ("raw", "UPDATE {t} SET raw = {bytes} WHERE id = 21"),
     22: ("name", "UPDATE {t} SET name = upper(name) WHERE id = 22"),
-    107: ("flag", "UPDATE {t} SET flag = {no} WHERE id = 107"),
+    107: ("flag", "UPDATE {t} SET flag = '0' WHERE id = 107"),
     24: ("big", "UPDATE {t} SET big = big - 1 WHERE id = 24"),
     25: ("took", "UPDATE {t} SET took = concat(took, '1') WHERE id = 25"),
     26: ("small", "UPDATE {t} SET small = 26.250002 WHERE id = 26"),
@@ -47,9 +47,9 @@ PLANTED = {
 """By key the columns that differ once the statement is done, each on a row of its own."""
 
 WORDS = {
-    "mariadb": {"{us}": "1 MICROSECOND", "{day}": "1 DAY", "{no}": "0",
+    "mariadb": {"{us}": "1 MICROSECOND", "{day}": "1 DAY",
                 "{bytes}": "concat(raw, X'00')"},
-    "postgresql": {"{us}": "'1 microsecond'", "{day}": "'1 day'", "{no}": "false",
+    "postgresql": {"{us}": "'1 microsecond'", "{day}": "'1 day'",
                    "{bytes}": "raw || '\\x00'"},
 }  # fmt: skip
 

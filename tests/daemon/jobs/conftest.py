@@ -1,4 +1,4 @@
-"""Real servers for verification."""
+"""Real servers for jobs."""
 
 from __future__ import annotations
 
