@@ -63,11 +63,9 @@ def planned(look: Look, wanted: Wanted) -> Plan:
         except DatabaseRefused as error:
             refusals.append(f"{one.target}: {error}")
     flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
-    soft = [one for one in found.tables if one.route.shape.delete == "soft"]
-    if wanted.origin in (FIRST_SIGHT, RELOAD):
-        refusals += [f"{one.target}: {_SOFT}" for one in soft]
-    lines = [*_lines(tables), *_total(look, tables, flow)]
-    lines += [f"{one.target}: {_SOFT}" for one in soft]
+    soft = [f"{one.target}: {_SOFT}" for one in found.tables if one.route.shape.delete == "soft"]
+    refusals += soft if wanted.origin in (FIRST_SIGHT, RELOAD) else []
+    lines = [*_lines(tables), *_total(look, tables, flow), *soft]
     groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
     jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
     document = {
