@@ -138,7 +138,7 @@ def filled(server: Server, folder: Path, route: Mapping[str, Any], rows: list[Ro
 
 
 @settings(
-    max_examples=10,
+    max_examples=4,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
