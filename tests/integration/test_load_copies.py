@@ -1,0 +1,104 @@
+"""A table is filled in a database by a daemon without Spark, in the shape of its route, beside a
+stream of changes; then both are compared by the running daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+
+from daemon.jobs.record import State
+from tests.daemon.databases.conftest import folder
+from tests.daemon.databases.servers import PASSWORD, Server, mariadb
+from tests.integration.rig import Rig, canal
+from tests.integration.test_load import ROWS, Life, Writer, in_source, prepared
+from tests.integration.test_process import daemon, run
+from tests.live.program import HOST
+from tests.needs import needed
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with folder() as where, needed(), mariadb(where / "mariadb") as started:
+        yield started
+
+
+def config_of(rig: Rig, server: Server) -> Path:
+    """The source's table with its rows; the target is another schema of its server."""
+    prepared(rig, server)
+    url = f"jdbc:mariadb://{HOST}:{server.port}/"
+    lines = [
+        "[daemon]", f'state_dir = "{rig.folder}/state"', f'staging_dir = "{rig.folder}/staging"',
+        "commit_interval_s = 0.3", "drain_timeout_s = 60",
+        "[log]", 'format = "json"', f'file = "{rig.log_file}"', "[batch]", "max_age_s = 0.2",
+        "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"',
+        "[database.shop]", f'url = "{url}"', 'user = "jobs"', f"password = {json.dumps(PASSWORD)}",
+        "[load]", "margin_s = 2.0", "chunk_rows = 5000",
+        "[sink.copy]", 'kind = "jdbc"', f'url = "{url}"', 'user = "live"', 'password = "live"',
+        "[pipeline.p]", f'topics = ["{rig.topic}"]', 'format = "canal-json"',
+        f'group = "g-{rig.db}"', 'database = "shop"',
+        "[pipeline.p.verify]", "margin_s = 1.0", "wait_s = 60.0",
+        "[[pipeline.p.route]]", f'tables = ["{rig.db}.*"]',
+        f'target = "copy.{rig.db}_copy.{{table}}"', 'filter = "qty IS NOT NULL AND id % 3 <> 0"',
+        'mask = { name = "keep_last(2)" }', 'rename = { id = "number" }',
+    ]  # fmt: skip
+    path = rig.folder / "copies.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    number, name, qty = row
+    length = len(name)
+    hidden = "*" * (length - 2) + name[-2:] if length > 2 else "*" * length
+    return number, hidden, qty
+
+
+def in_target(rig: Rig, server: Server) -> list[tuple[Any, ...]]:
+    connection = pymysql.connect(host=HOST, port=server.port, user="live", password="live")
+    with connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT number, name, qty FROM {rig.db}_copy.orders ORDER BY number")
+        return [tuple(row) for row in cursor.fetchall()]
+
+
+def verified(config: Path, rig: Rig, *more: str) -> tuple[int, dict[str, Any]]:
+    words = ("tables", "verify", f"copy.{rig.db}_copy.orders", "--json", *more)
+    process = daemon(*words, "--config", str(config))
+    printed, said = process.communicate(timeout=200)
+    assert printed, said
+    return process.returncode, json.loads(printed)[0]["tables"][0]
+
+
+def test_a_shaped_copy_is_loaded_beside_changes_and_compared(rig: Rig, server: Server) -> None:
+    """A kill while rows are read; then equal to the route of the source's table, told as equal
+    while both change, and a planted difference is found and repaired."""
+    config = config_of(rig, server)
+    writer = Writer(rig, server, per_s=100)
+    rig.produce(canal(f"{rig.db}.other", "INSERT", [{"id": 1, "name": "x", "qty": 1}]))
+    life = Life(rig, config)
+    writer.start()
+    status, said = run("tables", "load", f"{rig.db}.orders", "--config", str(config))
+    assert status == 0, said
+    target = f"copy.{rig.db}_copy.orders"
+    life.await_job("rows", lambda job: job.memory.get("targets", {}).get(target, {}).get("next"))
+    life.kill()
+    job = life.await_job("done", lambda job: job.state.is_final)
+    assert job.state is State.DONE, job.message
+    status, table = verified(config, rig)
+    assert (status, table["equal"]) == (0, True), table
+    server.run([f"INSERT INTO {rig.db}_copy.orders VALUES ({ROWS * 4 + 1}, 'x', 1)"])
+    status, table = verified(config, rig, "--repair")
+    assert [row["what"] for row in table["rows_that_differ"]] == ["extra"], table
+    writer.stop()
+    rig.produce(canal(f"{rig.db}.other", "INSERT", [{"id": 2, "name": "end", "qty": 1}]))
+    life.stop()
+    status, said = run("run", "--until-caught-up", "--config", str(config))
+    assert status == 0, said
+    wanted = [shown(row) for row in in_source(rig, server) if row[2] is not None and row[0] % 3]
+    assert in_target(rig, server) == wanted
