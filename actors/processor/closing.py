@@ -145,7 +145,7 @@ def rows_batch(
         positions=staged.positions,
         options=route.options,
         table=table,
-        whole=bool(route.shape.filter) and staged.mode is Mode.UPSERT,
+        whole=bool(route.shape.filter) and staged.mode is Mode.UPSERT and staged.has_rows,
     )
 
 

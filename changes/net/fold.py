@@ -243,6 +243,11 @@ def has_deletes(table: pa.Table) -> bool:
     return bool(pc.index(table[OP], "D").as_py() >= 0)
 
 
+def has_rows(table: pa.Table) -> bool:
+    """Whether any row is more than the deletion of a key."""
+    return table.num_rows > 0 and not pc.all(pc.equal(table[OP], "D")).as_py()
+
+
 def key_bounds(table: pa.Table, keys: Sequence[str]) -> tuple[KeyBound, ...]:
     """The range of each key column over all rows, deletes included.
 

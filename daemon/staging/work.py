@@ -27,7 +27,14 @@ from changes.model import (
     Mode,
     TargetName,
 )
-from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
+from changes.net.fold import (
+    concat_changes,
+    fold,
+    has_deletes,
+    has_rows,
+    key_bounds,
+    partial_columns,
+)
 from changes.shaping.decoder import ShapedDecoder
 from changes.shaping.records import FormatRecords
 from changes.shaping.refused import ShapeRefused
@@ -119,6 +126,7 @@ class StageWork:
             schema=schema,
             mode=Mode.UPSERT if upsert else Mode.APPEND,
             has_deletes=upsert and has_deletes(table),
+            has_rows=not upsert or has_rows(table),
             partial=partial_columns(table) if upsert else (),
             bounds=key_bounds(table, schema.keys) if upsert else (),
             positions=decoder.positions if upsert else None,

@@ -85,6 +85,7 @@ class Staged:
     schema: TableSchema | None = None
     mode: Mode | None = None
     has_deletes: bool = False
+    has_rows: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
     positions: str | None = None

@@ -9,12 +9,20 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changes.model import HAS_PREFIX, OP, KeyBound
-from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
+from changes.net.fold import (
+    concat_changes,
+    fold,
+    has_deletes,
+    has_rows,
+    key_bounds,
+    partial_columns,
+)
 
 ABSENT = object()
 A, B = HAS_PREFIX + "a", HAS_PREFIX + "b"
@@ -174,6 +182,10 @@ def test_what_a_batch_holds() -> None:
     table = changes(("U", 1, ABSENT, 1), ("D", 2, None, None))
     assert has_deletes(table)
     assert not has_deletes(table.slice(0, 1))
+    assert has_rows(table)
+    deleted = table.filter(pc.equal(table[OP], "D"))
+    assert not has_rows(deleted)
+    assert not has_rows(table.slice(0, 0))
     assert partial_columns(table) == ("a",)
     assert partial_columns(changes(("U", 1, 1, 1))) == ()
 

@@ -44,7 +44,7 @@ def load_into(control: FakeControl, table: TableName, target: TargetName, rows: 
     control.log.produce(beat(1000))
     try:
         described = tables.describe(table, str(target))
-        chunks = tables.read(table, str(target), tables.ranges(table, rows))
+        chunks = tables.read(table, str(target), tables.ranges(table, rows), "1")
         for number, chunk in enumerate(chunks):
             after = NO_OFFSET if number == 0 else number - 1
             batch = StagedBatch(

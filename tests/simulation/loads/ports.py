@@ -37,6 +37,11 @@ class FakeTables:
         self._ahead: dict[tuple[str, tuple[KeyRange, ...]], Sequence[Chunk]] = {}
         self._number = 0
 
+    def crash(self) -> None:
+        """What was read is gone with its process."""
+        self.files.clear()
+        self._ahead.clear()
+
     def describe(self, table: TableName, target: str) -> Described:
         self._away()
         then = self._table(table)

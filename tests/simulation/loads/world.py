@@ -186,7 +186,7 @@ class Driver:
         zombies = self.world._sink._zombies
         self._live()
         self.world._sink._zombies += zombies
-        self.tables.files.clear()
+        self.tables.crash()
 
     def _step(self) -> None:
         steps = LoadSteps(
