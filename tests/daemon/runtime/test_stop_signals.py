@@ -64,7 +64,8 @@ def test_a_process_ends_with_its_status_and_a_line() -> None:
         "from daemon.runtime.stop_signals import StopSignals\n"
         "with StopSignals(lambda heard: None).handled():\n"
         "    print('ready', flush=True)\n"
-        "    threading.Event().wait()\n"
+        # As the daemon's main thread waits: a signal just before a wait is heard after it.
+        "    while True: threading.Event().wait(1)\n"
     )
     started = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
