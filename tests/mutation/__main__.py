@@ -142,8 +142,8 @@ MUTATIONS = (
     Mutation(
         "a spill is listed before its messages count as done",
         "actors/processor/quarantine.py",
-        "        out = self._list(buffer, quarantine)\n",
-        "        out: list[object] = []\n",
+        "        name, out = buffer.route.name, self._list(buffer, quarantine)\n",
+        "        name, out = buffer.route.name, list[object]()\n",
         ("tests/actors/processor/test_quarantine.py",),
     ),
     Mutation(

@@ -78,7 +78,7 @@ def test_the_configuration_is_read_without_spark(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from daemon.config.file import load; "
         f"load(Path({str(tmp_path / 'config.toml')!r})); "
-        "print([m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j', 'sparkwriter')])"
+        "print([m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j')])"
     )
     made = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert made.stdout == "[]\n"
