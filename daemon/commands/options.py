@@ -1,20 +1,27 @@
-"""Shared by the command groups: the configuration, the chosen pipeline, a refusal."""
+"""Shared by the command groups: the configuration, the chosen pipeline, what the daemon answers, a
+refusal."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from daemon.observe import control
 from daemon.runtime.lifecycle import Exit
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
+]
+StateDirOption = Annotated[
+    Path | None,
+    typer.Option(help="The daemon's state directory, instead of what the configuration says."),
 ]
 
 
@@ -44,7 +51,27 @@ def chosen_pipeline(settings: Config, name: str | None) -> str:
     return chosen
 
 
+def state_folder(config: Path, state_dir: Path | None) -> Path:
+    """The folder in which the daemon listens. Secrets are not needed for it."""
+    return state_dir or load_config(config, lenient=True).daemon.state_dir
+
+
+def ask(folder: Path, request: Mapping[str, Any]) -> Any:
+    """The running daemon's answer. Exits where none runs, or where it refuses."""
+    try:
+        return control.ask(folder, request)
+    except control.NotRunning as error:
+        quit_with(str(error), Exit.NOT_RUNNING)
+    except control.ControlError as error:
+        quit_with(str(error), Exit.PIPELINE_FAILED)
+
+
 def refuse(reason: str) -> NoReturn:
     """Exit with status 2 and one line with the reason."""
-    print(f"binlogd: {reason}", file=sys.stderr)
-    sys.exit(Exit.UNUSABLE.value)
+    quit_with(reason, Exit.UNUSABLE)
+
+
+def quit_with(said: str, status: Exit) -> NoReturn:
+    """Exit with a status and one line on standard error."""
+    print(f"binlogd: {said}", file=sys.stderr)
+    sys.exit(status.value)

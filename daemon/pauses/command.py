@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -11,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from daemon.commands.options import ConfigOption, load_config
-from daemon.observe import control
+from daemon.commands.options import ConfigOption, StateDirOption, ask, quit_with, state_folder
 from daemon.pauses.answer import PAUSE, RESUME
 from daemon.runtime.lifecycle import Exit
 
@@ -26,10 +24,6 @@ NameArgument = Annotated[
 ReasonOption = Annotated[
     str, typer.Option(help="What others read in status, metrics and on the page.")
 ]
-StateDirOption = Annotated[
-    Path | None,
-    typer.Option(help="The daemon's state directory, instead of what the configuration says."),
-]
 
 
 def pause(
@@ -42,8 +36,8 @@ def pause(
 
     It outlasts restarts. What comes for a paused target is kept in its spill.
     """
-    folder = _folder(config, state_dir)
-    print(_ask(folder, {"ask": PAUSE, "name": name, "reason": reason}))
+    folder = state_folder(config, state_dir)
+    print(ask(folder, {"ask": PAUSE, "name": name, "reason": reason}))
 
 
 def resume(
@@ -52,7 +46,7 @@ def resume(
     state_dir: StateDirOption = None,
 ) -> None:
     """Have a paused pipeline or target go on where it was."""
-    print(_ask(_folder(config, state_dir), {"ask": RESUME, "name": name}))
+    print(ask(state_folder(config, state_dir), {"ask": RESUME, "name": name}))
 
 
 def drain(
@@ -67,22 +61,22 @@ def drain(
 ) -> None:
     """Have a pipeline write all that it has read, and then stay paused."""
     if "." in pipeline:
-        _end(f"{pipeline}: a pipeline is drained; a target is paused", Exit.UNUSABLE)
-    folder = _folder(config, state_dir)
-    print(_ask(folder, {"ask": PAUSE, "name": pipeline, "reason": reason}))
+        quit_with(f"{pipeline}: a pipeline is drained; a target is paused", Exit.UNUSABLE)
+    folder = state_folder(config, state_dir)
+    print(ask(folder, {"ask": PAUSE, "name": pipeline, "reason": reason}))
     if not wait:
         return
     end = time.monotonic() + within
     while True:
         # Answers of a moment ago may be shared: what was read since is not in them.
         threading.Event().wait(ASK_EVERY_S)
-        left = list(undone(_ask(folder, {"ask": "status"}), pipeline))
+        left = list(undone(ask(folder, {"ask": "status"}), pipeline))
         if not left:
             print(f"pipeline {pipeline} is drained")
             return
         if time.monotonic() > end:
             lines = [f"pipeline {pipeline} is not drained within {within:g} s:", *left]
-            _end("\n".join(lines), Exit.DEADLINE)
+            quit_with("\n".join(lines), Exit.DEADLINE)
 
 
 def undone(status: Mapping[str, Any], pipeline: str) -> Iterator[str]:
@@ -102,21 +96,3 @@ def undone(status: Mapping[str, Any], pipeline: str) -> Iterator[str]:
         if target["holds_frontier_of"]:
             why = target["last_error"]["reason"] if target["last_error"] else target["phase"]
             yield f"{target['target']}: {why}"
-
-
-def _folder(config: Path, state_dir: Path | None) -> Path:
-    return state_dir or load_config(config, lenient=True).daemon.state_dir
-
-
-def _ask(folder: Path, request: Mapping[str, Any]) -> Any:
-    try:
-        return control.ask(folder, request)
-    except control.NotRunning as error:
-        _end(str(error), Exit.NOT_RUNNING)
-    except control.ControlError as error:
-        _end(str(error), Exit.PIPELINE_FAILED)
-
-
-def _end(said: str, status: Exit) -> None:
-    print(f"binlogd: {said}", file=sys.stderr)
-    sys.exit(status.value)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from daemon.commands.options import ConfigOption, load_config
-from daemon.observe import control
+from daemon.commands.options import ConfigOption, StateDirOption, ask, quit_with, state_folder
 from daemon.reload.answer import BEGIN, LEVEL, LOOK
 from daemon.runtime.lifecycle import Exit
 
@@ -21,11 +19,6 @@ ASK_EVERY_S = 0.3
 
 WITHIN_S = 600.0
 """How long the command waits: a drain for each pipeline that is changed."""
-
-StateDirOption = Annotated[
-    Path | None,
-    typer.Option(help="The daemon's state directory, instead of what the configuration says."),
-]
 
 
 def reload(
@@ -47,12 +40,12 @@ def reload(
 
     Status 2: refused, nothing was changed.
     """
-    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
-    begun = _ask(folder, {"ask": BEGIN, "dry_run": dry_run, "discard": discard or []})
+    folder = state_folder(config, state_dir)
+    begun = ask(folder, {"ask": BEGIN, "dry_run": dry_run, "discard": discard or []})
     end = time.monotonic() + WITHIN_S
-    while not (state := _ask(folder, {"ask": LOOK, "ticket": begun["ticket"]}))["done"]:
+    while not (state := ask(folder, {"ask": LOOK, "ticket": begun["ticket"]}))["done"]:
         if time.monotonic() > end:
-            _end(f"not done within {WITHIN_S:g} s; it goes on", Exit.PIPELINE_FAILED)
+            quit_with(f"not done within {WITHIN_S:g} s; it goes on", Exit.PIPELINE_FAILED)
         threading.Event().wait(ASK_EVERY_S)
     for line in state["refused"]:
         print(f"binlogd: {line}", file=sys.stderr)
@@ -73,20 +66,6 @@ def log_level(
     state_dir: StateDirOption = None,
 ) -> None:
     """Set the running daemon's log level, until it is restarted."""
-    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
+    folder = state_folder(config, state_dir)
     wanted = None if level == "default" else level
-    print(_ask(folder, {"ask": LEVEL, "level": wanted, "actor": actor}))
-
-
-def _ask(folder: Path, request: Mapping[str, Any]) -> Any:
-    try:
-        return control.ask(folder, request)
-    except control.NotRunning as error:
-        _end(str(error), Exit.NOT_RUNNING)
-    except control.ControlError as error:
-        _end(str(error), Exit.PIPELINE_FAILED)
-
-
-def _end(said: str, status: Exit) -> None:
-    print(f"binlogd: {said}", file=sys.stderr)
-    sys.exit(status.value)
+    print(ask(folder, {"ask": LEVEL, "level": wanted, "actor": actor}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -69,9 +69,13 @@ class Opening:
         tables = own.database()
         if tables is None and own.catalog() is None:
             raise NotComparable(f"tables of sink {target.sink} can't be read back")
-        database = open_database(self.control.config, compared.database)
-        primary = Primary(self.control.config, compared.database, database)
-        try:
+        with ExitStack() as connections:
+            if tables is not None:
+                connections.callback(tables.close)
+            database = open_database(self.control.config, compared.database)
+            connections.callback(database.close)
+            primary = Primary(self.control.config, compared.database, database)
+            connections.callback(primary.close)
             state = self._state()
             assert state.schema is not None
             described = database.describe(compared.table)
@@ -91,11 +95,6 @@ class Opening:
             else:
                 there = StoredSide(tables, stored, shape, self._asked)
             yield Open(database, primary, described, state, wanted, shape, values, source, there)
-        finally:
-            primary.close()
-            database.close()
-            if tables is not None:
-                tables.close()
 
     def parted(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> TargetSide:
         """The target's side for intervals on a grid. ``failed``: it is not wanted any more."""
