@@ -7,6 +7,7 @@ make is in folders and on ports of their own.
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,10 @@ if TYPE_CHECKING:  # `make quick` runs without it
 
     from sparkwriter.iceberg.staged_source import SharedStaging
     from tests.lake.lakes import Lake
+
+# Whole daemons live and end in one process: their files are more than many shells allow a program.
+_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES[1], _FILES[1]))
 
 NEED_A_JVM = {"spark", "broker"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import queue
-import select
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import IO
 
@@ -146,4 +146,4 @@ def end_family(process: subprocess.Popen[bytes]) -> None:
         for handle in started:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
-            select.select([handle], [], [], LEAVE_WITHIN_S)
+            wait([handle], LEAVE_WITHIN_S)

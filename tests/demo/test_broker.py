@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -142,7 +142,7 @@ def test_the_broker_dies_with_its_parent(tmp_path: Path, victim: str) -> None:
     ends = [os.pidfd_open(leash), os.pidfd_open(jvm)]
     os.kill(command.pid if victim == "parent" else leash, signal.SIGKILL)
     for end in ends:
-        assert select.select([end], [], [], 20)[0], "it lives on"
+        assert wait([end], 20), "it lives on"
         os.close(end)
     command.wait(30)
     command.stdout.close()

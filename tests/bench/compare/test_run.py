@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -74,7 +74,7 @@ def wait_for_end(pid: int) -> None:
     except ProcessLookupError:
         return
     try:
-        assert select.select([ended], [], [], 30)[0]
+        assert wait([ended], 30)
     finally:
         os.close(ended)
 

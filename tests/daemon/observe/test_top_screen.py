@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import subprocess
 import sys
 import threading
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -101,7 +101,7 @@ def test_in_a_terminal_it_is_drawn_again_until_the_daemon_ends(tmp_path: Path) -
     seen = bytearray()
 
     def read() -> None:
-        while select.select([ours], [], [], 30)[0]:
+        while wait([ours], 30):
             try:
                 seen.extend(os.read(ours, 65536))
             except OSError:  # its end

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -180,6 +180,6 @@ def test_it_ends_with_the_daemon(tmp_path: Path) -> None:
     ends = [os.pidfd_open(pid) for pid in pids]
     daemon.communicate("", timeout=30)
     for end in ends:
-        assert select.select([end], [], [], 30)[0] == [end]
+        assert wait([end], 30) == [end]
         os.close(end)
     assert len(pids) == 2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -114,6 +114,6 @@ process.call(Apply(about, {batch.path!r}))
     child = os.pidfd_open(int(daemon.stdout.readline()))
     daemon.kill()
     daemon.wait()
-    ended, _, _ = select.select([child], [], [], 30.0)
+    ended = wait([child], 30.0)
     os.close(child)
     assert ended
