@@ -3,8 +3,10 @@ the state directory.
 
 ``<state>/<pipeline>.spill/<hash>.spill``: a line of JSON that names the target and the reason, then
 records: length and CRC-32 of the body (4 bytes each, big-endian), and the body: 1 byte of flags (1:
-DDL), 2 of the partition's name's length, the name, 8 of the offset, the message. What a crash cut
-short was never acknowledged: it is cut off before the next append.
+DDL), 2 of the partition's name's length, the name, 8 of the offset, the message. An empty record
+ends each append. What a crash cut short was never acknowledged, and what stands behind the last
+such end is cut off before the next append. Half an append is no spill: the target may hold more
+than it by then, by a write that ended late, and its release would be refused.
 
 A replayed spill leaves a ``.done`` file that says up to where. The offset file may list the spill
 until the next save, and a listed spill without a file would be a loss. The ``.done`` file vouches
@@ -32,6 +34,15 @@ from sparkwriter.private_files import FILE_MODE, close_folder, private_opener
 _HEAD = struct.Struct(">II")
 _BODY = struct.Struct(">BH")
 _OFFSET = struct.Struct(">q")
+_VERSION = 2
+"""1 did not say where an append ends: each whole record counts there."""
+
+_END = _HEAD.pack(0, zlib.crc32(b""))
+"""Ends an append: a record without a body."""
+
+_APPENDED = SpillRecord(TopicPartition("", 0), -1, False, b"")
+"""What ``_read`` gives for it."""
+
 _LONGEST = 1 << 30
 """Bytes of one record. A larger length is damage, not a message."""
 
@@ -97,6 +108,7 @@ class Spill:
                     self._begin = self._end = _write_header(file, said)
                 for record in records:
                     self._write(file, record)
+                self._end += file.write(_END)
                 file.flush()
                 os.fsync(file.fileno())
                 if is_new:
@@ -118,7 +130,8 @@ class Spill:
                 got = _read(file)
                 if got is None:
                     raise SpillError(f"{self.path}: byte {place} is damaged")
-                found.append(got)
+                if got is not _APPENDED:
+                    found.append(got)
                 place = file.tell()
         return found, place - self._begin
 
@@ -132,7 +145,8 @@ class Spill:
     def end(self) -> None:
         """Delete the replayed spill; only its ``.done`` stays. Raises OSError; then the caller
         retries."""
-        if self.target is None:  # nothing was ever spilled
+        if self.target is None:  # nothing was ever spilled, or not whole
+            self.path.unlink(missing_ok=True)
             return
         done = self.path.with_suffix(".done")
         lasts = _read_done(done)  # of an earlier spill, which may have gone further
@@ -169,12 +183,25 @@ class Spill:
                 header = json.loads(line)
                 self.target, self.reason = TargetName(*header["target"]), header["reason"]
                 self.away = bool(header.get("away"))  # earlier versions knew quarantine alone
+                later = header["binlogd_spill"] > _VERSION
             except (ValueError, KeyError, TypeError):
                 return  # cut short while it was created: nothing of it was acknowledged
+            if later:
+                raise SpillError(f"{self.path} is of a later version of binlogd")
             self._begin = self._end = file.tell()
-            while (record := _read(file)) is not None:
+            self._count_whole(file, each=header["binlogd_spill"] < 2)
+        if not self._messages:
+            self.target, self._begin, self._end = None, 0, 0
+
+    def _count_whole(self, file: IO[bytes], each: bool) -> None:
+        """Count the records of whole appends; ``each``: the file does not say where these end."""
+        whole = self._end, 0, dict(self._lanes)
+        while (record := _read(file)) is not None:
+            if record is not _APPENDED:
                 self._count(record)
-                self._end = file.tell()
+            if each or record is _APPENDED:
+                whole = file.tell(), self._messages, dict(self._lanes)
+        self._end, self._messages, self._lanes = whole
 
 
 class SpillFolder:
@@ -250,7 +277,7 @@ class SpillFolder:
 
 def _write_header(file: IO[bytes], said: Mapping[str, object]) -> int:
     file.seek(0)
-    return file.write(json.dumps({"binlogd_spill": 1, **said}).encode() + b"\n")
+    return file.write(json.dumps({"binlogd_spill": _VERSION, **said}).encode() + b"\n")
 
 
 def _read(file: IO[bytes]) -> SpillRecord | None:
@@ -261,6 +288,8 @@ def _read(file: IO[bytes]) -> SpillRecord | None:
     length, crc = _HEAD.unpack(head)
     if length > _LONGEST:
         return None
+    if head == _END:
+        return _APPENDED
     body = file.read(length)
     if len(body) < length or zlib.crc32(body) != crc:
         return None

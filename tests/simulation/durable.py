@@ -96,7 +96,8 @@ class MemorySpill:
         records: Iterable[SpillRecord],
         away: bool,
     ) -> SpillState:
-        """A disk that fails has written some of it: a crash finds that, the next append not."""
+        """A disk that fails has written some of it, which is no more than nothing, or all of it: a
+        crash finds that, the next append not."""
         known, lanes = list(self._known), dict(self.state.lanes)
         if target not in self._disk.files:
             self._disk.away[target] = away
@@ -106,8 +107,8 @@ class MemorySpill:
                 lanes[record.source] = (0, record.offset)
                 known.append(record)
         if self._failing():
-            half = (len(self._known) + len(known)) // 2
-            self._disk.files[target] = (reason, known[:half])
+            if self._failing():
+                self._disk.files[target] = (reason, known)
             raise OSError("disk full")
         self._disk.files[target] = (reason, known)
         self._known = list(known)

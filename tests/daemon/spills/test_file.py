@@ -55,27 +55,69 @@ def test_appending_again_what_is_there_changes_nothing(tmp_path: Path) -> None:
     assert state.messages == 4
 
 
-@pytest.mark.parametrize("cut", range(1, 30))
+@pytest.mark.parametrize("cut", range(1, 75, 3))
 def test_what_a_crash_cut_short_is_cut_off(tmp_path: Path, cut: int) -> None:
-    """Wherever it was cut, what came before it is whole, and what comes next is readable."""
+    """Wherever it was cut, the appends before it are whole, and what comes next is readable."""
     made = spill(tmp_path)
     made.append(T, "why", RECORDS)
+    before = made.path.stat().st_size
+    made.append(T, "why", [record(8), record(9), record(10)])
+    assert made.path.stat().st_size - before > 75
     with made.path.open("r+b") as file:
         file.truncate(made.path.stat().st_size - cut)
     again = spill(tmp_path)
-    assert again.state.messages == 2
-    again.append(T, "why", [record(7), record(9)])
-    assert spill(tmp_path).state.lanes[S0] == (3, 9)
+    assert (again.state.messages, again.state.lanes[S0]) == (3, (3, 7))
+    again.append(T, "why", [record(8), record(11)])
+    assert spill(tmp_path).state.lanes[S0] == (3, 11)
 
 
-def test_a_spill_with_a_damaged_record_that_was_acknowledged_is_refused(tmp_path: Path) -> None:
+def test_half_a_first_append_is_no_spill(tmp_path: Path) -> None:
+    """A write that ended late may have brought the target beyond it, and no release would end."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS, away=True)
+    with made.path.open("r+b") as file:
+        file.truncate(made.path.stat().st_size - 1)
+    assert SpillFolder(tmp_path, "p").found({}) == ()
+    again = spill(tmp_path)
+    again.append(T, "another reason", [record(9)])
+    (found,) = SpillFolder(tmp_path, "p").found({})
+    assert (found.reason, found.away, found.state.messages) == ("another reason", False, 1)
+
+
+def test_a_spill_of_a_version_without_ends_is_read_to_its_last_whole_record(tmp_path: Path) -> None:
+    """As 0.1.0 writes it; what is appended to it later is read, too."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    old = made.path.read_bytes().replace(b'"binlogd_spill": 2', b'"binlogd_spill": 1')
+    made.path.write_bytes(old[:-8])
+    again = spill(tmp_path)
+    assert (again.state.messages, list(again.records())) == (3, RECORDS)
+    again.append(T, "why", [record(8)])
+    assert [each.offset for each in spill(tmp_path).records()] == [3, 1, 7, 8]
+
+
+def test_a_spill_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    """It may say what this one does not know."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    later = made.path.read_bytes().replace(b'"binlogd_spill": 2', b'"binlogd_spill": 3')
+    made.path.write_bytes(later)
+    with pytest.raises(SpillError, match="later version"):
+        SpillFolder(tmp_path, "p").found({})
+
+
+@pytest.mark.parametrize("damaged", [1, 9, 25])
+def test_a_spill_with_a_damaged_record_that_was_acknowledged_is_refused(
+    tmp_path: Path, damaged: int
+) -> None:
     """The offset file says that it holds more: those messages would be lost in silence."""
     made = spill(tmp_path)
     made.append(T, "why", RECORDS)
+    made.append(T, "why", [record(9)])
     text = bytearray(made.path.read_bytes())
-    text[-1] ^= 1
+    text[-damaged] ^= 1
     made.path.write_bytes(text)
-    with pytest.raises(SpillError, match=r"should hold a:b:0 through 7 and ends at 3"):
+    with pytest.raises(SpillError, match=r"should hold a:b:0 through 9 and ends at 7"):
         SpillFolder(tmp_path, "p").found({str(T): mark_of(made)})
 
 
