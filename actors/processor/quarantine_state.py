@@ -85,6 +85,7 @@ class Quarantine:
         """What is read again next: at most so many offsets, None: all. What comes after it is asked
         for later."""
         if most is None:
+            self.left_to_reread = ()  # of when its sink was away
             return self.rereads
         pieces: list[fx.LogRange] = []
         left: list[fx.LogRange] = []

@@ -100,6 +100,12 @@ class Daemon:
         status = self._asked("status", "--json", check=False)
         return isinstance(status, dict) and bool(status.get("ready"))
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """kill -9, and what it started ends with it."""
         assert self._process is not None
