@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 
 from daemon.jobs.record import State
 from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import PASSWORD, Server, mariadb
+from tests.daemon.databases.servers import Server, mariadb
+from tests.integration.loads.copies import selected, write_config
 from tests.integration.rig import Rig, canal
 from tests.integration.test_load import ROWS, Life, Writer, in_source, prepared
 from tests.integration.test_process import daemon, run
-from tests.live.program import HOST
 from tests.needs import needed
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
@@ -32,25 +31,12 @@ def server() -> Iterator[Server]:
 def config_of(rig: Rig, server: Server) -> Path:
     """The source's table with its rows; the target is another schema of its server."""
     prepared(rig, server)
-    url = f"jdbc:mariadb://{HOST}:{server.port}/"
-    lines = [
-        "[daemon]", f'state_dir = "{rig.folder}/state"', f'staging_dir = "{rig.folder}/staging"',
-        "commit_interval_s = 0.3", "drain_timeout_s = 60",
-        "[log]", 'format = "json"', f'file = "{rig.log_file}"', "[batch]", "max_age_s = 0.2",
-        "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"',
-        "[database.shop]", f'url = "{url}"', 'user = "jobs"', f"password = {json.dumps(PASSWORD)}",
-        "[load]", "margin_s = 2.0", "chunk_rows = 5000",
-        "[sink.copy]", 'kind = "jdbc"', f'url = "{url}"', 'user = "live"', 'password = "live"',
-        "[pipeline.p]", f'topics = ["{rig.topic}"]', 'format = "canal-json"',
-        f'group = "g-{rig.db}"', 'database = "shop"',
-        "[pipeline.p.verify]", "margin_s = 1.0", "wait_s = 60.0",
-        "[[pipeline.p.route]]", f'tables = ["{rig.db}.*"]',
-        f'target = "copy.{rig.db}_copy.{{table}}"', 'filter = "qty IS NOT NULL AND id % 3 <> 0"',
-        'mask = { name = "keep_last(2)" }', 'rename = { id = "number" }',
-    ]  # fmt: skip
-    path = rig.folder / "copies.toml"
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    shape = (
+        'filter = "qty IS NOT NULL AND id % 3 <> 0"',
+        'mask = { name = "keep_last(2)" }',
+        'rename = { id = "number" }',
+    )
+    return write_config(rig, server, *shape)
 
 
 def shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -61,10 +47,8 @@ def shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def in_target(rig: Rig, server: Server) -> list[tuple[Any, ...]]:
-    connection = pymysql.connect(host=HOST, port=server.port, user="live", password="live")
-    with connection, connection.cursor() as cursor:
-        cursor.execute(f"SELECT number, name, qty FROM {rig.db}_copy.orders ORDER BY number")
-        return [tuple(row) for row in cursor.fetchall()]
+    wanted = f"SELECT number, name, qty FROM {rig.db}_copy.orders ORDER BY number"
+    return selected(server, wanted)
 
 
 def verified(config: Path, rig: Rig, *more: str) -> tuple[int, dict[str, Any]]:

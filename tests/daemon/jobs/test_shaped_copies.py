@@ -6,6 +6,7 @@ The oracle is the route's meaning in plain Python, of the values that were put i
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.daemon.jobs.copies import Copy
 from tests.needs import needed
 
 SALT = "a salt of some length"
+MANY = int(os.environ.get("SHAPED_COPIES", "50"))
 Row = dict[str, Any]
 
 VALUES = st.fixed_dictionaries(
@@ -137,13 +139,21 @@ def filled(server: Server, folder: Path, route: Mapping[str, Any], rows: list[Ro
     return copy
 
 
-@settings(
-    max_examples=4,
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(route=routes(), values=TABLES, data=st.data())
+def examples(number: int) -> settings:
+    """So many: each loads a table and compares it three times."""
+    return settings(
+        max_examples=number,
+        deadline=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
+EXAMPLE = given(route=routes(), values=TABLES, data=st.data())
+
+
+@examples(4)
+@EXAMPLE
 def test_a_loaded_table_is_the_route_of_the_source_s(
     route: dict[str, Any],
     values: dict[str, Row],
@@ -151,10 +161,36 @@ def test_a_loaded_table_is_the_route_of_the_source_s(
     server: Server,
     tmp_path: Path,
 ) -> None:
+    """It has the rows that the route shows, and verifies as equal; what is planted is found."""
+    assert_is_the_route(route, values, data, server, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@examples(MANY)
+@EXAMPLE
+def test_many_loaded_tables_are(
+    route: dict[str, Any],
+    values: dict[str, Row],
+    data: st.DataObject,
+    server: Server,
+    tmp_path: Path,
+) -> None:
+    """The same of many more."""
+    assert_is_the_route(route, values, data, server, tmp_path)
+
+
+def assert_is_the_route(
+    route: dict[str, Any],
+    values: dict[str, Row],
+    data: st.DataObject,
+    server: Server,
+    folder: Path,
+) -> None:
     """It has the rows that the route shows, verifies as equal, and a row that is changed at the
     target, or is not there, or should not be, is found: that one alone."""
     rows: list[Row] = [{"id": key, **others} for key, others in values.items()]
-    copy = filled(server, tmp_path, route, rows)
+    copy = filled(server, folder, route, rows)
     wanted = [made for row in rows if (made := shown(route, row)) is not None]
     assert in_order(copy.stored().to_pylist()) == in_order(wanted)
     table = copy.verified()

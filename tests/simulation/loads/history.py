@@ -57,11 +57,27 @@ class FollowedSource(Source):
         return self._drop_column(name, table)
 
 
+class GrowingSource(FollowedSource):
+    """Of statements it makes those alone that leave the columns which a route names."""
+
+    def _drop_column(self, name: str, table: SourceTable) -> str:
+        return self._truncate(name, table)
+
+    def _add_and_drop(self, name: str, table: SourceTable) -> str:
+        return self._add(name, table)
+
+    def _rename_column(self, name: str, table: SourceTable) -> str:
+        return self._add(name, table)
+
+    def _narrow(self, name: str, table: SourceTable) -> str:
+        return self._add(name, table)
+
+
 def random_history(
     rng: random.Random, before: int, messages: int, tables: int, shape: Shape
 ) -> History:
     """Tables that had ``before`` changes before their log begins, and so many after that."""
-    source = FollowedSource(rng, shape, tables)
+    source = (GrowingSource if shape.route else FollowedSource)(rng, shape, tables)
     source.altered = {}
     for name in source._names:
         source.tables[name] = SourceTable()

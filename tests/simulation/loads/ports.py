@@ -10,6 +10,9 @@ import pyarrow as pa
 
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import Column, TableName, TableSchema
+from changes.shaping.rows import shaped_rows, shaped_schema
+from changes.shaping.shape import NO_SHAPE
+from changes.shaping.shape import Shape as RouteShape
 from daemon.databases.port import DatabaseAway, KeyRange, Moment
 from daemon.jobs.load.ports import Chunk, Described
 from offsets.position import TopicPartition
@@ -26,9 +29,17 @@ class FakeTables:
     """``daemon.jobs.load.ports.Tables``. The database's clock counts commits, a second each."""
 
     def __init__(
-        self, clockwork: Clockwork, rng: random.Random, passing: Passing, *, tells_all: bool
+        self,
+        clockwork: Clockwork,
+        rng: random.Random,
+        passing: Passing,
+        route: RouteShape = NO_SHAPE,
+        *,
+        tells_all: bool,
     ) -> None:
-        """``tells_all``: a table's definition shows that it was altered and altered back."""
+        """``route``: what is made of the rows that are read. ``tells_all``: a table's definition
+        shows that it was altered and altered back."""
+        self._route = route
         self._clockwork = clockwork
         self._rng = rng
         self._passing = passing
@@ -45,10 +56,19 @@ class FakeTables:
     def describe(self, table: TableName, target: str) -> Described:
         self._away()
         then = self._table(table)
-        columns = tuple(Column(name, pa.string()) for name in ("id", *then.columns))
+        schema = self._schema(then)
+        if self._route:
+            schema = shaped_schema(self._route, schema)
         altered = then.altered if self._tells_all else ""
         definition = f"{altered} {','.join(then.columns)}"
-        return Described(TableSchema(columns, ("id",)), definition, len(then.rows), table)
+        shape = self._route.fingerprint
+        return Described(schema, definition, len(then.rows), table, shape=shape)
+
+    def _schema(self, then: TableThen) -> TableSchema:
+        """The source's. Types matter where the real shaping looks at them."""
+        key = Column("id", pa.int32() if self._route else pa.string())
+        columns = (key, *(Column(name, pa.string()) for name in then.columns))
+        return TableSchema(columns, ("id",))
 
     def ranges(self, table: TableName, rows: int) -> Sequence[KeyRange]:
         self._away()
@@ -79,17 +99,27 @@ class FakeTables:
         for part in parts:
             self._passing()
             self._away()
-            rows = [
-                Net(key, dict(row), None)
-                for key, row in self._table(table).rows.items()
-                if _is_in(key[0], part)
-            ]
+            then = self._table(table)
+            read = [dict(row) for key, row in then.rows.items() if _is_in(key[0], part)]
+            if self._route:
+                read = self._shaped(table, then, read)
+            rows = [Net((row["id"],), row, None) for row in read]
             self._number += 1
             path = f"chunk-{self._number}"
             self.files[path] = rows
             found.append(Chunk(path, len(rows)))
         self._passing()
         return found
+
+    def _shaped(
+        self, table: TableName, then: TableThen, rows: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """By the daemon's own function."""
+        schema = self._schema(then)
+        fields = pa.schema([(column.name, column.type) for column in schema.columns])
+        read = pa.Table.from_pylist(rows, schema=fields)
+        shaped: list[dict[str, Any]] = shaped_rows(self._route, schema, read, table)[1].to_pylist()
+        return shaped
 
     def remove(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:

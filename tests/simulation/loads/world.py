@@ -99,7 +99,9 @@ class Driver:
     ) -> None:  # fmt: skip
         self.durable, self.rng, self.faults, self.crashes = durable, rng, faults, crashes
         self.settings = settings
-        self.tables = FakeTables(durable.clockwork, rng, self._passing, tells_all=tells_all)
+        self.tables = FakeTables(
+            durable.clockwork, rng, self._passing, durable.shape.route, tells_all=tells_all
+        )
         self.world = LoadWorld(durable, rng, **faults)
         self.trace: list[str] = []
         names = {target_of(name): ("s", name) for name in tables}
