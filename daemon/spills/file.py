@@ -27,6 +27,7 @@ from typing import IO
 
 from actors.contract.spills import SpillRecord, SpillState
 from changes.model import TargetName
+from daemon.spills import done
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
 from sparkwriter.private_files import FILE_MODE, close_folder, private_opener
@@ -112,7 +113,7 @@ class Spill:
                 file.flush()
                 os.fsync(file.fileno())
                 if is_new:
-                    _sync_folder(self.path.parent)
+                    done.sync_folder(self.path.parent)
             except BaseException:
                 self._begin, self._end, self._messages, self._lanes = before
                 raise
@@ -148,16 +149,15 @@ class Spill:
         if self.target is None:  # nothing was ever spilled, or not whole
             self.path.unlink(missing_ok=True)
             return
-        done = self.path.with_suffix(".done")
-        lasts = _read_done(done)  # of an earlier spill, which may have gone further
+        path = self.path.with_suffix(".done")
+        lasts = done.read_done(path)  # of an earlier spill, which may have gone further
         for source, (_, last) in self._lanes.items():
             lasts[source] = max(last, lasts.get(source, last))
-        _write_done(done, lasts)
+        done.write_done(path, lasts)
         self.path.unlink(missing_ok=True)
-        _sync_folder(self.path.parent)
-        self.target = None
+        done.sync_folder(self.path.parent)
+        self.target, self._lanes = None, {}
         self._begin = self._end = self._messages = 0
-        self._lanes = {}
 
     def _write(self, file: IO[bytes], record: SpillRecord) -> None:
         lane = self._lanes.get(record.source)
@@ -256,9 +256,9 @@ class SpillFolder:
 
     def _check(self, target: str, mark: SpillMark, held: SpillState) -> None:
         path = self._path(target)
-        done = _read_done(path.with_suffix(".done"))
+        ended = done.read_done(path.with_suffix(".done"))
         for source, (_, last) in mark.lanes.items():
-            if max(held.lanes.get(source, (0, -1))[1], done.get(source, -1)) >= last:
+            if max(held.lanes.get(source, (0, -1))[1], ended.get(source, -1)) >= last:
                 continue
             there = "is missing" if source not in held.lanes else f"ends at {held.lanes[source][1]}"
             raise SpillError(
@@ -298,32 +298,3 @@ def _read(file: IO[bytes]) -> SpillRecord | None:
     (offset,) = _OFFSET.unpack_from(body, at)
     source = TopicPartition.parse(body[_BODY.size : at].decode())
     return SpillRecord(source, offset, bool(ddl), body[at + _OFFSET.size :])
-
-
-def _read_done(path: Path) -> dict[TopicPartition, int]:
-    """For each lane, up to where its spills were replayed; empty if that can't be read."""
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        return {TopicPartition.parse(source): int(last) for source, last in said.items()}
-    except (FileNotFoundError, ValueError, TypeError, AttributeError):
-        return {}
-
-
-def _write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
-    """Write the ``.done`` file durably, before its spill is deleted. A later one repeats an earlier
-    one's lanes, because the earlier one may still be listed. Raises OSError."""
-    temporary = path.with_suffix(".done.new")
-    with open(temporary, "w", encoding="utf-8", opener=private_opener) as file:
-        json.dump({str(source): last for source, last in lasts.items()}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -11,7 +11,7 @@ import pytest
 from actors.contract import messages as msg
 from actors.contract.figures import Figures, ProcessorFigures
 from actors.contract.writes import TargetState
-from daemon.spills import file as spill
+from daemon.spills import done
 from offsets.position import TopicPartition
 from tests.actors.processor.processor_rig import S0, ProcessorRig, canal
 
@@ -390,7 +390,7 @@ def half_ended(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -
     def fails(folder: Path) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(spill, "_sync_folder", fails)
+    monkeypatch.setattr(done, "sync_folder", fails)
     retry(rig)
     rig.settle()
     assert T in rig.listed

@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract.spills import SpillRecord
 from changes.model import TargetName
-from daemon.spills import file as spill_module
+from daemon.spills import done
 from daemon.spills.file import Spill, SpillError, SpillFolder
 from daemon.spills.spills import spills_at_start
 from offsets.position import TopicPartition
@@ -203,13 +203,13 @@ def test_a_failed_append_leaves_what_was_there(tmp_path: Path) -> None:
 
 def failing_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder can't be synced, once."""
-    real = spill_module._sync_folder
+    real = done.sync_folder
 
     def fails(folder: Path) -> None:
-        monkeypatch.setattr(spill_module, "_sync_folder", real)
+        monkeypatch.setattr(done, "sync_folder", real)
         raise OSError("no space left")
 
-    monkeypatch.setattr(spill_module, "_sync_folder", fails)
+    monkeypatch.setattr(done, "sync_folder", fails)
 
 
 def test_a_folder_that_is_not_synced_leaves_the_spill_to_be_made_again(
