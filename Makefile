@@ -197,6 +197,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 	--custom-compile-command "make lock"
 lock:
 	$(LOCK) --upgrade requirements.in -o requirements.txt
+	$(LOCK) --upgrade requirements-tracing.in -o requirements-tracing.txt
 	$(LOCK) --upgrade requirements-tests.in -o requirements-tests.txt
 	$(LOCK) --upgrade requirements-build.in -o requirements-build.txt
 	$(LOCK) --upgrade requirements-java.in -o requirements-java.txt

@@ -29,6 +29,7 @@ from actors.contract.messages import (
 from actors.contract.ports import BatchWriter, Stager
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
+from actors.runtime.shell import Perform
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
@@ -210,12 +211,13 @@ def run_flow(
     threads: bool = False,
     begun: Callable[[], None] = lambda: None,
     caught_up: Callable[[float], None] = lambda seconds: None,
+    around: Callable[[Address, Perform], Perform] | None = None,
 ) -> float:
     """Fetch, route, decode and fold a topic with the real actors, without a sink; seconds.
 
     The processes are up before the clock starts, as they are in a daemon that has run a while;
     ``begun`` is called then, ``caught_up`` when it stops: before all that was started is ended.
-    ``threads``: decode in the processors' threads instead.
+    ``threads``: decode in the processors' threads instead. ``around``: see ``Topology``.
     """
     (name,) = settings.pipeline
     section = settings.pipeline[name]
@@ -230,7 +232,7 @@ def run_flow(
     )
     for number in range(count):
         warm_up(stagers.of(name, number))
-    topology = Topology(settings, "run-bench", stagers, events)
+    topology = Topology(settings, "run-bench", stagers, events, around=around)
     sink: BatchWriter = Swallow()
     topology.start_writers(lambda: {"lake": sink})
     recorded = Snapshot(name, settings.group(name))

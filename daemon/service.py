@@ -38,6 +38,7 @@ from daemon.sinks.tier import SinkTier
 from daemon.staging.collector import calm_collector
 from daemon.staging.folder import StagingFolder
 from daemon.staging.process import StageProcesses, formats
+from daemon.tracing.opening import Tracing, missing_packages
 
 
 class Service:
@@ -82,7 +83,9 @@ class Service:
             folder = StagingFolder(config.daemon.staging_folder, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
-            topology = Topology(config, self._run_id, stagers, self._events, self._pauses.now)
+            tracing = self._open_tracing()
+            watched = self._pauses.now, tracing.around
+            topology = Topology(config, self._run_id, stagers, self._events, *watched)
             supervisor = self._supervisor(partial(self._watch, topology))
             try:
                 startup.start_sinks()
@@ -96,7 +99,7 @@ class Service:
             finally:
                 if status is not Exit.KILLED:  # a second signal does not wait for a clean end
                     steps = self._jobs.stop, topology.stop, admin.close, self._tier.stop
-                    for step in (*steps, stagers.close, folder.close):
+                    for step in (*steps, stagers.close, folder.close, tracing.close):
                         startup.end(step)
                 else:
                     stores.clear()  # nor for a running set of a store
@@ -122,6 +125,11 @@ class Service:
             self._jobs.open()
         except OSError as error:
             raise Unusable(f"the jobs' files can't be used: {error}") from error
+
+    def _open_tracing(self) -> Tracing:
+        for missing in missing_packages(self._config):
+            raise Unusable(missing)
+        return Tracing(self._config, self._run_id)
 
     def _load_pauses(self) -> None:
         try:

@@ -29,6 +29,7 @@ from daemon.sinks.kinds import sinks_of
 from daemon.sinks.spark import spark_problems, spark_warnings
 from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, TopicMissing
+from daemon.tracing.opening import missing_packages
 
 TrySinks = Callable[[], Iterable[str]]
 """Starts the real sinks, tries them and stops them again. Raises SinkUnavailable."""
@@ -46,6 +47,7 @@ def problems(config: Config) -> Iterator[str]:
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.problems())
     yield from missing_drivers(config)
+    yield from missing_packages(config)
     catalogs = _catalogs(config)
     if catalogs:
         yield from spark_problems(config, catalogs)

@@ -33,6 +33,7 @@ from daemon.config.sections import (
 )
 from daemon.databases.sections import DatabaseSection, unfit_primary
 from daemon.sinks.sections import AnySink
+from daemon.tracing.section import TracingSection
 
 SPARK_OWNED = {
     "spark.master": "spark.master is a key of its own, beside [spark.conf]",
@@ -53,6 +54,7 @@ class Config(Section):
     log: LogSection = Field(default_factory=LogSection)
     events: EventsSection = Field(default_factory=EventsSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
+    tracing: TracingSection = Field(default_factory=TracingSection)
     jobs: JobsSection = Field(default_factory=JobsSection)
     load: LoadSection = Field(default_factory=LoadSection)
     batch: BatchSection = Field(default_factory=BatchSection)
@@ -190,6 +192,7 @@ class Config(Section):
             *(sink.settings() for sink in self.sink.values()),
             {"token": self.metrics.token},
             {"token": self.events.webhook},  # its path is what one needs to post there
+            *({"token": value} for value in self.tracing.headers.values()),
             *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),
             *({"mask_salt": route.mask_salt} for p in self.pipeline.values() for route in p.route),

@@ -80,9 +80,11 @@ class Topology:
         stagers: Stagers,
         supervisor: Endpoint,
         paused: Callable[[], Collection[str]] = tuple,
+        around: Callable[[Address, Perform], Perform] | None = None,
     ) -> None:
-        """``paused``: pipelines that are to read nothing, targets that are not written."""
-        self._config, self._paused = config, paused
+        """``paused``: pipelines that are to read nothing, targets that are not written. ``around``
+        makes what carries out an actor's effects from what would."""
+        self._config, self._paused, self._around = config, paused, around
         self._run_id = run_id
         self._stagers = stagers
         self._supervisor = supervisor
@@ -266,6 +268,8 @@ class Topology:
         directory: Directory | None = None,
     ) -> None:
         self.directory.add_mailbox(address, mailbox)
+        if (around := self._around) is not None:
+            make_own, make_effects = make_effects, lambda run: around(address, make_own(run))
         ref = Shell.start(
             address,
             logic,

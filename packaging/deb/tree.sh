@@ -12,6 +12,7 @@ pip() { "$CHECKOUT/.venv/bin/python" -m pip --python "$root/bin/python3" --quiet
 cd "$CHECKOUT"
 pip install --require-hashes --no-deps -r requirements-build.txt
 pip install --require-hashes --no-deps --no-build-isolation -r requirements.txt
+pip install --require-hashes --no-deps --no-build-isolation -r requirements-tracing.txt
 source=$(mktemp -d)
 trap 'rm -rf "$source"' EXIT
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' name; do
