@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.rig import canal
 from tests.integration.test_reload import Running, running
 
 __all__ = ["running"]
@@ -39,3 +40,37 @@ def test_a_drained_pipeline_stays_paused_over_a_restart_and_a_reload(running: Ru
     assert running.status()["paused_by_a_person"] is None
     assert running.command("resume", "p") == (0, "pipeline p is not paused\n", "")
     assert running.command("pause", "x")[0] == 1
+
+
+def test_a_paused_target_has_it_all_once_it_is_resumed(running: Running) -> None:
+    """Inserts, updates and deletes wait in its spill, over a restart; others are written."""
+    running.write(include="[ab]")
+    assert running.reload()[0] == 0
+    for _ in range(50):
+        running.insert("a")
+    running.applied("a", 50)
+    target = f"copy.{running.rig.db}.a"
+    status, shown, said = running.command("pause", target, "--reason", "its disk is full")
+    assert (status, said) == (0, "")
+    assert shown.startswith(f"{target} is paused")
+    table = f"{running.rig.db}.a"
+    for number in range(1, 11):
+        new = {"id": number, "name": "new", "qty": number}
+        running.rig.produce(canal(table, "UPDATE", [new], old=[{"name": "x", "qty": "1"}]))
+    running.rig.produce(canal(table, "DELETE", [{"id": 50, "name": "x", "qty": 1}]))
+    for _ in range(5):
+        running.insert("b")
+    running.applied("b", 5)
+    running.restart()
+    running.insert("a")
+    running.insert("b")
+    running.applied("b", 6)
+    assert target in running.command("tables list")[1]
+    assert running.rows("a") == [(number, "x", 1) for number in range(1, 51)]
+    status, shown, said = running.command("resume", target)
+    assert (status, shown, said) == (0, f"{target} is written again\n", "")
+    running.applied("a", 50)
+    changed = [(number, "new", number) for number in range(1, 11)]
+    kept = [(number, "x", 1) for number in [*range(11, 50), 56]]
+    running.until(lambda: running.rows("a") == [*changed, *kept])
+    running.until(lambda: [p["unapplied_messages"] for p in running.status()["partitions"]] == [0])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -112,6 +114,20 @@ class Running:
                 found = 0
         file.close()
         return int(found)
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """A table's rows by their keys."""
+        with sqlite3.connect(self.rig.folder / "copy.db") as file:
+            rows = file.execute(f'SELECT * FROM "{self.rig.db}.{table}" ORDER BY id').fetchall()
+        file.close()
+        return rows
+
+    def until(self, met: Callable[[], bool]) -> None:
+        """Wait until it is so."""
+        end = time.monotonic() + 60
+        while not met():
+            assert time.monotonic() < end, self.status()
+            threading.Event().wait(0.05)
 
     def statuses(self) -> dict[str, Any]:
         found = control.ask(self.rig.folder / "state", {"ask": "status"})["pipelines"]
