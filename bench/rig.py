@@ -49,6 +49,9 @@ from daemon.staging.work import StageWork
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot
 
+STANDS_STILL_S = 120.0
+"""Without any event of the actors."""
+
 TYPES = {
     "id": "bigint(20)", "name": "varchar(64)", "email": "varchar(64)", "city": "varchar(32)",
     "amount": "decimal(10,2)", "qty": "int(11)", "created": "datetime",
@@ -259,9 +262,12 @@ def run_flow(
 
 def _await(events: EventQueue, kind: type) -> None:
     """Wait for what the actors tell their supervisor."""
-    while not isinstance(event := events.get(120), kind):
-        assert event is not None, "the flow stands still"
+    end = time.monotonic() + STANDS_STILL_S
+    while not isinstance(event := events.get(end - time.monotonic()), kind):
+        assert time.monotonic() < end, "the flow stands still"
         assert not isinstance(event, PipelineFailed | ActorCrashed), event
+        if event is not None:
+            end = time.monotonic() + STANDS_STILL_S
 
 
 def _leave(topology: Topology, events: EventQueue, pipeline: str, processors: int) -> None:

@@ -53,8 +53,10 @@ def receiver(costs: Costs) -> Iterator[int]:
         [sys.executable, "-c", RECEIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        yield int(process.stdout.readline())
-        costs.got.append(process.communicate()[0].strip())
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            costs.got.append(process.communicate()[0].strip())
 
 
 @pytest.mark.timeout(1200)
