@@ -29,7 +29,8 @@ help:
 	@echo "make test-operate  what operators see and do: the page in Chromium, alerts, packages"
 	@echo "make docs    the docs as a site, var/site; a broken link fails"
 	@echo "make pictures  the screenshots in docs/pictures, as the page's tests see them"
-	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json"
+	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json;"
+	@echo "             COMPARED=var/compare.json: of your own comparison, into var/plots"
 	@echo "make wheel   binlogd as a package for pip or pipx, var/dist"
 	@echo "make deb     a Debian package, 656 MB, var/dist"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
@@ -108,8 +109,10 @@ wheel: setup
 	@rm -rf build
 	@ls var/dist/*.whl
 
+# COMPARED=var/compare.json draws what `make compare` has found, into var/plots.
+COMPARED ?=
 plots: setup-tests
-	@$(VENV)/python -m bench.plots
+	@$(VENV)/python -m bench.plots $(if $(COMPARED),var/plots "$(COMPARED)")
 
 deb:
 	@setup/setup.sh "$(PYTHON)" tests "s3 postgresql mariadb"

@@ -1,15 +1,16 @@
 """Draws docs/figures/*.svg from docs/figures/figures.json: ``python -m bench.plots [FOLDER]``.
 
-The figures are those of docs/performance.md and docs/scaling.md, which a test compares. The same
-figures give the same files: no date, no random names.
+The figures are those of docs/performance.md and docs/scaling.md, which a test compares, with the
+commands that measure them again. The same figures give the same files: no date, no random names.
+``python -m bench.plots FOLDER var/compare.json`` draws what `make compare` has found instead.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,11 @@ import matplotlib
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from bench.plots.compared import drawn
+from bench.plots.themes import THEMES, Theme, saved
+
 HERE = Path(__file__).parents[2] / "docs" / "figures"
 
-THEMES = {
-    "light": {"ink": "#1f2328", "faint": "#d0d7de", "ours": "#3b5bdb", "also": "#7c8fe8",
-              "other": "#9aa3ad"},
-    "dark": {"ink": "#e6edf3", "faint": "#3d444d", "ours": "#8ea2ff", "also": "#5a6fd0",
-             "other": "#7d8590"},
-}  # fmt: skip
-
-Theme = Mapping[str, str]
 Data = Mapping[str, Any]
 
 
@@ -131,28 +127,30 @@ def daemons(data: Data, theme: Theme) -> Figure:
     return figure
 
 
+def throughput(data: Data, theme: Theme) -> Figure:
+    """Changes a second, by the number of daemons on the same cores."""
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 2.5))
+    titles = {"few": "8 tables, large writes", "many": "160 tables, small writes"}
+    for plot, (key, title) in zip(axes, titles.items(), strict=True):
+        names = [str(count) for count in data["counts"]]
+        bars = plot.bar(names, data[key], color=theme["ours"], width=0.55)
+        plot.bar_label(bars, [f"{value:,}" for value in data[key]], padding=2, fontsize=8)
+        plot.set_ylim(0, 1.2 * max(data[key]))
+        plot.set_yticks([])
+        plot.set_xlabel("daemons on the same two cores")
+        plot.set_title(f"changes a second: {title}", loc="left", fontsize=10)
+    return figure
+
+
 PLOTS: Mapping[str, Callable[[Data, Theme], Figure]] = {
     "peers": peers, "freshness": freshness, "growth": growth, "memory": memory, "long": long,
-    "daemons": daemons,
+    "daemons": daemons, "throughput": throughput,
 }  # fmt: skip
 
 
 def _colors(names: list[str], theme: Theme) -> list[str]:
     ours = {"binlogd, merge": theme["ours"], "binlogd, equality": theme["also"]}
     return [ours.get(name, theme["other"]) for name in names]
-
-
-@contextmanager
-def _style(name: str, theme: Theme) -> Iterator[None]:
-    ink = theme["ink"]
-    settings = {
-        "svg.hashsalt": name, "svg.fonttype": "none", "font.family": "sans-serif",
-        "font.size": 9, "text.color": ink, "axes.labelcolor": ink, "xtick.color": ink,
-        "ytick.color": ink, "axes.edgecolor": theme["faint"], "axes.spines.top": False,
-        "axes.spines.right": False, "xtick.bottom": False, "ytick.left": False,
-    }  # fmt: skip
-    with matplotlib.rc_context(settings):
-        yield
 
 
 def draw(folder: Path) -> list[Path]:
@@ -162,15 +160,11 @@ def draw(folder: Path) -> list[Path]:
     made = []
     for name, plot in PLOTS.items():
         for theme, colors in THEMES.items():
-            made.append(folder / f"{name}-{theme}.svg")
-            with _style(name, colors):
-                figure = plot(figures[name], colors)
-                figure.savefig(made[-1], transparent=True, bbox_inches="tight",
-                               metadata={"Date": None, "Creator": "binlogd"})  # fmt: skip
-                pyplot.close(figure)
+            made.append(saved(folder, name, theme, partial(plot, figures[name], colors)))
     return made
 
 
 if __name__ == "__main__":
-    for path in draw(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE):
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    for path in drawn(Path(sys.argv[2]), folder) if len(sys.argv) > 2 else draw(folder):
         print(path)
