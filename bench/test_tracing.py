@@ -23,8 +23,8 @@ from daemon.tracing.opening import Tracing
 from daemon.tracing.section import TracingSection
 from demo.broker import DevBroker
 
-COUNT = int(os.environ.get("BENCH_MESSAGES", "600000"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+COUNT = int(os.environ.get("BENCH_MESSAGES", "400000"))
+ROUNDS = 5
 WAYS = {"off": None, "a tenth": 0.1, "all": 1.0}
 
 RECEIVER = """

@@ -6,6 +6,8 @@ import os
 import socket
 import struct
 import subprocess
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from daemon.observe import control
 from tests import needs
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import CHECKOUT, Follower, daemon, ended
+from tests.integration.test_sqlite_sink import read, write_config
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(300)]
 
@@ -82,32 +85,78 @@ def watchdog(tmp_path: Path) -> Iterator[Watchdog]:
     made.close()
 
 
-def status(rig: Rig) -> Any:
-    """The pipeline's, from the running daemon."""
-    (found,) = control.ask(rig.folder / "state", {"ask": "status"})["pipelines"]
-    return found
+class Running:
+    """A daemon under such a clock, and what a person sees of it."""
+
+    def __init__(self, rig: Rig, config: Path, clock: Clock, watchdog: Watchdog) -> None:
+        self.rig, self.rows = rig, 0
+        self.follower = Follower(rig.log_file)
+        environment = {**os.environ, **clock.environment, **watchdog.environment}
+        self.process = daemon("run", "--config", str(config), env=environment)
+        self.follower.wait_for("assigned")
+
+    def insert(self) -> None:
+        """One row."""
+        self.rows += 1
+        row = {"id": self.rows, "name": "x", "qty": self.rows}
+        self.rig.produce(canal(f"{self.rig.db}.t", "INSERT", [row]))
+
+    def status(self) -> Any:
+        """The whole document."""
+        return control.ask(self.rig.folder / "state", {"ask": "status"})
+
+    def settled(self) -> None:
+        """Wait until all is written and its position is stored."""
+        end = time.monotonic() + 60
+        while (found := self.status()["pipelines"][0])["partitions"][0]["frontier"] != self.rows:
+            assert time.monotonic() < end, found
+            threading.Event().wait(0.1)
+        assert found["lag_messages"] == 0
+
+    def end(self) -> None:
+        """In good order."""
+        self.process.terminate()
+        assert ended(self.process) == (0, "")
+        self.follower.close()
 
 
-def test_the_clock_jumps_while_it_runs(rig: Rig, tmp_path: Path, watchdog: Watchdog) -> None:
-    """Rows, commits, positions and the watchdog go on; each row is there once."""
+def test_the_clock_jumps_ahead_and_back(rig: Rig, tmp_path: Path, watchdog: Watchdog) -> None:
+    """An hour ahead, two back, and to the true time: rows, positions and the watchdog go on."""
     clock = Clock(tmp_path)
-    config = rig.write_config()
-    follower = Follower(rig.log_file)
-    environment = {**os.environ, **clock.environment, **watchdog.environment}
-    process = daemon("run", "--config", str(config), env=environment)
-    follower.wait_for("assigned")
-    rows = 0
-    for number, jump in enumerate((0, HOUR_S, -HOUR_S, 0)):
+    running = Running(rig, write_config(rig), clock, watchdog)
+    for jump in (0, HOUR_S, -HOUR_S, 0):
         clock.jump(jump)
         for _ in range(3):
-            rows += 1
-            row = {"id": rows, "name": str(jump), "qty": number}
-            rig.produce(canal(f"{rig.db}.t", "INSERT", [row]))
-            follower.wait_for("written", within_s=30)
+            running.insert()
+            running.follower.wait_for("written", times=2, within_s=30)
+        running.settled()
         watchdog.next_ping()
-        shown = control.ask(rig.folder / "state", {"ask": "status"})
-        print(jump, shown["time_ms"], shown["healthy"], shown["silent"], shown["pipelines"])
-    process.terminate()
-    code, said = ended(process)
-    follower.close()
-    assert (code, said) == (0, "")
+        shown = running.status()
+        assert abs(shown["time_ms"] / 1000 - time.time() - jump) < 10
+        assert (shown["healthy"], shown["ready"]) == (True, True)
+    running.end()
+    assert read(rig, "t") == [(number, "x", number) for number in range(1, 13)]
+
+
+def test_iceberg_waits_for_a_clock_that_jumped_back(
+    rig: Rig, tmp_path: Path, watchdog: Watchdog
+) -> None:
+    """A table takes no commit from before its last one: the target says so and goes on then."""
+    clock = Clock(tmp_path)
+    running = Running(rig, rig.write_config(), clock, watchdog)
+    for jump in (0, HOUR_S):
+        clock.jump(jump)
+        running.insert()
+        running.follower.wait_for("written", within_s=60)
+    clock.jump(0)
+    running.insert()
+    running.follower.wait_for("sink_unavailable", within_s=60)
+    watchdog.next_ping()
+    (target,) = running.status()["pipelines"][0]["targets"]
+    print(target)
+    assert running.status()["healthy"]
+    clock.jump(HOUR_S + 60)
+    running.follower.wait_for("written", within_s=90)
+    running.settled()
+    running.end()
+    assert rig.rows("t") == [(number, "x", number) for number in range(1, 4)]

@@ -22,7 +22,7 @@ from tests.deploy.prometheus_server import Prometheus
 from tests.integration.rig import Rig, canal, ddl
 from tests.integration.test_process import CHECKOUT, daemon
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.integration
 
 RULES = CHECKOUT / "deploy/prometheus/binlogd.rules.yml"
 DASHBOARD = CHECKOUT / "deploy/grafana/binlogd.json"
@@ -178,15 +178,34 @@ def fragile_rig(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield Rig(broker, lambda: pytest.fail("no Spark here"), {}, tmp_path)
 
 
-def test_each_cause_is_told_and_its_end_too(world: World) -> None:
-    """One daemon's bad day, cause by cause."""
+def _a_good_morning(world: World) -> None:
+    """A certificate that ends tomorrow is told at once, and nothing else is."""
     see = world.prometheus
     for _ in range(20):
         world.insert()
     see.until(lambda: see.series('binlogd_target_rows_written_total{pipeline="p"} == 20') != [])
-    # A certificate that ends tomorrow is told at once, and nothing else is.
     see.fire("BinlogdCredentialEnds", "BinlogdCredentialEndsSoon")
     assert see.firing() == {"BinlogdCredentialEnds", "BinlogdCredentialEndsSoon"}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_page_and_two_tickets_are_told_and_their_ends_too(world: World) -> None:
+    """The core of what follows."""
+    _a_good_morning(world)
+    _records_and_tables(world)
+    world.stop()
+    world.prometheus.fire("BinlogdDown")
+    world.start()
+    world.prometheus.end("BinlogdDown")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_each_cause_is_told_and_its_end_too(world: World) -> None:
+    """One daemon's bad day, cause by cause."""
+    see = world.prometheus
+    _a_good_morning(world)
     _records_and_tables(world)
     _standstill(world)
     _stores(world)
