@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Lines
 
-from bench.scaling import commits
+from bench.scaling import commits, cores
 from bench.scaling.fleet import Fleet, Run
 from bench.scaling.model import CORES, Costs, Load, costs_of, first_sizes, needs
 from demo.broker import DevBroker
@@ -41,9 +41,9 @@ def main() -> int:
     """Measure what is named, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench.scaling", description=__doc__)
     parser.add_argument("--messages", type=int, default=120_000, help="of each round")
-    parser.add_argument("what", nargs="*", help="of: sizes commits fleet")
+    parser.add_argument("what", nargs="*", help="of: sizes commits fleet cores")
     asked = parser.parse_args()
-    what = asked.what or ["sizes", "commits", "fleet"]
+    what = asked.what or ["sizes", "commits", "fleet", "cores"]
     found: dict[str, object] = {"load": os.getloadavg()}
     if "sizes" in what:
         show("from which size a job wins", ("", *map(str, CORES)), size_lines())
@@ -52,6 +52,10 @@ def main() -> int:
             found["commits"] = measured_commits(Path(folder))
         if "fleet" in what:
             found["fleet"] = measured_fleet(Path(folder), asked.messages)
+        if "cores" in what:
+            found["cores"] = rates = cores.measure(Path(folder), 4 * asked.messages)
+            lines = [(str(number), f"{rate:,.0f}") for number, rate in rates.items()]
+            show("one daemon, nothing written", ("cores", "changes/s"), lines)
     found["load_after"] = os.getloadavg()
     path = CHECKOUT / "var" / "scaling.json"
     path.write_text(json.dumps(found, indent=1))

@@ -57,6 +57,12 @@ def held() -> int:
 PARTS = ("page", "observe")
 
 
+def has_read(prometheus: Prometheus, messages: int) -> bool:
+    """Whether the last scrape showed so many."""
+    found = prometheus.series('binlogd_messages_read_total{pipeline="p"}')
+    return [float(each["value"][1]) for each in found] == [messages]
+
+
 @pytest.mark.long
 def test_prometheus_is_away_for_two_hours_of_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -70,14 +76,9 @@ def test_prometheus_is_away_for_two_hours_of_samples(
     prometheus = Prometheus(tmp_path, RULES, port)
     flow.start()
     prometheus.start()
-
-    def has_read(messages: int) -> bool:
-        found = prometheus.series('binlogd_messages_read_total{pipeline="p"}')
-        return [float(each["value"][1]) for each in found] == [messages]
-
     try:
         flow.insert("t", "a")
-        prometheus.until(lambda: has_read(1))
+        prometheus.until(lambda: has_read(prometheus, 1))
         prometheus.stop()
         samples.wait(POINTS)
         tracemalloc.start()
@@ -93,7 +94,7 @@ def test_prometheus_is_away_for_two_hours_of_samples(
         tracemalloc.stop()
         assert grown < MOST_GROWN
         prometheus.start()
-        prometheus.until(lambda: has_read(41))
+        prometheus.until(lambda: has_read(prometheus, 41))
         # Of a log in memory nobody knows the end.
         assert prometheus.firing() <= {"BinlogdLagUnknown"}
     finally:

@@ -176,6 +176,7 @@ def test_further_batches_are_not_traced(run: Run, monkeypatch: pytest.MonkeyPatc
     assert run.outcomes == ["given up"] * 2
 
 
+@pytest.mark.long
 def test_a_full_queue_holds_nobody_up() -> None:
     """A receiver that never answers: spans beyond the bound are lost, and the end is bounded."""
     with silent() as port:
