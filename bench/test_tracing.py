@@ -17,15 +17,27 @@ from pathlib import Path
 
 import pytest
 
+from actors.contract.effects import LaneMessages, Stage
+from actors.contract.messages import Fetched, Published, Staged
+from actors.contract.raw_messages import Messages
+from actors.contract.writes import Span, StagedBatch, TargetState
 from bench.rig import config, fill, messages, run_flow
+from changes.model import Mode, TableSchema, TargetName
+from changes.routing import TargetRoute
 from daemon.config.config import Config
+from daemon.tracing.batches import BatchTraces
+from daemon.tracing.exporting import Exporting
 from daemon.tracing.opening import Tracing
 from daemon.tracing.section import TracingSection
 from demo.broker import DevBroker
+from offsets.position import TopicPartition
 
 COUNT = int(os.environ.get("BENCH_MESSAGES", "400000"))
 ROUNDS = 5
 WAYS = {"off": None, "a tenth": 0.1, "all": 1.0}
+
+SOURCE, TARGET = TopicPartition("t", 0), TargetName("lake", "bench", "t")
+SCHEMA, DONE = TableSchema({}, ()), Published(TargetState(version="1"), 0.0)
 
 RECEIVER = """
 import sys
@@ -96,3 +108,35 @@ def costs_of(settings: Config, sample: float | None, port: int, costs: Costs) ->
     costs.clock.append(run_flow(settings, begun=now, caught_up=now, around=tracing.around))
     costs.processor.append(at[1] - at[0])
     tracing.close()
+
+
+@pytest.mark.parametrize("sample", [1e-12, 1.0])
+def test_what_a_poll_and_a_batch_cost(sample: float) -> None:
+    """Processor time of the main process, the sending included, for polls of 5,000 messages and
+    batches of the messages of ten of them."""
+    costs, polls, batches = Costs(), 20_000, 2_000
+    with receiver(costs) as port:
+        section = TracingSection(endpoint=f"http://127.0.0.1:{port}", sample=sample)
+        exporting = Exporting(section, "run", "0")
+        traces = BatchTraces(exporting.tracer)
+        begun = time.process_time()
+        for number in range(polls):
+            offsets = list(range(5000 * number, 5000 * number + 5))
+            traces.polled("p", (Fetched(SOURCE, offsets, [b""] * 5, offsets[-1]),), number, number)
+        polled = time.process_time() - begun
+        lanes = (LaneMessages(SOURCE, Messages(range(5000 * (polls - 10), 5000 * polls), (), 0)),)
+        request = Stage(TargetRoute(TARGET, Mode.UPSERT, None), (), lanes)
+        begun = time.process_time()
+        for number in range(batches):
+            path = str(number)
+            traces.staged("p", request, Staged(TARGET, path, rows=1, changes=1), 1, 2)
+            batch = StagedBatch(path, TARGET, Mode.UPSERT, SCHEMA, {SOURCE: Span(0, 1)}, path)
+            traces.published(batch, DONE, 3, 4)
+            traces.saved("p", {SOURCE: 2}, 5, 6)
+            if number % 100 == 0:
+                time.sleep(0.05)  # the exporter's turn: its queue is bounded
+        exporting.close()
+        each = time.process_time() - begun
+    print(f"\nsample {sample}: a poll {1e6 * polled / polls:.1f} µs, a batch "
+          f"{1e6 * each / batches:.0f} µs; {costs.got}")  # fmt: skip
+    assert each > 0
