@@ -11,7 +11,11 @@ from typing import Literal, NamedTuple, Protocol
 import pyarrow as pa
 
 OP = "__binlogd_op"
-"""Column of an upsert batch: ``U`` (the row is now this) or ``D`` (the key is gone)."""
+"""Column of an upsert batch: ``U`` (the row is now this), ``D`` (the key is gone) or ``LEFT``."""
+
+LEFT = "L"
+"""The route's filter leaves the row out: to a target it is a delete. It has its values until the
+batch is written, for a later row of its key may need them."""
 
 HAS_PREFIX = "__binlogd_has_"
 """``__binlogd_has_<column>``: true where the change carried the column (absent is not null)."""
@@ -326,7 +330,7 @@ class Origins(Protocol):
 class Changes:
     """Decoded changes of one target, in lane order, not yet folded: the result of a decoder.
 
-    ``table`` for a keyed upsert target: ``OP`` (string: ``U`` | ``D``), the columns of ``schema``,
+    ``table`` for a keyed upsert target: ``OP`` (string), the columns of ``schema``,
     and ``HAS_PREFIX + name`` (bool) for just those columns that some row lacks. A key-changing
     update is two rows: D with the old key, then U. For a changelog target: the columns of
     ``CHANGELOG_COLUMNS``, then those of ``schema``. ``count`` is the number of row changes of the

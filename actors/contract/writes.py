@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from changes.model import KeyBound, Mode, SinkOptions, TableName, TableSchema, TableStep, TargetName
+from changes.shaping.undecided import RowFilter
 from offsets.fence import Span, is_amid
 from offsets.position import Step, TopicPartition
 
@@ -85,6 +86,8 @@ class StagedBatch:
     whole: bool = False
     """Its rows may be new to the target, whatever they were at the source: they must have all
     columns that it has."""
+    filter: RowFilter | None = None
+    """The same; but of rows that lack columns the stored ones may decide whether they are there."""
 
     @property
     def is_barrier(self) -> bool:

@@ -130,6 +130,8 @@ def rows_batch(
     """The write of rows that are staged."""
     assert staged.schema is not None
     assert staged.mode is not None
+    filtered = bool(route.shape.filter) and staged.mode is Mode.UPSERT and staged.has_rows
+    filter_ = route.shape.row_filter if staged.positions is None else None
     return StagedBatch(
         batch_id=batch_id,
         target=route.name,
@@ -145,7 +147,8 @@ def rows_batch(
         positions=staged.positions,
         options=route.options,
         table=table,
-        whole=bool(route.shape.filter) and staged.mode is Mode.UPSERT and staged.has_rows,
+        whole=filtered and filter_ is None,
+        filter=filter_ if filtered else None,
     )
 
 

@@ -240,12 +240,12 @@ def partial_columns(table: pa.Table) -> tuple[str, ...]:
 
 def has_deletes(table: pa.Table) -> bool:
     """Whether any row deletes a key."""
-    return bool(pc.index(table[OP], "D").as_py() >= 0)
+    return bool(pc.any(pc.not_equal(table[OP], "U")).as_py())
 
 
 def has_rows(table: pa.Table) -> bool:
     """Whether any row is more than the deletion of a key."""
-    return table.num_rows > 0 and not pc.all(pc.equal(table[OP], "D")).as_py()
+    return bool(pc.index(table[OP], "U").as_py() >= 0)
 
 
 def key_bounds(table: pa.Table, keys: Sequence[str]) -> tuple[KeyBound, ...]:

@@ -2,6 +2,7 @@
 
 The row after a change decides: where the filter is true it is written, where it is false or NULL
 its key is deleted, whether or not it was there. A delete, and the old key of a move, stay deletes.
+Rows that lack what decides are left to ``changes.shaping.undecided``.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from changes.expressions.rows import Rows, placed
 from changes.expressions.syntax import ExpressionError
 from changes.expressions.types import words_of
 from changes.formats.base import RowChange
-from changes.model import HAS_PREFIX, OP, BadRecord, Changes, Column, Mode, TableSchema
+from changes.model import HAS_PREFIX, OP, POSITION, BadRecord, Changes, Column, Mode, TableSchema
 from changes.shaping.changelog import filtered_changelog
 from changes.shaping.entering import filtered_history
+from changes.shaping.partial import check_carried, check_partial, with_own_time
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
+from changes.shaping.undecided import with_left
 
 LARGEST_BYTES = 256 << 20
 """Of a computed column of one batch."""
@@ -38,8 +41,12 @@ class Compute:
     shown: tuple[str, ...]
     filters: tuple[str, ...] = ()
     """Those that the filter needs."""
+    computes: tuple[str, ...] = ()
+    """Those that the computed columns need."""
     history: bool = False
     """Whether each version of a row stays."""
+    stored: bool = False
+    """Whether the target's rows have what the filter needs."""
 
     @property
     def added(self) -> tuple[Column, ...]:
@@ -49,28 +56,43 @@ class Compute:
     def filtered(
         self, changes: Changes, old: Set[str], images: Callable[[int], Sequence[RowChange]]
     ) -> Changes:
-        """The changes, rows that the filter leaves out as deletes; a changelog without them.
+        """The changes, rows that the filter leaves out as ``LEFT``; a changelog without them.
 
         ``old`` are columns that the target had before, ``images`` what a record says of its rows.
         Raises BadRecord for a row without a result, ShapeRefused for rows that lack what is needed.
         """
-        if changes.mode is Mode.UPSERT:
-            self._check_carried(changes, old)
-        if self.filter is None:
-            return changes
         if changes.mode is Mode.APPEND:
+            if self.filter is None:
+                return changes
             return filtered_changelog(changes, self.filters, self._passes, images)
+        if self.filter is None:
+            check_carried(changes.table, self.uses)
+            return changes
+        if self.history or POSITION in changes.table.column_names:
+            check_carried(changes.table, self.uses, self.shown, old)
+        else:
+            check_carried(changes.table, self.computes)
+            table = with_own_time(changes, self.shown, self.filters, old)
+            check_partial(changes, table, self, old)
+            changes = replace(changes, table=table)
         if self.history:
             return filtered_history(changes, self.filters, self._passes, images)
+        return self._decided(changes)
+
+    def _decided(self, changes: Changes) -> Changes:
+        """Rows that the filter leaves out, as far as they have what it needs."""
+        assert self.filter is not None
         table = changes.table
-        alive = _alive(table)
-        passes = self._of_rows(changes, "filter", self.filter, alive)
-        stays = pc.fill_null(passes, False)
-        if pc.all(stays if alive is None else pc.or_(stays, pc.invert(alive))).as_py():
+        known = _alive(table)
+        for name in self.filters:
+            if HAS_PREFIX + name in table.column_names:
+                has = table[HAS_PREFIX + name].combine_chunks()
+                known = has if known is None else pc.and_(known, has)
+        passes = pc.fill_null(self._of_rows(changes, "filter", self.filter, known), False)
+        leaves = pc.invert(passes) if known is None else pc.and_not(known, passes)
+        if not pc.any(leaves).as_py():
             return changes
-        ops = pc.if_else(stays, "U", "D")
-        table = table.set_column(table.schema.get_field_index(OP), OP, ops)
-        return replace(changes, table=_carried(table, stays))
+        return replace(changes, table=with_left(table, leaves))
 
     def _passes(self, columns: Mapping[str, pa.Array], records: Sequence[int]) -> pa.Array:
         assert self.filter is not None
@@ -110,40 +132,11 @@ class Compute:
             assert changes.origins is not None
             raise BadRecord(changes.origins.records[at], f"{key}: {bad.reason}") from bad
 
-    def _check_carried(self, changes: Changes, old: Set[str]) -> None:
-        """Refuse rows that lack what an expression needs; with a filter, what the target shows:
-        a row that enters would be NULL there."""
-        table = changes.table
-        for name in dict.fromkeys((*self.uses, *(self.shown if self.filter else ()))):
-            flag = HAS_PREFIX + name
-            if flag not in table.column_names:
-                continue
-            lacks = pc.invert(table[flag].combine_chunks())
-            if name not in self.uses and name not in old:
-                # Rows of before the first one that has the column are of a table without it.
-                first = pc.index(lacks, False).as_py()
-                lacks = lacks.slice(max(first, 0))
-            if pc.any(lacks).as_py():
-                why = "an expression uses it" if name in self.uses else "a filter needs whole rows"
-                raise ShapeRefused(
-                    f"rows come without column {name}, and {why}: have the source send whole rows "
-                    "(binlog_row_image = FULL, REPLICA IDENTITY FULL)"
-                )
-
 
 def _alive(table: pa.Table) -> pa.Array | None:
     """The rows that are not deletes; None where all are."""
-    ops = table[OP].combine_chunks()
-    return pc.equal(ops, "U") if pc.index(ops, "D").as_py() >= 0 else None
-
-
-def _carried(table: pa.Table, stays: pa.Array) -> pa.Table:
-    """The table, rows that are deletes carrying all columns."""
-    gone = pc.invert(stays)
-    for place, name in enumerate(table.column_names):
-        if name.startswith(HAS_PREFIX):
-            table = table.set_column(place, name, pc.or_(table[name], gone))
-    return table
+    alive = pc.equal(table[OP].combine_chunks(), "U")
+    return None if pc.all(alive).as_py() else alive
 
 
 def compute_of(shape: Shape, schema: TableSchema, shown: Mapping[str, object]) -> Compute:
@@ -157,9 +150,15 @@ def compute_of(shape: Shape, schema: TableSchema, shown: Mapping[str, object]) -
     )
     needed = shape.computes_with
     uses = tuple(column.name for column in schema.columns if column.name.lower() in needed)
-    asks = {name.lower() for name in Expression(shape.filter).columns} if condition else set[str]()
-    filters = tuple(name for name in uses if name.lower() in asks)
-    return Compute(condition, computed, uses, tuple(shown), filters, shape.history)
+    asks = Expression(shape.filter).columns if condition else frozenset[str]()
+    makes = frozenset[str]().union(*(Expression(text).columns for _, text in shape.computed))
+    return Compute(
+        condition, computed, uses, tuple(shown),
+        filters=tuple(name for name in uses if name.lower() in asks),
+        computes=tuple(name for name in uses if name.lower() in makes),
+        history=shape.history,
+        stored=shape.row_filter is not None and shape.row_filter.is_stored,
+    )  # fmt: skip
 
 
 def _bound(key: str, text: str, types: Mapping[str, pa.DataType]) -> Bound:

@@ -17,6 +17,7 @@ from changes.patterns import expression, is_expression
 from changes.shaping.fingerprint import fingerprint, salt_digest
 from changes.shaping.layout import sorts_of, transforms_of, unfit_layout
 from changes.shaping.masks import SHORTEST_SALT, Mask, mask_of
+from changes.shaping.undecided import RowFilter
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -135,6 +136,16 @@ class Shape:
         """The columns of its expressions, in small letters: each row must carry them."""
         texts = [text for _, text in self.computed] + ([self.filter] if self.filter else [])
         return frozenset().union(*(Expression(text).columns for text in texts))
+
+    @property
+    def row_filter(self) -> RowFilter | None:
+        """The filter as a target has it, whose rows are those that pass; None without one."""
+        if not self.filter or self.history:
+            return None
+        uses = sorted(Expression(self.filter).columns)
+        if not all(self.shows(name) and self.mask_of(name) is None for name in uses):
+            return RowFilter(self.filter)
+        return RowFilter(self.filter, tuple((name, self.name_of(name)) for name in uses))
 
     @property
     def made(self) -> dict[str, str]:

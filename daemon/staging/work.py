@@ -35,9 +35,11 @@ from changes.net.fold import (
     key_bounds,
     partial_columns,
 )
+from changes.positions import has_positions
 from changes.shaping.decoder import ShapedDecoder
 from changes.shaping.records import FormatRecords
 from changes.shaping.refused import ShapeRefused
+from changes.shaping.undecided import as_whole, redecided
 from sparkwriter.private_files import make_private_file
 from sparkwriter.sql.ways import ROWS_A_TASK
 
@@ -106,7 +108,7 @@ class StageWork:
         assert schema is not None
         upsert = bool(schema.keys)
         try:
-            table = self._table(request.earlier_files, decoded, schema.keys)
+            table = self._table(request, decoded, schema.keys)
             size = self._tables.write(path, table)
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
@@ -152,13 +154,21 @@ class StageWork:
         return decoder
 
     def _table(
-        self, files: Sequence[str], decoded: Sequence[Changes], keys: Sequence[str]
+        self, request: Stage, decoded: Sequence[Changes], keys: Sequence[str]
     ) -> pa.Table:
         """The rows of earlier files and of decoded messages, folded if they have keys. Raises
-        OSError."""
-        tables = [self._tables.read(file) for file in files]
-        table = concat_changes([*tables, *(part.table for part in decoded)])
-        return fold(table, keys) if keys else table
+        OSError, and ShapeRefused."""
+        tables = [self._tables.read(file) for file in request.earlier_files]
+        tables += [part.table for part in decoded]
+        if not keys:
+            return concat_changes(tables)
+        filter_ = request.route.shape.row_filter
+        if filter_ is None or has_positions(tables[0]):
+            return fold(concat_changes(tables), keys)
+        table = concat_changes(as_whole(tables))
+        partial = bool(partial_columns(table))
+        folded = fold(table, keys)
+        return redecided(folded, filter_) if partial else folded
 
     def _declarations(
         self, target: TargetName, decoder: TableDecoder, again: pa.Table | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
@@ -35,5 +36,10 @@ class CountedRows:
         schema = pa.schema(shown)
         for part in self._file.iter_batches(ROWS_AT_ONCE, columns=self._names):
             self.left -= part.num_rows
-            columns = [part.column(name) for name in self._names]
+            columns = [_shown(name, part.column(name)) for name in self._names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _shown(name: str, column: pa.Array) -> pa.Array:
+    """A row that the filter leaves out is a delete to others."""
+    return pc.if_else(pc.equal(column, "U"), "U", "D") if name == OP else column

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import structlog
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
@@ -62,8 +63,12 @@ class HandlerStore(LedgeredStore):
         can = self._process.started().statements
         return Capabilities(
             Delivery.IDEMPOTENT, partial_rows=False, positions=False, rename=can, drop=can,
-            history=False,
+            read_rows=False, history=False,
         )  # fmt: skip
+
+    def read_rows(self, seen: Row, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """What a handler has stored, it alone knows."""
+        raise TargetRefused("a handler's rows can't be read")
 
     @contextmanager
     def call(self, target: TargetName) -> Iterator[None]:

@@ -132,7 +132,7 @@ def lay_files(
 def _living(chunk: pa.RecordBatch) -> pa.RecordBatch:
     if OP not in chunk.schema.names:
         return chunk
-    return chunk.filter(pc.not_equal(chunk.column(OP), "D"))
+    return chunk.filter(pc.equal(chunk.column(OP), "U"))
 
 
 def _check_once(file: pq.ParquetFile, names: list[str], plan: EqualityPlan) -> None:

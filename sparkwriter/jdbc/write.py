@@ -93,7 +93,7 @@ class RowWriter:
         live = 0
         for part in file.iter_batches(ROWS_AT_ONCE):
             session.load(STAGE, [_staged(part, column, texts, keys) for column in columns])
-            live += pc.sum(pc.not_equal(part.column(OP), "D")).as_py()
+            live += pc.sum(pc.equal(part.column(OP), "U")).as_py()
         if self.table.deferrable:
             session.run("SET CONSTRAINTS ALL DEFERRED")
         _run_all(session, session.dialect.filled())
@@ -189,7 +189,7 @@ def _staged(part: pa.RecordBatch, column: StageColumn, texts: Texts, keys: set[s
 
 def _flags(source: str, values: pa.Array) -> pa.Array:
     if source == OP:
-        held = pc.equal(values, "D")
+        held = pc.not_equal(values, "U")
     elif source == FROM:
         held = pc.is_valid(values)
     else:

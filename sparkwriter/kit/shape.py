@@ -44,23 +44,35 @@ def check_reset(
 
 
 def check_whole(store: TableStore[E], batch: StagedBatch, seen: E) -> None:
-    """Raise TargetRefused where rows that may be new lack columns of the target.
-
-    Those that the source has dropped, and the target keeps, no row has.
-    """
-    if not batch.whole or batch.path is None:
+    """Raise TargetRefused where rows that may be new lack columns of the target."""
+    can = store.capabilities.read_rows
+    if batch.path is None or not (batch.whole or (batch.filter is not None and not can)):
         return
+    lacking = [*batch.partial, *lacked(store, batch, seen)]
+    if batch.whole:
+        lacking = lacking[len(batch.partial) :]
+    if lacking:
+        raise not_whole(lacking[0])
+
+
+def lacked(store: TableStore[E], batch: StagedBatch, seen: E) -> list[str]:
+    """The target's columns that no row of the batch has. Those that the source has dropped, and
+    the target keeps, are none."""
     here = {column.name.lower() for column in batch.schema.columns}
     held = [column.name for column in seen.stored.schema.columns if column.name.lower() not in here]
     if held:
         kept = store.columns(seen).kept
         held = [name for name in held if name.lower() not in kept]
-    if held:
-        raise TargetRefused(
-            f"rows come without column {held[0]}, which the target has, and a filter needs whole "
-            "rows: have the source send them (binlog_row_image = FULL, REPLICA IDENTITY FULL), or "
-            "name the column in drop_columns"
-        )
+    return held
+
+
+def not_whole(column: str) -> TargetRefused:
+    """Why rows that may be new are not taken."""
+    return TargetRefused(
+        f"rows come without column {column}, which the target has, and a filter needs whole "
+        "rows: have the source send them (binlog_row_image = FULL, REPLICA IDENTITY FULL), or "
+        "name the column in drop_columns"
+    )
 
 
 def columns_added(batch: StagedBatch, held: str) -> list[str]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
+import pyarrow as pa
+
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TableName, TargetName
 from offsets.fence import Marks, of_streams
@@ -21,6 +23,9 @@ from sparkwriter.sql.ddl_plan import DdlTable
 from sparkwriter.sql.schema import LakeColumn, SchemaStep, StoredTable
 
 T = TypeVar("T")
+
+FOUND = "__binlogd_found"
+"""Column of ``TableStore.read_rows``."""
 
 
 class Delivery(Enum):
@@ -45,6 +50,8 @@ class Capabilities:
     """A table takes another name."""
     drop: bool = True
     """A table goes away."""
+    read_rows: bool = True
+    """It tells what it stores of some keys: then a filter can decide rows that lack columns."""
     history: bool = True
     """It can tell whether a version that it showed once is among those that led to the present."""
 
@@ -160,6 +167,12 @@ class TableStore(Protocol[E]):
 
     def publish(self, seen: E, batch: StagedBatch, facts: Facts) -> str:
         """The batch's rows, if any, and the facts, in one step. Gives the version that it made."""
+        ...
+
+    def read_rows(self, seen: E, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """What is stored of each row of ``keys``, in their order: ``FOUND``, whether there is one,
+        and the columns, NULL where there is none. Where the table is no longer as it was seen,
+        ``publish`` fails."""
         ...
 
     def reset(self, seen: E, marks: Marks) -> str:

@@ -16,6 +16,7 @@ from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.capable import check_capable
 from sparkwriter.kit.doubts import mark_after, mark_of_new
+from sparkwriter.kit.filtered import LocalFiles, StagedFiles, decided
 from sparkwriter.kit.shape import check_reset, check_shape, check_whole, shape_after
 from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.statements import Statements
@@ -32,8 +33,10 @@ fits, two after a change, more only where others change it at the same time."""
 class TargetWriter(Generic[E]):
     """``actors.contract.ports.ResettableSink`` over a sink's tables. One writer's thread."""
 
-    def __init__(self, store: TableStore[E]) -> None:
+    def __init__(self, store: TableStore[E], files: StagedFiles | None = None) -> None:
+        """``files``: where staged files are, this machine's by default."""
         self._store = store
+        self._files = files or LocalFiles()
         self._statements = Statements(store)
 
     def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
@@ -108,7 +111,12 @@ class TargetWriter(Generic[E]):
         if shape != seen.shape:
             log.warning("route_shows_more_columns", target=str(batch.target))
         facts = Facts(seen.marks.after(batch), differs, source, shape)
-        version = self._store.publish(seen, batch, facts)
+        ready = decided(self._store, self._files, seen, batch)
+        try:
+            version = self._store.publish(seen, ready, facts)
+        finally:
+            if ready.path is not None and ready.path != batch.path:
+                self._files.remove(ready.path)
         return replace(seen, marks=facts.marks, differs=differs, version=version).state
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+import pyarrow as pa
+
 from actors.contract.ports import SwapTooEarly, TargetRefused
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import Mode, TargetName
@@ -63,6 +65,10 @@ class LedgeredStore(ABC):
     ) -> str:
         """Carry out all of it in one step, and give the version that the first entry's target has
         then. Raises LostRace where a row is not as it was seen, or the absent target is there."""
+
+    @abstractmethod
+    def read_rows(self, seen: Row, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """See ``TableStore.read_rows``."""
 
     @abstractmethod
     def freed(self, target: TargetName) -> str | None:

@@ -70,5 +70,5 @@ def add_tombstones(guard: Guard, key: Mapping[str, str], source: str) -> str:
     values = [*(f"s.{given}" for given in key.values()), f"s.{POSITION}", f"'{guard.of}'"]
     return (
         f"INSERT INTO {guard.tombstones} ({', '.join(names)})\n"
-        f"SELECT {', '.join(values)}, current_timestamp()\nFROM {source} s\nWHERE s.{OP} = 'D'"
+        f"SELECT {', '.join(values)}, current_timestamp()\nFROM {source} s\nWHERE s.{OP} <> 'U'"
     )

@@ -43,7 +43,7 @@ def _read(file: pq.ParquetFile, name: str | None) -> pa.Table:
 def _lacks(rows: pa.Table, name: str | None) -> bool:
     """Whether a row that is to be stored has no value in the column."""
     if OP in rows.column_names:
-        rows = rows.filter(pc.not_equal(rows.column(OP), "D"))
+        rows = rows.filter(pc.equal(rows.column(OP), "U"))
     if name is None:
         return bool(rows.num_rows)
     null = pc.is_null(rows.column(name))

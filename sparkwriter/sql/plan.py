@@ -113,7 +113,7 @@ def rows_sql(
     values = [
         f"{value} AS {quote(c.name)}" for c, value in _values(batch, columns, given, fillings)
     ]
-    kept = "" if batch.mode is Mode.APPEND else f"\nWHERE s.{quote(OP)} <> 'D'"
+    kept = "" if batch.mode is Mode.APPEND else f"\nWHERE s.{quote(OP)} = 'U'"
     return f"SELECT {', '.join(values)}\nFROM {source} s{kept}"
 
 
@@ -158,15 +158,15 @@ def merge_sql(
     clauses = [
         f"MERGE INTO {TARGET} t USING {source} s",
         f"ON {_match(batch, columns, given)}",
-        f"WHEN MATCHED AND s.{quote(OP)} = 'D'{newer} THEN DELETE",
+        f"WHEN MATCHED AND s.{quote(OP)} <> 'U'{newer} THEN DELETE",
     ]
     if sets := _updates(batch, columns, given):
-        living = "" if guard is None else f" AND s.{quote(OP)} <> 'D'{newer}"
+        living = "" if guard is None else f" AND s.{quote(OP)} = 'U'{newer}"
         clauses.append(f"WHEN MATCHED{living} THEN UPDATE SET {', '.join(sets)}")
     names = ", ".join(quote(column.name) for column in columns)
     values = ", ".join(value for _, value in _values(batch, columns, given, fillings))
     clauses.append(
-        f"WHEN NOT MATCHED AND s.{quote(OP)} <> 'D' THEN INSERT ({names}) VALUES ({values})"
+        f"WHEN NOT MATCHED AND s.{quote(OP)} = 'U' THEN INSERT ({names}) VALUES ({values})"
     )
     return "\n".join(clauses)
 

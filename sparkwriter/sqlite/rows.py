@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 
 from actors.contract.writes import StagedBatch
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, Mode
+from sparkwriter.kit.store import FOUND
 from sparkwriter.ledgered.made import Row
 from sparkwriter.ledgered.sqlite_ledger import quote, table_name
-from sparkwriter.sqlite.values import to_sqlite
+from sparkwriter.sqlite.values import from_sqlite, to_sqlite
 
 ROWS_AT_ONCE = 10_000
 
@@ -35,13 +36,30 @@ def write_rows(connection: sqlite3.Connection, seen: Row, batch: StagedBatch, pa
         target.insert(rows)
 
 
+def stored_rows(
+    connection: sqlite3.Connection, seen: Row, keys: pa.Table, columns: Sequence[str]
+) -> pa.Table:
+    """What is stored of keys. See ``sparkwriter.kit.store.TableStore.read_rows``."""
+    target = Target(connection, seen)
+    given = {name.lower(): name for name in keys.column_names}
+    named = [given[target.names[at].lower()] for at in target.keys]
+    asked = [to_sqlite(name, keys[name].combine_chunks()) for name in named]
+    rows = [target.stored(key) for key in zip(*asked, strict=True)]
+    found: dict[str, pa.Array] = {FOUND: pa.array([row is not None for row in rows], pa.bool_())}
+    for name in columns:
+        at = target.at(name)
+        values = [None if row is None else row[at] for row in rows]
+        found[name] = from_sqlite(values, seen.table.fields[at].type)
+    return pa.table(found)
+
+
 class Target:
     """A table as rows are read from it and written to it."""
 
     def __init__(self, connection: sqlite3.Connection, seen: Row) -> None:
         self._connection = connection
         self.names = [field.name for field in seen.table.fields]
-        self.keys = [self._at(key) for key in seen.table.keys]
+        self.keys = [self.at(key) for key in seen.table.keys]
         name = quote(table_name(seen.target))
         # IS: a null in a key is a value like others.
         where = " AND ".join(f"{quote(self.names[at])} IS ?" for at in self.keys)
@@ -50,7 +68,8 @@ class Target:
         self._delete = f"DELETE FROM {name} WHERE {where}"
         self._insert = f"INSERT INTO {name} VALUES ({places})"
 
-    def _at(self, name: str) -> int:
+    def at(self, name: str) -> int:
+        """A column's place."""
         return [one.lower() for one in self.names].index(name.lower())
 
     def stored(self, key: Sequence[object]) -> Sequence[object] | None:
@@ -102,7 +121,7 @@ class _Staged:
         assert self._ops is not None
         whole = all(v is not None for v in self._values) and not any(self._has)
         for at, op in enumerate(self._ops):
-            if op != "D":
+            if op == "U":
                 yield self.row(at) if whole else self._completed(at)
 
     def _completed(self, at: int) -> list[object]:

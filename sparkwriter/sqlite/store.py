@@ -34,7 +34,7 @@ from sparkwriter.ledgered.operations import (
 )
 from sparkwriter.ledgered.sqlite_ledger import Ledger, quote, table_name
 from sparkwriter.ledgered.store import LedgeredStore
-from sparkwriter.sqlite.rows import write_rows
+from sparkwriter.sqlite.rows import stored_rows, write_rows
 from sparkwriter.sqlite.values import default_of, from_sqlite
 
 BUSY_S = 10.0
@@ -123,6 +123,10 @@ class SqliteStore(LedgeredStore):
             return True
         text = f"SELECT 1 FROM {quote(table_name(seen.target))} WHERE {quote(name)} IS NULL LIMIT 1"
         return self._connection.execute(text).fetchone() is not None
+
+    def read_rows(self, seen: Row, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """By the key, row by row, as a write looks them up."""
+        return stored_rows(self._connection, seen, keys, columns)
 
     def read(self, target: TargetName) -> pa.Table:
         """All rows, as Arrow has them. For tests and for who verifies."""

@@ -1,0 +1,108 @@
+"""Which rows may lack columns under a shape: what is missing did not change, or was not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changes.decoding.assemble import letters
+from changes.model import HAS_PREFIX, OP, Changes
+from changes.shaping.refused import ShapeRefused
+
+_HINT = "have the source send whole rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
+
+
+def check_carried(
+    table: pa.Table, uses: Sequence[str], shown: Sequence[str] = (), old: Set[str] = frozenset()
+) -> None:
+    """Refuse rows that lack what an expression needs, or what the target shows: ``shown`` where a
+    row that enters would be NULL there. ``old`` are columns that the target had before."""
+    for name in dict.fromkeys((*uses, *shown)):
+        lacks = _lacks(table, name)
+        if lacks is None:
+            continue
+        if name not in uses and name not in old:
+            lacks = lacks.slice(max(_first(table, name), 0))
+        if pc.any(lacks).as_py():
+            raise _refused(name, "an expression uses it" if name in uses else "a filter needs it")
+
+
+def with_own_time(
+    changes: Changes, shown: Sequence[str], uses: Sequence[str], old: Set[str]
+) -> pa.Table:
+    """The table, rows of before a column's first one having NULL there, where they had all columns
+    of their time: inserts have, and updates with all that the target had before."""
+    table = changes.table
+    whole = _inserts(changes)
+    if old:
+        had = pa.repeat(pa.scalar(True), table.num_rows)
+        for name in old:
+            if (lacks := _lacks(table, name)) is not None:
+                had = pc.and_not(had, lacks)
+        whole = pc.or_(whole, had)
+    for name in shown:
+        lacks = _lacks(table, name)
+        if lacks is None or name in old or name in uses:
+            continue
+        first = _first(table, name)
+        before = pa.array(range(table.num_rows), pa.int64())
+        has = pc.or_(pc.invert(lacks), pc.and_(pc.less(before, first), whole))
+        place = table.schema.get_field_index(HAS_PREFIX + name)
+        table = table.set_column(place, HAS_PREFIX + name, has)
+    return table
+
+
+class Needs(Protocol):
+    """What a filter needs of rows: the columns that the target shows, those that the filter uses,
+    and whether the target's rows have these."""
+
+    @property
+    def shown(self) -> Sequence[str]: ...
+
+    @property
+    def filters(self) -> Sequence[str]: ...
+
+    @property
+    def stored(self) -> bool: ...
+
+
+def check_partial(changes: Changes, table: pa.Table, needs: Needs, old: Set[str]) -> None:
+    """Refuse rows that lack what no stored row could tell. ``table`` and ``old`` as of
+    ``with_own_time``."""
+    for name in dict.fromkeys((*needs.filters, *needs.shown)):
+        lacks = _lacks(table, name)
+        if lacks is None or not pc.any(lacks).as_py():
+            continue
+        decides = name in needs.filters
+        if decides and not needs.stored:
+            raise _refused(name, "the filter uses it, and the target does not show it as it is")
+        if pc.any(pc.and_(lacks, _inserts(changes))).as_py():
+            raise _refused(name, "a row that enters a filter must be whole")
+        if decides and name not in old:
+            first = _first(table, name)
+            if pc.any(lacks.slice(0, None if first < 0 else first)).as_py():
+                raise _refused(name, "the filter uses it, and nobody knows it of these rows")
+
+
+def _inserts(changes: Changes) -> pa.Array:
+    assert changes.origins is not None
+    return pc.equal(letters(changes.origins.ops), "I")
+
+
+def _lacks(table: pa.Table, name: str) -> pa.Array | None:
+    """Of each row whether it lacks the column, None where all have it."""
+    flag = HAS_PREFIX + name
+    return pc.invert(table[flag].combine_chunks()) if flag in table.column_names else None
+
+
+def _first(table: pa.Table, name: str) -> int:
+    """The first row, not a delete, that has the column; -1 where none has."""
+    has = table[HAS_PREFIX + name].combine_chunks()
+    return int(pc.index(pc.and_(has, pc.equal(table[OP].combine_chunks(), "U")), True).as_py())
+
+
+def _refused(name: str, why: str) -> ShapeRefused:
+    return ShapeRefused(f"rows come without column {name}, and {why}: {_HINT}")
