@@ -1,4 +1,4 @@
-"""Which rows may lack columns under a shape: what is missing did not change, or was not there yet."""
+"""Which rows may lack columns under a shape: what is missing did not change, or was not there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def check_carried(
         if name not in uses and name not in old:
             lacks = lacks.slice(max(_first(table, name), 0))
         if pc.any(lacks).as_py():
-            raise _refused(name, "an expression uses it" if name in uses else "a filter needs it")
+            raise _refused(
+                name, "an expression uses it" if name in uses else "a filter needs whole rows"
+            )
 
 
 def with_own_time(
@@ -80,7 +82,7 @@ def check_partial(changes: Changes, table: pa.Table, needs: Needs, old: Set[str]
         if decides and not needs.stored:
             raise _refused(name, "the filter uses it, and the target does not show it as it is")
         if pc.any(pc.and_(lacks, _inserts(changes))).as_py():
-            raise _refused(name, "a row that enters a filter must be whole")
+            raise _refused(name, "a filter needs whole rows")
         if decides and name not in old:
             first = _first(table, name)
             if pc.any(lacks.slice(0, None if first < 0 else first)).as_py():

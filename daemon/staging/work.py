@@ -153,9 +153,7 @@ class StageWork:
             self._declared.pop(target, None)
         return decoder
 
-    def _table(
-        self, request: Stage, decoded: Sequence[Changes], keys: Sequence[str]
-    ) -> pa.Table:
+    def _table(self, request: Stage, decoded: Sequence[Changes], keys: Sequence[str]) -> pa.Table:
         """The rows of earlier files and of decoded messages, folded if they have keys. Raises
         OSError, and ShapeRefused."""
         tables = [self._tables.read(file) for file in request.earlier_files]

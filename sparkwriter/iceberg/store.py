@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.contract.writes import StagedBatch
@@ -35,6 +36,7 @@ from sparkwriter.iceberg.rewind import delete_whole_files, stamped_removal
 from sparkwriter.iceberg.source import source_text
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
+from sparkwriter.iceberg.stored_rows import StoredRows
 from sparkwriter.iceberg.tombstones import Tombstones
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg.vectors import VectorWrites
@@ -97,6 +99,7 @@ class IcebergStore:
             self._begin_jobs,
             shared_staging,
         )
+        self._stored = StoredRows(self._spark, self._begin_jobs, shared_staging)
         self._compactor = Compactor(
             self._spark,
             Jobs(self._begin_jobs, self.cancel),
@@ -182,6 +185,10 @@ class IcebergStore:
             head = self._statements.publish(seen, batch, batch.path, stamp, also)
         self._tidy(batch, seen)
         return str(head)
+
+    def read_rows(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """By a job, of the snapshot that was seen."""
+        return self._stored.of(seen, keys, columns)
 
     def reset(self, seen: Seen, marks: Marks) -> str:
         """Publish marks and, from a changelog, the removal of the rows above them."""

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.contract.ports import LostRace, TargetRefused
@@ -19,6 +20,7 @@ from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, make_once, transaction
 from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
+from sparkwriter.jdbc.stored import stored_rows
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
 from sparkwriter.jdbc.write import RowWriter
 from sparkwriter.kit.store import Absent
@@ -233,6 +235,16 @@ class JdbcStore(LedgeredStore):
                 make_once(
                     self.session, f"CREATE SCHEMA IF NOT EXISTS {self.session.dialect.quote(name)}"
                 )
+
+    def read_rows(self, seen: Row, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """By the key, as a write finds them. A value that became null would decide wrongly."""
+        if self._or_null:
+            raise TargetRefused(
+                "rows lack columns, and what is stored of them may have become null "
+                '(unstorable = "null"), by which a filter can\'t decide: have the source send whole '
+                "rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
+            )
+        return stored_rows(self.session, seen, self._table(seen.target), keys, columns)
 
     def freed(self, target: TargetName) -> str | None:
         """What ``free`` noted."""

@@ -60,9 +60,7 @@ class LocalFiles:
         Path(path).unlink(missing_ok=True)
 
 
-def decided(
-    store: TableStore[E], files: StagedFiles, seen: E, batch: StagedBatch
-) -> StagedBatch:
+def decided(store: TableStore[E], files: StagedFiles, seen: E, batch: StagedBatch) -> StagedBatch:
     """The batch with rows that pass and deletes alone: itself, where nothing is to be asked, or
     with a file of its own. Raises TargetRefused where a row enters that is not whole."""
     if batch.filter is None or batch.path is None:

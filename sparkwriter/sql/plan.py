@@ -219,7 +219,7 @@ def key_columns(
 def _ranges(batch: StagedBatch, columns: Sequence[LakeColumn]) -> list[str]:
     """The batch's bounds as conditions on ``t``."""
     bounds = {bound.column.lower(): bound for bound in batch.bounds}
-    found = [_between(column, bounds.get(column.name.lower())) for column in columns]
+    found = [between(column, bounds.get(column.name.lower())) for column in columns]
     return [term for term in found if term is not None]
 
 
@@ -288,15 +288,16 @@ def _match(batch: StagedBatch, columns: Sequence[LakeColumn], given: Mapping[str
         lower = column.name.lower()
         if lower not in keys:
             continue
-        between = _between(column, bounds.get(lower))
-        equals = "<=>" if between is None else "="
+        bounded = between(column, bounds.get(lower))
+        equals = "<=>" if bounded is None else "="
         terms.append(f"t.{quote(column.name)} {equals} s.{quote(given[lower])}")
-        if between is not None:
-            ranges.append(between)
+        if bounded is not None:
+            ranges.append(bounded)
     return " AND ".join(terms + ranges)
 
 
-def _between(column: LakeColumn, bound: KeyBound | None) -> str | None:
+def between(column: LakeColumn, bound: KeyBound | None) -> str | None:
+    """A bound of a key as a condition on ``t``, None where it has no exact literals."""
     if bound is None:
         return None
     lower, upper = literal(bound.lower, column.type), literal(bound.upper, column.type)

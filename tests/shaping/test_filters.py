@@ -96,8 +96,14 @@ def messages(minimal: bool, *made: Change) -> list[bytes]:
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        (Shape(filter="n > 0"), "rows come without column phone, and a filter needs whole rows"),
-        (Shape(filter="phone = '1'"), "rows come without column phone, and an expression uses it"),
+        (
+            Shape(filter="phone = '1'", drop=("phone",)),
+            "rows come without column phone, and the filter uses it",
+        ),
+        (
+            Shape(filter="n > 0", history=True),
+            "without column phone, and a filter needs whole rows",
+        ),
         (Shape(computed=(("c", "phone || 'x'"),)), "column phone, and an expression uses it"),
     ],
 )

@@ -245,9 +245,7 @@ def test_a_row_of_which_not_all_is_known_that_decides(tmp_path: Path) -> None:
     assert (rows[0]["n"], refused) == (3, "")
     rows, refused = brought(tmp_path, shape, [], [])
     (tmp_path / "b").mkdir()
-    _, refused = brought(
-        tmp_path / "b", shape, [insert(1, {**ROW, "note": "y"})], [update(1, n=3)]
-    )
+    _, refused = brought(tmp_path / "b", shape, [insert(1, {**ROW, "note": "y"})], [update(1, n=3)])
     assert "without column" in refused
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from changes.formats.auto import AUTO
@@ -28,6 +29,10 @@ class Shape:
     """The share of messages that are packed into one with those behind them."""
     minimal: bool = False
     """Updates carry the key and what changed: MINIMAL row images."""
+    whole: Callable[[Mapping[str, str | None]], bool] | None = None
+    """Of these, updates of ``v`` or of the key are whole all the same if their rows were so."""
+    columns: tuple[str, ...] = ("v",)
+    """Of each table at its beginning, beside the key."""
     lanes: bool = False
     """A table's changes are in both partitions, and carry source positions."""
     auto: bool = False

@@ -10,18 +10,26 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+
 from actors.contract.ports import LostRace
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import POSITION, Mode, TableName, TargetName
 from offsets.fence import Marks
 from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
-from sparkwriter.kit.store import Absent, Capabilities, Existing, Facts, TableChange
+from sparkwriter.kit.store import FOUND, Absent, Capabilities, Existing, Facts, TableChange
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sql.ddl_plan import DdlTable, LakeField
-from sparkwriter.sql.schema import AddLakeColumn, LakeColumn, SchemaStep, StoredTable
+from sparkwriter.sql.schema import (
+    AddLakeColumn,
+    LakeColumn,
+    SchemaStep,
+    StoredTable,
+    arrow_type,
+)
 from tests.simulation.rows import Key, Net
-from tests.simulation.staging import Content, Entry
+from tests.simulation.staging import Content, Entry, StagedNets
 
 
 @dataclass
@@ -162,6 +170,8 @@ class MemoryStore:
 
     def publish(self, seen: Existing[Table], batch: StagedBatch, facts: Facts) -> str:
         table, rows = seen.table, self._rows
+        if isinstance(rows, StagedNets) and batch.path in rows.decided:
+            rows = rows.decided[batch.path]
         if rows is not None and table.mode is Mode.APPEND:
             table.entries += rows  # type: ignore[arg-type]
         elif rows is not None:
@@ -171,6 +181,16 @@ class MemoryStore:
             table.merge(rows)  # type: ignore[arg-type]
         table.take_facts(facts)
         return self._sink.changed(seen.target)
+
+    def read_rows(self, seen: Existing[Table], keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        shown, types = seen.table.shown(), {f.name: f.type for f in seen.table.plan.fields}
+        asked = [tuple(row.values()) for row in keys.to_pylist()]
+        rows = [shown.get(key) for key in asked]
+        found = {FOUND: pa.array([row is not None for row in rows], pa.bool_())}
+        for name in columns:
+            values = [None if row is None else row.get(name) for row in rows]
+            found[name] = pa.array(values, arrow_type(types[name]))
+        return pa.table(found)
 
     def reset(self, seen: Existing[Table], marks: Marks) -> str:
         seen.table.marks = marks
@@ -245,7 +265,8 @@ class FakeSink:
 
     def publish(self, batch: StagedBatch, rows: Content | None) -> TargetState:
         """Apply a batch and its marks in one step. Raises as ``BatchWriter.write``."""
-        return TargetWriter(MemoryStore(self, rows)).write(batch)
+        files = rows if isinstance(rows, StagedNets) else None
+        return TargetWriter(MemoryStore(self, rows), files).write(batch)
 
     def prepared(self, batch: StagedBatch, rows: Content | None) -> Callable[[], None]:
         """A write that is done but for its publish, which lands if main has not moved by then.

@@ -88,7 +88,7 @@ class Source:
 
     def _rows(self, name: str) -> Message | None:
         rng = self._rng
-        table = self.tables.setdefault(name, SourceTable())
+        table = self.tables.setdefault(name, SourceTable(list(self._shape.columns)))
         self.dropped.discard(name)
         kind = rng.choice(("INSERT", "INSERT", "UPDATE", "UPDATE", "DELETE"))
         data: list[dict[str, Any]] = []
@@ -136,7 +136,9 @@ class Source:
         touched.add(new)
         changed = self._changed(table)
         rows[new] = {**before, **changed}
-        told = changed if self._shape.minimal else rows[new]
+        whole, decides = self._shape.whole, new != key or "v" in changed
+        part = self._shape.minimal and not (whole is not None and decides and whole(before))
+        told = changed if part else rows[new]
         data.append({"id": str(new), **told})
         moved = {"id": str(key)} if new != key else {}
         old.append({**{name: before[name] for name in changed}, **moved})
@@ -160,7 +162,7 @@ class Source:
         fate = rng.randrange(3)
         if fate == 0:
             return Message(partition, b"{no message", bad=(None,))
-        columns = self.tables[name].columns if name in self.tables else ["v"]
+        columns = self.tables[name].columns if name in self.tables else self._shape.columns
         row: dict[str, Any] = dict.fromkeys(columns, "1")
         if fate == 1:
             value = self._message(name, columns, "INSERT", [{"id": "no number", **row}], [])

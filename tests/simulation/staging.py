@@ -54,6 +54,25 @@ class Staging(Protocol):
         ...
 
 
+class StagedNets(list[Net]):
+    """The net rows of a table, which is there for a filter that decides them; as of
+    ``sparkwriter.kit.filtered.StagedFiles``, for one write."""
+
+    def __init__(self, table: pa.Table, keys: tuple[str, ...]) -> None:
+        super().__init__(_net(row, keys) for row in table.to_pylist())
+        self._table, self._keys = table, keys
+        self.decided: dict[str, list[Net]] = {}
+
+    def read(self, path: str) -> pa.Table:
+        return self._table
+
+    def write(self, path: str, table: pa.Table) -> None:
+        self.decided[path] = [_net(row, self._keys) for row in table.to_pylist()]
+
+    def remove(self, path: str) -> None:
+        del self.decided[path]
+
+
 class RealStaging:
     """The daemon's own work, on tables in a dict (``daemon.staging.work.Tables``)."""
 
@@ -77,7 +96,7 @@ class RealStaging:
         if OP not in table.column_names:
             marks = [column for column, _ in CHANGELOG_COLUMNS]
             return [tuple(row[column] for column in marks) for row in table.to_pylist()]
-        return [_net(row, self._keys[path]) for row in table.to_pylist()]
+        return StagedNets(table, self._keys[path])
 
     def read(self, path: str) -> pa.Table:
         return self.files[path]
@@ -92,7 +111,7 @@ class RealStaging:
 def _net(row: dict[str, Any], keys: tuple[str, ...]) -> Net:
     """A row of a folded table: its presence columns, and where it came from."""
     key, position = tuple(row[name] for name in keys), row.get(POSITION)
-    if row[OP] == "D":
+    if row[OP] != "U":
         return Net(key, None, None, position)
     values = {
         name: value

@@ -1,0 +1,62 @@
+"""What a lake's table stores of some keys, by one job of Spark that reads the columns asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from changes.net.fold import key_bounds
+from sparkwriter.iceberg.equality import is_empty
+from sparkwriter.iceberg.look import Seen
+from sparkwriter.iceberg.sql import LooseTables
+from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
+from sparkwriter.kit.store import FOUND
+from sparkwriter.private_files import make_private_file
+from sparkwriter.sql.schema import arrow_type
+from sparkwriter.sql.stored import PLACE, stored_sql
+
+
+class StoredRows:
+    """Looks keys up for one writer; called on its thread."""
+
+    def __init__(
+        self, spark: SparkSession, begin_jobs: Callable[[str], None], shared: SharedStaging | None
+    ) -> None:
+        """Parameters as of ``StatementWrites``."""
+        self._spark = spark
+        self._begin_jobs = begin_jobs
+        self._staged = StagedSource(spark, LooseTables(spark), shared)
+
+    def of(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """See ``sparkwriter.kit.store.TableStore.read_rows``: of the snapshot that was seen."""
+        types = {column.name.lower(): column for column in seen.stored.columns}
+        chosen = [types[name.lower()] for name in columns]
+        rows = pa.table({PLACE: pa.array([], pa.int64())})
+        if keys.num_rows and not is_empty(seen):
+            rows = self._read(seen, keys, [column.name for column in chosen])
+        places = pc.index_in(pa.array(range(keys.num_rows), pa.int64()), rows[PLACE])
+        found = {FOUND: pc.is_valid(places)}
+        for name, column in zip(columns, chosen, strict=True):
+            type_ = arrow_type(column.type)
+            values = rows[column.name].cast(type_) if rows.num_rows else pa.nulls(0, type_)
+            found[name] = values.take(places)
+        return pa.table(found)
+
+    def _read(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        bounds = key_bounds(keys, keys.column_names)
+        numbered = keys.append_column(PLACE, pa.array(range(keys.num_rows), pa.int64()))
+        self._begin_jobs(f"look up {seen.target}")
+        with tempfile.TemporaryDirectory(prefix="binlogd-") as folder:
+            path = Path(folder) / "keys.parquet"
+            make_private_file(path)
+            pq.write_table(numbered, path)
+            view = self._staged.view(seen.table, seen.target.sink, str(path), numbered.schema)
+            with view as source:
+                text = stored_sql(seen.target, seen.main, seen.stored, bounds, columns, source)
+                return self._spark.sql(text).toArrow()

@@ -1,0 +1,57 @@
+"""What a table stores of some keys: they go into the stage, and the server joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sparkwriter.jdbc.dialect import STAGE, target_name
+from sparkwriter.jdbc.read import as_stored, chosen
+from sparkwriter.jdbc.session import Loaded, Session, transaction
+from sparkwriter.jdbc.tables import DbTable
+from sparkwriter.jdbc.values import Texts, plain
+from sparkwriter.kit.store import FOUND
+from sparkwriter.ledgered.made import Row
+
+_PLACE = "__binlogd_n"
+
+
+def stored_rows(
+    session: Session, seen: Row, table: DbTable, keys: pa.Table, columns: Sequence[str]
+) -> pa.Table:
+    """See ``sparkwriter.kit.store.TableStore.read_rows``. Raises DbError, TargetRefused."""
+    dialect, quote = session.dialect, session.dialect.quote
+    texts = Texts(dialect, or_null=False)
+    places = pa.array(range(keys.num_rows), pa.int64())
+    loaded, types, terms = [Loaded(_PLACE, places.cast(pa.string()))], [(_PLACE, "bigint")], []
+    for name in keys.column_names:
+        column = table.find(name)
+        assert column is not None
+        values = keys[name].combine_chunks()
+        binary = pa.types.is_binary(plain(values).type)
+        loaded.append(Loaded(column.name, texts.of(name, values, column, True), binary=binary))
+        types.append((column.name, column.type))
+        left, right = f"t.{quote(column.name)}", f"s.{quote(column.name)}"
+        null = bool(values.null_count)
+        terms.append(dialect.same(left, right) if null else f"{left} = {right}")
+    by_name = {field.name.lower(): field for field in seen.table.fields}
+    fields = [by_name[name.lower()] for name in columns]
+    wanted = ", ".join([f"s.{quote(_PLACE)}", *(chosen(session, field, "t.") for field in fields)])
+    with transaction(session):
+        for statement in dialect.stage(types, [name for name, _ in types[1:]]):
+            session.run(statement)
+        session.load(STAGE, loaded)
+        for statement in dialect.filled():
+            session.run(statement)
+        rows = session.rows(
+            f"SELECT {wanted} FROM {STAGE} AS s JOIN {target_name(dialect, seen.target)} AS t"
+            f" ON {' AND '.join(terms)}"
+        )
+    at = {row[0]: row[1:] for row in rows}
+    found: dict[str, pa.Array] = {FOUND: pa.array([n in at for n in range(keys.num_rows)])}
+    nothing = (None,) * len(fields)
+    for place, (name, field) in enumerate(zip(columns, fields, strict=True)):
+        values = [at.get(n, nothing)[place] for n in range(keys.num_rows)]
+        found[name] = as_stored(values, field)
+    return pa.table(found)
