@@ -24,8 +24,9 @@ from changes.shaping.compute import Compute, compute_of
 from changes.shaping.history import ENDED_AT
 from changes.shaping.layout import transforms_of
 from changes.shaping.masks import Mask, masked
+from changes.shaping.names import HISTORY_NAMES
 from changes.shaping.refused import ShapeRefused
-from changes.shaping.shape import HISTORY_NAMES, Shape
+from changes.shaping.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

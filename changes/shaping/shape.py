@@ -12,29 +12,15 @@ from typing import Literal
 
 from changes.expressions.expression import Expression
 from changes.expressions.syntax import ExpressionError
-from changes.model import CHANGELOG_COLUMNS, TableName
+from changes.model import TableName
 from changes.patterns import expression, is_expression
 from changes.shaping.fingerprint import fingerprint, salt_digest
 from changes.shaping.layout import sorts_of, transforms_of, unfit_layout
 from changes.shaping.masks import SHORTEST_SALT, Mask, mask_of
+from changes.shaping.names import HISTORY_NAMES, METADATA_NAMES, OWN_COLUMNS, unfit_new_name
 from changes.shaping.undecided import RowFilter
 
 Pairs = tuple[tuple[str, str], ...]
-
-OWN_COLUMNS = frozenset(
-    {
-        *(name for name, _ in CHANGELOG_COLUMNS),
-        *("_ts", "_source_ts", "_position", "_deleted", "_partition_number"),
-        *("_valid_from", "_valid_to", "_is_current", "_ended_at"),
-    }
-)
-"""Columns that binlogd adds to targets: no route gives another one such a name."""
-
-METADATA_NAMES = ("_op", "_source_ts", "_partition", "_offset", "_position")
-"""What may be shown of where a row comes from."""
-
-HISTORY_NAMES = ("_valid_from", "_valid_to", "_is_current", "_ended_at")
-"""What each version of a row says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,13 +283,6 @@ def _unfit_names(key: str, names: Iterable[str]) -> Iterator[str]:
     twice = [name for name, count in counted.items() if count > 1]
     if twice:
         yield f"{key}: column {twice[0]} is there twice (case aside)"
-
-
-def unfit_new_name(key: str, name: str) -> Iterator[str]:
-    """Why no column may get the name."""
-    lower = name.lower()
-    if lower in OWN_COLUMNS or lower.startswith("__binlogd"):
-        yield f"{key}: {name} is a name of binlogd's own columns"
 
 
 NO_SHAPE = Shape()

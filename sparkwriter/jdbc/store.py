@@ -241,8 +241,8 @@ class JdbcStore(LedgeredStore):
         if self._or_null:
             raise TargetRefused(
                 "rows lack columns, and what is stored of them may have become null "
-                '(unstorable = "null"), by which a filter can\'t decide: have the source send whole '
-                "rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
+                '(unstorable = "null"), by which a filter can\'t decide: have the source send '
+                "whole rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
             )
         return stored_rows(self.session, seen, self._table(seen.target), keys, columns)
 

@@ -131,22 +131,15 @@ class _Rows:
         self, store: TableStore[E], seen: E, part: pa.Table, lacks: Sequence[str]
     ) -> tuple[pa.Table, pa.Array]:
         """What is stored of each row, and which of them came from another key: of those the row of
-        that key, or where it was moved before, of its own."""
-        own = part.select(self.keys)
-        stored = store.read_rows(seen, own, lacks)
-        if FROM not in part.column_names:
-            return stored, pa.repeat(pa.scalar(False), part.num_rows)
-        moved = pc.is_valid(part[FROM]).combine_chunks()
-        old = part.select([FROM_PREFIX + key for key in self.keys]).rename_columns(self.keys)
-        origins = store.read_rows(seen, old.cast(own.schema).filter(moved), lacks)
-        found = pc.replace_with_mask(pa.repeat(False, len(moved)), moved, _whole(origins[FOUND]))
-        names = stored.column_names
-        columns = []
-        for name in names:
-            spread = pa.nulls(len(moved), stored[name].type)
-            spread = pc.replace_with_mask(spread, moved, _whole(origins[name]))
-            columns.append(pc.if_else(found, spread, _whole(stored[name])))
-        return pa.table(columns, names), moved
+        that key. What their own key has may be another row, which has gone meanwhile."""
+        keys = part.select(self.keys)
+        moved = pa.repeat(pa.scalar(False), part.num_rows)
+        if FROM in part.column_names:
+            moved = pc.is_valid(part[FROM]).combine_chunks()
+            for place, key in enumerate(self.keys):
+                old = part[FROM_PREFIX + key].cast(part[key].type)
+                keys = keys.set_column(place, key, pc.if_else(moved, old, keys[key]))
+        return store.read_rows(seen, keys, lacks), moved
 
     def _touched(self, part: pa.Table, moved: pa.Array) -> pa.Array:
         """Where something changed that the filter uses, and where a row has another key: then

@@ -188,6 +188,7 @@ def brought(folder: Path, shape: Shape, *batches: Sequence[Change]) -> tuple[lis
     return sorted(rows, key=repr), refused
 
 
+DELETE = Change("D", 1, 1, ROW, ())
 POSITIVE = Shape(filter="n > 0")
 
 
@@ -226,8 +227,9 @@ def test_a_row_that_left_in_the_same_batch_comes_back_whole(tmp_path: Path) -> N
         [[insert(1, OUT)], [update(1, n=3)]],
         [[insert(1, OUT)], [move(1, 2, note="z")]],
         [[insert(1, ROW), insert(2, ROW)], [update(1, n=-1)], [update(1, n=4)]],
+        [[insert(1, ROW), insert(2, OUT)], [DELETE, move(2, 1, note="z")]],
     ],
-    ids=["enters", "moves", "comes back"],
+    ids=["enters", "moves", "comes back", "moves to a row that went"],
 )
 def test_a_row_that_enters_and_is_not_whole_refuses_the_target(
     batches: list[list[Change]], tmp_path: Path

@@ -76,21 +76,15 @@ def test_what_is_stored_decides(writer, table, rows) -> None:
 
 
 def test_rows_that_came_from_another_key(writer, table, rows) -> None:
-    """The old key's row has the rest; or, where it came from there before, its own."""
-    made = batch(
-        table,
-        ("D", 1, None, None, None),
-        ("U", 5, None, None, 1),
-        ("U", 2, "two", None, 9),
-    )
-    writer.write(made)
-    assert rows(table.target) == [(2, "two", 2), (3, "note 3", 3), (5, "note 1", 1)]
+    """The old key's row has the rest."""
+    writer.write(batch(table, ("D", 1, None, None, None), ("U", 5, None, None, 1)))
+    assert rows(table.target) == [(2, "note 2", 2), (3, "note 3", 3), (5, "note 1", 1)]
 
 
 @pytest.mark.parametrize(
     "row",
-    [("U", 7, None, 7, None), ("U", 7, "new", None, 8)],
-    ids=["enters", "moves from nowhere"],
+    [("U", 7, None, 7, None), ("U", 7, "new", None, 8), ("U", 3, "new", None, 8)],
+    ids=["enters", "moves from nowhere", "moves to where another one was"],
 )
 def test_a_row_that_enters_must_be_whole(row: Any, writer, table, rows) -> None:
     """Nothing of the batch is written."""

@@ -48,9 +48,9 @@ def test_merge() -> None:
         "MERGE INTO `target` t USING S s\n"
         "ON t.`id` = s.`id`"
         " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)\n"
-        "WHEN MATCHED AND s.`__binlogd_op` = 'D' THEN DELETE\n"
+        "WHEN MATCHED AND s.`__binlogd_op` <> 'U' THEN DELETE\n"
         "WHEN MATCHED THEN UPDATE SET t.`a` = s.`a`\n"
-        "WHEN NOT MATCHED AND s.`__binlogd_op` <> 'D' THEN INSERT (`id`, `a`)"
+        "WHEN NOT MATCHED AND s.`__binlogd_op` = 'U' THEN INSERT (`id`, `a`)"
         " VALUES (s.`id`, s.`a`)"
     )
 
@@ -85,12 +85,12 @@ def test_guarded_merge() -> None:
         " AND t.__binlogd_pos > s.__binlogd_pos\n) s\n"
         "ON t.`id` = s.`id`"
         " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)\n"
-        "WHEN MATCHED AND s.`__binlogd_op` = 'D'"
+        "WHEN MATCHED AND s.`__binlogd_op` <> 'U'"
         " AND s.__binlogd_pos >= coalesce(t.__binlogd_pos, '') THEN DELETE\n"
-        "WHEN MATCHED AND s.`__binlogd_op` <> 'D'"
+        "WHEN MATCHED AND s.`__binlogd_op` = 'U'"
         " AND s.__binlogd_pos >= coalesce(t.__binlogd_pos, '')"
         " THEN UPDATE SET t.`a` = s.`a`, t.`__binlogd_pos` = s.`__binlogd_pos`\n"
-        "WHEN NOT MATCHED AND s.`__binlogd_op` <> 'D' THEN INSERT (`id`, `a`, `__binlogd_pos`)"
+        "WHEN NOT MATCHED AND s.`__binlogd_op` = 'U' THEN INSERT (`id`, `a`, `__binlogd_pos`)"
         " VALUES (s.`id`, s.`a`, s.`__binlogd_pos`)"
     )
 
@@ -156,7 +156,7 @@ def test_table_of_keys_only() -> None:
 def test_first_write() -> None:
     """Into an empty table the rows are appended, the deletes left out."""
     assert rows_sql(BATCH, COLUMNS, (OP, "id", "a"), "S") == (
-        "SELECT s.`id` AS `id`, s.`a` AS `a`\nFROM S s\nWHERE s.`__binlogd_op` <> 'D'"
+        "SELECT s.`id` AS `id`, s.`a` AS `a`\nFROM S s\nWHERE s.`__binlogd_op` = 'U'"
     )
 
 
