@@ -27,6 +27,7 @@ DELETED = Column("_DELETED", pa.bool_())
 
 METADATA = {
     "_op": Column("_op", pa.string()),
+    "_ts": Column("_ts", TIMESTAMP_UTC),
     "_source_ts": Column("_source_ts", TIMESTAMP_UTC),
     "_partition": Column("_partition_number", pa.int32()),
     "_offset": Column("_offset", pa.int64()),
@@ -47,6 +48,8 @@ class Read(NamedTuple):
     """Of each record when its change happened, in milliseconds since 1970; where that is asked."""
     images: Callable[[int], Sequence[RowChange]] = lambda _: ()
     """What a record says of each of its rows, before and after its change."""
+    now_ms: int = 0
+    """When they are decoded, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,9 @@ def _of_rows(name: str, changes: Changes, read: Read) -> pa.Array:
     match name:
         case "_op":
             return letters(origins.ops)
+        case "_ts":
+            now = pc.cast(pa.scalar(read.now_ms * 1000, pa.int64()), TIMESTAMP_UTC)
+            return pa.repeat(now, changes.table.num_rows)
         case "_source_ts":
             times = pa.array([read.times[record] for record in origins.records], pa.int64())
             return pc.cast(pc.multiply(times, 1000), TIMESTAMP_UTC)

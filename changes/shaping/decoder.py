@@ -35,6 +35,10 @@ class Records(Protocol):
         """What a record says of each of its rows."""
         ...
 
+    def now_ms(self) -> int:
+        """The present time, in milliseconds since 1970."""
+        ...
+
 
 class ShapedDecoder:
     """The ``TableDecoder`` of a route with a shape: all that it says has the target's names.
@@ -131,7 +135,8 @@ class ShapedDecoder:
     def _read(self, partition: int, offsets: Sequence[int], values: Sequence[bytes]) -> Read:
         times = self._records.times(values) if self._shape.asks_times else ()
         images = cache(lambda record: self._records.images(values[record]))
-        return Read(partition, offsets, self._shards(values), times, images)
+        now_ms = self._records.now_ms()
+        return Read(partition, offsets, self._shards(values), times, images, now_ms)
 
     def _shards(self, values: Sequence[bytes]) -> list[str]:
         if not self._shape.shard:

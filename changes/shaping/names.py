@@ -15,7 +15,7 @@ OWN_COLUMNS = frozenset(
 )
 """Columns that binlogd adds to targets: no route gives another one such a name."""
 
-METADATA_NAMES = ("_op", "_source_ts", "_partition", "_offset", "_position")
+METADATA_NAMES = ("_op", "_ts", "_source_ts", "_partition", "_offset", "_position")
 """What may be shown of where a row comes from."""
 
 HISTORY_NAMES = ("_valid_from", "_valid_to", "_is_current", "_ended_at")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from changes.formats.base import Format, RowChange
 from changes.model import BadMessage, TableName
@@ -12,8 +12,14 @@ from changes.shaping.refused import ShapeRefused
 class FormatRecords:
     """``changes.shaping.decoder.Records`` of one format."""
 
-    def __init__(self, format_: Format) -> None:
+    def __init__(self, format_: Format, now_s: Callable[[], float]) -> None:
+        """``now_s``: seconds since 1970."""
         self._format = format_
+        self._now_s = now_s
+
+    def now_ms(self) -> int:
+        """By the clock."""
+        return int(self._now_s() * 1000)
 
     def tables(self, values: Sequence[bytes]) -> list[TableName | None]:
         """By a glance at each, as the fetcher has it."""

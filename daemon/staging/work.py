@@ -5,7 +5,8 @@ Plain work without threads or processes. ``process.py`` runs it beside the daemo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -84,9 +85,12 @@ class StageWork:
     For one thread at a time. All batches of a target must come to the same instance.
     """
 
-    def __init__(self, format_: Format, tables: Tables) -> None:
+    def __init__(
+        self, format_: Format, tables: Tables, now_s: Callable[[], float] = time.time
+    ) -> None:
         self._format = format_
         self._tables = tables
+        self._now_s = now_s
         self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
         self._declared: dict[TargetName, Mapping[str, str]] = {}
 
@@ -146,7 +150,9 @@ class StageWork:
         if decoder is None or generation != request.generation:
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             if route.shape:
-                decoder = ShapedDecoder(decoder, route.shape, FormatRecords(self._format))
+                decoder = ShapedDecoder(
+                    decoder, route.shape, FormatRecords(self._format, self._now_s)
+                )
             if request.stored is not None:
                 decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder

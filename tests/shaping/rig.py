@@ -129,6 +129,7 @@ class Flow:
     table: TableName | None = TABLE
     """Whose rows they are, None of several tables."""
     format: str = "canal-json"
+    now_s: float = 0.0
     _files: int = 0
     _through: int = NO_OFFSET
 
@@ -137,7 +138,8 @@ class Flow:
 
     def restart(self) -> None:
         """Another process goes on."""
-        self._work = StageWork(FORMATS[self.format](FormatOptions()), ParquetTables())
+        format_ = FORMATS[self.format](FormatOptions())
+        self._work = StageWork(format_, ParquetTables(), lambda: self.now_s)
         self._sink = self.writer()
         self.state = self._sink.open(self.route.name)
         self._told = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,22 @@ def shown(key: int, row: Row, source: Remembering, soft: bool, told: bool) -> di
     return found
 
 
+def test_when_a_change_was_decoded(tmp_path: Path) -> None:
+    """By the clock of whoever decodes it; a row keeps that of its last change."""
+    source, store = Source(minimal=True), SqliteStore(tmp_path / "sink.db")
+    flow = Flow(route_of(Shape(metadata=("_ts",))), tmp_path, lambda: TargetWriter(store))
+    made = [Change("I", 1, 1, ROW, ()), Change("I", 2, 2, ROW, ()), Change("U", 2, 2, ROW, ("n",))]
+    values = [source.message(change) for change in made]
+    for at, value in enumerate(values):
+        assert value is not None
+        flow.now_s = 1700000000.25 + at
+        flow.write(at, [value])
+    found = {row["id"]: row["_ts"] for row in store.read(flow.route.name).to_pylist()}
+    begin = datetime(2023, 11, 14, 22, 13, 20, 250_000, UTC)
+    assert found == {1: begin, 2: begin + timedelta(seconds=2)}
+    store.close()
+
+
 def test_a_row_that_was_never_seen_is_deleted_by_its_key(tmp_path: Path) -> None:
     """Its other columns are unknown."""
     source = Source(minimal=False)
@@ -101,7 +118,10 @@ def test_a_row_that_was_never_seen_is_deleted_by_its_key(tmp_path: Path) -> None
     ("said", "why"),
     [
         ({"delete": "soft", "filter": "n > 0"}, "contradict each other"),
-        ({"metadata": ("_ts",)}, "metadata: _ts is unknown; allowed: _op, _source_ts, _partition"),
+        (
+            {"metadata": ("_at",)},
+            "metadata: _at is unknown; allowed: _op, _ts, _source_ts, _partition",
+        ),
         ({"metadata": ("_op", "_op")}, "metadata: column _op is there twice"),
     ],
 )

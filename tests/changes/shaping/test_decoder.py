@@ -20,7 +20,9 @@ SHAPE = Shape(computed=(("c", "10 DIV n"),), rename=(("phone", "tel"),))
 def test_a_bad_record_leaves_what_is_known_as_it_was(name: str) -> None:
     """The records before it are decoded again, as if it had not come."""
     format_ = make_format(name, FormatOptions())
-    decoder = ShapedDecoder(format_.table_decoder(Mode.UPSERT, None), SHAPE, FormatRecords(format_))
+    decoder = ShapedDecoder(
+        format_.table_decoder(Mode.UPSERT, None), SHAPE, FormatRecords(format_, lambda: 0.0)
+    )
     source = Source(minimal=False)
     made = [Change("I", 1, 1, ROW, ()), Change("I", 2, 2, {**ROW, "n": 0}, ())]
     values = [value for change in made if (value := source.message(change)) is not None]
