@@ -20,7 +20,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -215,13 +215,16 @@ class SpillFolder:
     def found(self, listed: Mapping[str, SpillMark]) -> tuple[Found, ...]:
         """The spills there, checked against the offset file's list. Raises SpillError, OSError.
 
-        Deletes the marks of replayed spills that are not listed any more.
+        Deletes the marks of replayed spills that are not listed any more, and what a crash left of
+        a spill that never was one: raw values, which nobody reads.
         """
         found = self.held()
         states = {str(spill.target): spill.state for spill in found}
         for target, mark in listed.items():
             self._check(target, mark, states.get(target, SpillState()))
         self._forget_done(listed)
+        kept = [*listed, *(str(spill.target) for spill in found)]
+        self._forget_unborn({self._path(target) for target in kept})
         return found
 
     def held(self) -> tuple[Found, ...]:
@@ -266,6 +269,11 @@ class SpillFolder:
                 "those messages count as done and would be lost. Put the file back, or read them "
                 "again (start.force in the configuration, before that offset)"
             )
+
+    def _forget_unborn(self, spills: Set[Path]) -> None:
+        for path in self._folder.glob("*.spill"):
+            if path not in spills:
+                path.unlink()
 
     def _forget_done(self, listed: Mapping[str, SpillMark]) -> None:
         kept = {self._path(target).with_suffix(".done") for target in listed}

@@ -18,6 +18,7 @@ from sparkwriter.iceberg.sql import LooseTables
 from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
 from sparkwriter.kit.store import FOUND
 from sparkwriter.private_files import make_private_file
+from sparkwriter.session.java_names import JavaNames
 from sparkwriter.sql.schema import arrow_type
 from sparkwriter.sql.stored import PLACE, stored_sql
 
@@ -31,6 +32,9 @@ class StoredRows:
         """Parameters as of ``StatementWrites``."""
         self._spark = spark
         self._begin_jobs = begin_jobs
+        # Removed with the run, should this process be killed.
+        system = JavaNames(spark.sparkContext._jvm).java.lang.System
+        self._scratch = str(system.getProperty("java.io.tmpdir"))
         self._staged = StagedSource(spark, LooseTables(spark), shared)
 
     def of(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -52,7 +56,7 @@ class StoredRows:
         bounds = key_bounds(keys, keys.column_names)
         numbered = keys.append_column(PLACE, pa.array(range(keys.num_rows), pa.int64()))
         self._begin_jobs(f"look up {seen.target}")
-        with tempfile.TemporaryDirectory(prefix="binlogd-") as folder:
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
             path = Path(folder) / "keys.parquet"
             make_private_file(path)
             pq.write_table(numbered, path)

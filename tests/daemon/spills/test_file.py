@@ -84,6 +84,36 @@ def test_half_a_first_append_is_no_spill(tmp_path: Path) -> None:
     assert (found.reason, found.away, found.state.messages) == ("another reason", False, 1)
 
 
+def test_values_do_not_outlive_their_spill(tmp_path: Path) -> None:
+    """They may be of masked columns: neither a replayed spill leaves any, nor one that a crash cut
+    short before anything of it counted."""
+    other = TargetName("lake", "db", "other")
+    made, cut = spill(tmp_path), SpillFolder(tmp_path, "p").of(other)
+    made.append(T, "why", RECORDS)
+    cut.append(other, "why", RECORDS)
+    with cut.path.open("r+b") as file:
+        file.truncate(cut.path.stat().st_size - 1)
+    listed = {str(T): mark_of(made)}
+    assert [found.target for found in SpillFolder(tmp_path, "p").found(listed)] == [T]
+    assert not cut.path.exists()
+    made.end()
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert left
+    assert not any(b"value" in path.read_bytes() for path in left)
+
+
+def test_a_listed_spill_is_never_removed_at_a_start(tmp_path: Path) -> None:
+    """Even where its beginning is damaged, and an operator starts without it: it may be mended."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    listed = {str(T): mark_of(made)}
+    made.end()
+    made.append(T, "why", RECORDS)
+    made.path.write_bytes(b"damaged" + made.path.read_bytes()[7:])
+    assert SpillFolder(tmp_path, "p").found(listed) == ()
+    assert made.path.exists()
+
+
 def test_a_spill_of_a_version_without_ends_is_read_to_its_last_whole_record(tmp_path: Path) -> None:
     """As 0.1.0 writes it; what is appended to it later is read, too."""
     made = spill(tmp_path)
