@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -242,6 +243,14 @@ def test_texts_that_grow_are_computed_in_parts_and_bounded() -> None:
     assert found.nbytes >= 200 * 1_000_000
     with pytest.raises(BadValue, match="larger than"):
         values(text, t=["x", "x" * 1_000_000])
+
+
+def test_no_pattern_takes_long() -> None:
+    """One that would be tried in each way, by an engine that goes back, takes years here."""
+    pattern = "%a" * 40 + "b"
+    begun = time.monotonic()
+    assert values(f"t LIKE '{pattern}'", t=["a" * 20_000, "a" * 60 + "b"]) == [False, True]
+    assert time.monotonic() - begun < 10
 
 
 @given(st.lists(st.none() | st.integers(-3, 3), min_size=1, max_size=8), st.data())
