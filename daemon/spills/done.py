@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 from offsets.position import TopicPartition
@@ -30,6 +30,13 @@ def write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
         os.fsync(file.fileno())
     os.replace(temporary, path)
     sync_folder(path.parent)
+
+
+def forget(folder: Path, kind: str, kept: Set[Path]) -> None:
+    """Remove the files of that kind that nobody needs. Raises OSError."""
+    for path in folder.glob(f"*.{kind}"):
+        if path not in kept:
+            path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

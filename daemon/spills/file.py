@@ -20,7 +20,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -222,9 +222,9 @@ class SpillFolder:
         states = {str(spill.target): spill.state for spill in found}
         for target, mark in listed.items():
             self._check(target, mark, states.get(target, SpillState()))
-        self._forget_done(listed)
-        kept = [*listed, *(str(spill.target) for spill in found)]
-        self._forget_unborn({self._path(target) for target in kept})
+        kept = {self._path(target) for target in listed}
+        done.forget(self._folder, "done", {path.with_suffix(".done") for path in kept})
+        done.forget(self._folder, "spill", kept | {self._path(str(s.target)) for s in found})
         return found
 
     def held(self) -> tuple[Found, ...]:
@@ -269,18 +269,6 @@ class SpillFolder:
                 "those messages count as done and would be lost. Put the file back, or read them "
                 "again (start.force in the configuration, before that offset)"
             )
-
-    def _forget_unborn(self, spills: Set[Path]) -> None:
-        for path in self._folder.glob("*.spill"):
-            if path not in spills:
-                path.unlink()
-
-    def _forget_done(self, listed: Mapping[str, SpillMark]) -> None:
-        kept = {self._path(target).with_suffix(".done") for target in listed}
-        if self._folder.exists():
-            for path in self._folder.glob("*.done"):
-                if path not in kept:
-                    path.unlink()
 
 
 def _write_header(file: IO[bytes], said: Mapping[str, object]) -> int:
