@@ -47,4 +47,11 @@ OF_LOADS = (
         "        return True\n",
         ("tests/offsets/test_load_steps.py",),
     ),
+    Mutation(
+        "a row that its route's filter leaves out is not loaded",
+        "changes/shaping/rows.py",
+        '    living = shaped.table.filter(pc.equal(shaped.table[OP], "U")).drop_columns([OP])\n',
+        "    living = shaped.table.drop_columns([OP])\n",
+        ("tests/simulation/loads/test_shaped_loads.py",),
+    ),
 )

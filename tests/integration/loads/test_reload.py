@@ -1,0 +1,77 @@
+"""``binlogd reload`` while a table is loaded: the load goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon.jobs.record import Job, State
+from tests.daemon.databases.conftest import folder
+from tests.daemon.databases.servers import Server, mariadb
+from tests.integration.loads.copies import selected, write_config
+from tests.integration.rig import Rig, canal
+from tests.integration.test_load import ROWS, Life, Writer, in_source, prepared
+from tests.integration.test_process import run
+from tests.needs import needed
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with folder() as where, needed(), mariadb(where / "mariadb") as started:
+        yield started
+
+
+def next_of(job: Job, target: str) -> int:
+    """The first range that is not written."""
+    return int(job.memory.get("targets", {}).get(target, {}).get("next", 0))
+
+
+def reloaded(life: Life, config: Path, text: str, target: str) -> None:
+    """Take this configuration, while rows are read: the next range is written behind that."""
+    before = next_of(life.jobs()[-1], target)
+    config.write_text(text)
+    status, said = run("reload", "--config", str(config))
+    assert status == 0, said
+    life.await_job("a range more", lambda job: next_of(job, target) > before)
+
+
+def test_a_load_goes_on_through_reloads(rig: Rig, server: Server) -> None:
+    """Twice while rows are read: a table less, a quota. The same attempt goes on with the next
+    range, and the table is equal. A configuration in which no route leads to the table is refused.
+    """
+    prepared(rig, server)
+    config = write_config(rig, server, chunk_rows=2000, rows_per_s=3000)
+    target, text = f"copy.{rig.db}_copy.orders", config.read_text()
+    writer = Writer(rig, server, per_s=100)
+    rig.produce(canal(f"{rig.db}.other", "INSERT", [{"id": 1, "name": "x", "qty": 1}]))
+    life = Life(rig, config)
+    writer.start()
+    status, said = run("tables", "load", f"{rig.db}.orders", "--config", str(config))
+    assert status == 0, said
+    life.await_job("rows", lambda job: next_of(job, target) >= 2)
+    route = f'tables = ["{rig.db}.*"]'
+    config.write_text(text.replace(route, f'tables = ["{rig.db}.other"]'))
+    status, said = run("reload", "--config", str(config))
+    assert (status, target in said) == (2, True), said
+    reloaded(life, config, text + f'exclude = ["{rig.db}.none"]\n', target)
+    named = 'database = "shop"\n'
+    reloaded(
+        life, config, text.replace(named, named + "quota = { messages_per_s = 5000 }\n"), target
+    )
+    assert next_of(life.jobs()[-1], target) < ROWS // 2000, "it was read before the reloads"
+    job = life.await_job("its end", lambda job: job.state.is_final)
+    assert job.state is State.DONE, job.message
+    assert job.result["rows"] == {target: pytest.approx(ROWS, rel=0.2)}
+    assert len({event["into"] for event in rig.events("rebuilding")}) == 1
+    assert len(rig.events("reloaded")) == 2
+    writer.stop()
+    rig.produce(canal(f"{rig.db}.other", "INSERT", [{"id": 2, "name": "end", "qty": 1}]))
+    life.stop()
+    status, said = run("run", "--until-caught-up", "--config", str(config))
+    assert status == 0, said
+    wanted = f"SELECT id, name, qty FROM {rig.db}_copy.orders ORDER BY id"
+    assert selected(server, wanted) == in_source(rig, server)
