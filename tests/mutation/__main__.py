@@ -147,6 +147,20 @@ MUTATIONS = (
         ("tests/actors/processor/test_quarantine.py",),
     ),
     Mutation(
+        "nothing follows what a full spill dropped at a stop",
+        "actors/processor/quarantine.py",
+        "        if quarantine.dropped:\n            return []  # nothing may follow the gap",
+        "        if False:\n            return []  # nothing may follow the gap",
+        ("tests/actors/processor/test_away.py",),
+    ),
+    Mutation(
+        "what a full spill dropped at a stop is noted",
+        "actors/processor/limits/full.py",
+        "    quarantine.dropped = True\n",
+        "",
+        ("tests/actors/processor/test_away.py",),
+    ),
+    Mutation(
         "a dead letter is stored before the mark passes it",
         "actors/processor/rule.py",
         "            and buffer.pending_letter is None\n            and self._is_due",
