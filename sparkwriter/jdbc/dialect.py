@@ -11,6 +11,9 @@ from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.ledgered.made import Made
 from sparkwriter.ledgered.operations import Remake
 
+CHECKSUM = "checksum varchar(64)"
+"""The ledger's column that tells whether somebody else changed a row of it."""
+
 STAGE = "__binlogd_stage"
 """The temporary table of the batch that is being written."""
 
@@ -25,7 +28,8 @@ class Dialect(Protocol):
     holds_nan: bool
     """Whether a number may be NaN or infinite."""
     ledger_columns: str
-    """Of the ledger's table, with its key: namespace, name, version, marks, freed, made, step."""
+    """Of the ledger's table, with its key: namespace, name, version, marks, freed, made, step,
+    checksum."""
 
     def quote(self, name: str) -> str:
         """An identifier, whatever it holds."""

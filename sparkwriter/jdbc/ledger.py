@@ -2,18 +2,23 @@
 
 A target's row is changed in the transaction that changes its rows, and locked and compared in it
 first: that is the whole of exactly once here. A version never comes twice, even where somebody
-deleted the row.
+deleted the row. A checksum tells whether somebody else changed the row: marks that were moved by
+hand would pass over changes, or bring them again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from actors.contract.ports import LostRace, TargetRefused
+from actors.contract.ports import LostRace
 from changes.model import TargetName
 from offsets.fence import Marks
+from offsets.rollback import ways_out
+from sparkwriter.jdbc.dialect import CHECKSUM
 from sparkwriter.jdbc.session import Cause, DbError, Session, make_once
 from sparkwriter.ledgered.made import Made, Row
 from sparkwriter.ledgered.operations import Entry, Forgets, Frees, Shows
@@ -26,12 +31,14 @@ NONE = ""
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """What is stored of a target. ``step``: the stamped step that is under way."""
+    """What is stored of a target. ``step``: the stamped step that is under way. ``wrong``: why
+    marks and table are not to be had."""
 
     version: str
     marks: Marks
     made: Made | None
     step: str | None
+    wrong: str = ""
 
 
 class Ledger:
@@ -45,30 +52,53 @@ class Ledger:
         self._unseen: set[TargetName] = set()
         if not session.has_schema(schema):
             make_once(session, f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}")
-        if session.describe(TargetName("", schema, LEDGER)) is None:
-            table = self._table.replace("%%", "%")
-            columns = session.dialect.ledger_columns
-            make_once(session, f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+        self.identity = self._made(TargetName("", schema, LEDGER))
+        """Of its table."""
         session.use(schema)
 
+    def _made(self, name: TargetName) -> str:
+        """Make the table, or give one of an earlier version its checksums. Its identity."""
+        session, written = self._session, self._table.replace("%%", "%")
+        table = session.describe(name)
+        if table is None:
+            columns = session.dialect.ledger_columns
+            make_once(session, f"CREATE TABLE IF NOT EXISTS {written} ({columns})")
+        elif table.find(CHECKSUM.split()[0]) is None:
+            try:
+                session.run(f"ALTER TABLE {written} ADD COLUMN {CHECKSUM}")
+            except DbError:
+                there = session.describe(name)
+                if there is None or there.find(CHECKSUM.split()[0]) is None:
+                    raise  # nobody else has done it meanwhile
+        else:
+            return table.identity
+        table = session.describe(name)
+        assert table is not None
+        return table.identity
+
     def look(self, target: TargetName, lock: bool = False) -> LedgerRow | None:
-        """What it says of a target. Raises TargetRefused where it can't be read."""
+        """What it says of a target."""
         found = self._session.rows(
-            f"SELECT version, marks, made, step FROM {self._table}"
+            f"SELECT version, marks, made, step, checksum FROM {self._table}"
             f" WHERE namespace = %s AND name = %s{' FOR UPDATE' if lock else ''}",
             target[1:],
         )
         if not found:
             return None
-        version, marks, made, step = found[0]
-        try:
-            parsed = None if made is None else Made.parse(made)
-            return LedgerRow(str(version), Marks.parse(marks), parsed, step)
-        except (ValueError, KeyError, TypeError) as error:
-            raise TargetRefused(
-                f"its row in {self._table.replace('%%', '%')} was changed by somebody else and "
-                f"can't be read ({error}): `binlogd tables rebuild` reads the table again"
-            ) from None
+        version, marks, made, step, checksum = found[0]
+        if checksum is not None and checksum != checksum_of(target, marks, made):
+            why = "its checksum is of other marks; if it is right as it is, make that NULL"
+        else:
+            try:
+                parsed = None if made is None else Made.parse(made)
+                return LedgerRow(str(version), Marks.parse(marks), parsed, step)
+            except (ValueError, KeyError, TypeError) as error:
+                why = f"it can't be read: {error}"
+        wrong = (
+            f"its row in {self._table.replace('%%', '%')} was changed by somebody else ({why}): "
+            f"{ways_out('', str(target))}"
+        )
+        return LedgerRow(str(version), Marks(), None, step, wrong)
 
     def begin(self, seen: Iterable[Row]) -> None:
         """Lock the rows of targets, in one order for all. Raises LostRace where one is not as it
@@ -134,6 +164,10 @@ class Ledger:
         return found[0][0] if found else None
 
     def _put(self, target: TargetName, values: dict[str, str | None], moves: bool = True) -> None:
+        whole = {"marks": Marks().text(), "made": None, **values}
+        whole["checksum"] = checksum_of(target, str(whole["marks"]), whole["made"])
+        if "marks" in values:
+            values = {**values, "checksum": whole["checksum"]}
         sets = [f"{name} = %s" for name in values]
         if moves:
             sets.append("version = version + 1")
@@ -144,16 +178,22 @@ class Ledger:
             )
             if found:
                 return
-        whole = {"marks": Marks().text(), **values, "version": time.time_ns() // 1000}
-        whole |= {"namespace": target.namespace, "name": target.table}
+        row = {**whole, "version": time.time_ns() // 1000}
+        row |= {"namespace": target.namespace, "name": target.table}
         try:
             self._session.run(
-                f"INSERT INTO {self._table} ({', '.join(whole)})"
-                f" VALUES ({', '.join(['%s'] * len(whole))})",
-                tuple(whole.values()),
+                f"INSERT INTO {self._table} ({', '.join(row)})"
+                f" VALUES ({', '.join(['%s'] * len(row))})",
+                tuple(row.values()),
             )
         except DbError as error:
             if error.cause is Cause.UNIQUE:
                 raise LostRace("another writer was first") from error
             raise
         self._unseen.discard(target)
+
+
+def checksum_of(target: TargetName, marks: str, made: str | None) -> str:
+    """Of what a target's row says of its marks and its table."""
+    said = json.dumps([target.namespace, target.table, marks, made])
+    return hashlib.sha256(said.encode()).hexdigest()

@@ -57,6 +57,8 @@ class Session(Protocol):
 
     transactional_ddl: bool
     """Whether statements about tables are part of a transaction."""
+    lasting_identity: bool
+    """Whether a table keeps its identity (``DbTable``) when it is altered."""
 
     @property
     def dialect(self) -> Dialect:

@@ -7,15 +7,19 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import structlog
 
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out
 from sparkwriter.jdbc.dialect import target_name
-from sparkwriter.jdbc.ledger import NONE, Ledger
+from sparkwriter.jdbc.identity import identified, is_another
+from sparkwriter.jdbc.ledger import NONE, Ledger, LedgerRow
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, make_once, transaction
 from sparkwriter.jdbc.stamped import plan_step
@@ -35,6 +39,8 @@ from sparkwriter.ledgered.operations import (
     WriteRows,
 )
 from sparkwriter.ledgered.store import LedgeredStore
+
+log: Any = structlog.get_logger(__name__)
 
 
 class JdbcStore(LedgeredStore):
@@ -116,23 +122,47 @@ class JdbcStore(LedgeredStore):
 
     def look(self, target: TargetName) -> Row | Absent:
         """Ledger and catalog, which must agree."""
+        here, wrong = self._found(target)
+        if wrong:
+            raise TargetRefused("; ".join(wrong))
+        return here
+
+    def replaced(self, target: TargetName) -> Row | Absent:
+        """The same, whether they agree or not. Marks that can't be read are none."""
+        here, _ = self._found(target)
+        return here
+
+    def _found(self, target: TargetName) -> tuple[Row | Absent, list[str]]:
         target_name(self.session.dialect, target)
         entry = self.ledger.look(target)
         if entry is not None and entry.step is not None:
             StampedSteps(self.session, self.ledger).finish(entry.step)
             entry = self.ledger.look(target)
+        wrong = [entry.wrong] if entry is not None and entry.wrong else []
         table = self._describe(target)
         if table is None:
             # Without its table a ledger's row counts no more: the marks have gone with the rows.
             gone = entry is None or entry.made is not None
-            return Absent() if entry is None or gone else Absent(entry.marks)
+            return (Absent() if entry is None or gone else Absent(entry.marks)), wrong
+        if entry is not None and self._is_another(target, entry, table):
+            entry = replace(entry, marks=Absent().marks, made=None)
         made = adopted(table) if entry is None or entry.made is None else entry.made
-        wrong = list(problems(table, made))
-        if wrong:
-            raise TargetRefused("; ".join(wrong))
-        if entry is None:
-            return row_of(target, made, Absent().marks, NONE)
-        return row_of(target, made, entry.marks, entry.version)
+        wrong += problems(table, made, target)
+        marks, version = (Absent().marks, NONE) if entry is None else (entry.marks, entry.version)
+        return row_of(target, made, marks, version), wrong
+
+    def _is_another(self, target: TargetName, entry: LedgerRow, table: DbTable) -> bool:
+        """Whether somebody has made the table again. Where altering a table changes its identity,
+        too, one with rows in it is told and goes on."""
+        if entry.made is None or not is_another(entry.made, self.ledger.identity, table):
+            return False
+        name = target_name(self.session.dialect, target)
+        certain = self.session.lasting_identity or not self.session.rows(
+            f"SELECT 1 FROM {name} LIMIT 1"
+        )
+        what = "table_made_again" if certain else "table_altered_by_others"
+        log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
+        return certain
 
     def _describe(self, target: TargetName) -> DbTable | None:
         table = self.session.describe(target)
@@ -182,7 +212,10 @@ class JdbcStore(LedgeredStore):
                     writer.write(file)
                 else:
                     carry_out(session, one, self._table)
+            written = {one.seen.target for one in operations if isinstance(one, WriteRows)}
             for entry in entries:
+                if entry.target in written:
+                    entry = identified(entry, self.ledger.identity, self._table(entry.target))
                 self.ledger.note(entry)
 
     def _file(self, rows: WriteRows) -> tuple[RowWriter, pq.ParquetFile]:
@@ -203,6 +236,7 @@ class JdbcStore(LedgeredStore):
         absent: TargetName | None,
     ) -> None:
         session = self.session
+        entries = [identified(entry, "", None) for entry in entries]
         token = uuid.uuid4().hex[:12]
         targets = [row.target for row in seen]
         words = session.dialect

@@ -67,7 +67,7 @@ def _target(session: Session, target: TargetName) -> Iterator[str]:
         if table is None:
             return
         made = adopted(table)
-        yield from problems(table, made)
+        yield from problems(table, made, target)
         yield from _unfit(table)
         if not made.keys and made.mode.value == "upsert":
             yield "has no primary key: give it the source's"

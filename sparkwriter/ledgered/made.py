@@ -35,6 +35,8 @@ class Made:
     rebuilt: str | None = None
     """The name under which it was filled, before it took its present one."""
     shape: str = ""
+    identity: str = ""
+    """Which table of the name it is, where the database tells (``sparkwriter.jdbc.identity``)."""
 
     def text(self) -> str:
         """As the ledger keeps it."""
@@ -49,6 +51,7 @@ class Made:
                 "source": self.source,
                 "dropped": self.dropped,
                 "rebuilt": self.rebuilt,
+                "identity": self.identity,
             },
             ensure_ascii=False,
         )
@@ -68,6 +71,7 @@ class Made:
             said["dropped"],
             said["rebuilt"],
             said.get("shape", ""),
+            said.get("identity", ""),
         )
 
 

@@ -86,6 +86,10 @@ class LedgeredStore(ABC):
     def close(self) -> None:
         """Release the connection."""
 
+    def replaced(self, target: TargetName) -> Row | Absent:
+        """A look at a table that another one replaces, whatever is wrong with it."""
+        return self.look(target)
+
     # --- what follows from it
 
     def open(self, target: TargetName, recorded: TargetMark | None) -> Row | Absent:
@@ -166,7 +170,7 @@ class LedgeredStore(ABC):
 
     def swap(self, swap: Swap) -> TargetState:
         """A rebuilt table takes the old one's name. See ``actors.contract.ports.Swaps``."""
-        old, new = self.look(swap.old), self.look(swap.new)
+        old, new = self.replaced(swap.old), self.look(swap.new)
         if not isinstance(new, Absent):
             self._exchange(swap, old, new)
         elif isinstance(old, Absent) or old.table.rebuilt != str(swap.new):

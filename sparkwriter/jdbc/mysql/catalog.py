@@ -10,7 +10,7 @@ from actors.contract.ports import TargetRefused
 from sparkwriter.jdbc.tables import DbColumn, DbTable
 
 TABLE = """
-SELECT TABLE_TYPE, ENGINE, TABLE_COMMENT FROM information_schema.TABLES
+SELECT TABLE_TYPE, ENGINE, TABLE_COMMENT, CREATE_TIME FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 """
 COLUMNS = """
@@ -47,7 +47,6 @@ _EXACT = {
     "date": "date",
     "datetime(6)": "timestamp",
     "timestamp(6)": "timestamptz",
-    "year": "int",
     "time(6)": "string",
     "json": "string",
 }
@@ -59,7 +58,7 @@ def table_of(table: Rows, columns: Rows, unique: Rows, foreign: Rows) -> DbTable
     """The table that the queries above tell of. Raises TargetRefused for what is none."""
     if not table:
         return None
-    ((kind, engine, comment),) = table
+    ((kind, engine, comment, created),) = table
     if kind != "BASE TABLE":
         raise TargetRefused(f"there is a {str(kind).lower()} of that name, which is no table")
     if str(engine).lower() != "innodb":
@@ -75,6 +74,7 @@ def table_of(table: Rows, columns: Rows, unique: Rows, foreign: Rows) -> DbTable
         acting=tuple(name for name, _, *rules in foreign if any(r not in kept for r in rules)),
         by_row=tuple(name for name, own, *_ in foreign if own),
         comment=comment or "",
+        identity="" if created is None else str(created),
     )
 
 
@@ -130,8 +130,8 @@ def _lake(type_: str, plain: str) -> tuple[str | None, str]:
         if not unsigned or plain in ("tinyint", "smallint", "mediumint"):
             return _INTS[plain], ""
         return ("long" if plain == "int" else "decimal(20, 0)"), ""
-    if bare in _EXACT or re.fullmatch(r"year\(\d\)", bare):
-        return _EXACT.get(bare, "int"), ""
+    if bare in _EXACT:
+        return _EXACT[bare], ""
     if plain in _TEXTS or plain in ("enum", "set"):
         return "string", ""
     if plain in _BYTES:
@@ -142,6 +142,8 @@ def _lake(type_: str, plain: str) -> tuple[str | None, str]:
         return None, "decimals have up to 38 digits: make it decimal(38,…), or longtext"
     if plain in ("datetime", "timestamp", "time"):
         return None, f"it rounds: make it {plain}(6)"
+    if plain == "year":
+        return None, "it makes years of numbers below 100: make it smallint"
     if plain in ("float", "double"):
         return None, "it rounds: leave out its digits"
     if plain in ("char", "binary"):

@@ -54,6 +54,7 @@ class MySqlSession:
     """``sparkwriter.jdbc.session.Session``."""
 
     transactional_ddl = False
+    lasting_identity = False
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection

@@ -7,7 +7,7 @@ from typing import Literal
 
 from actors.contract.ports import TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.dialect import STAGE, target_name
+from sparkwriter.jdbc.dialect import CHECKSUM, STAGE, target_name
 from sparkwriter.jdbc.tables import DbColumn, DbTable
 from sparkwriter.jdbc.values import default_text
 from sparkwriter.ledgered.made import Made
@@ -55,7 +55,7 @@ class MySqlWords:
         name = f"varchar(64) CHARACTER SET utf8mb4 COLLATE {self.collation} NOT NULL"
         self.ledger_columns = (
             f"namespace {name}, name {name}, version bigint NOT NULL, marks {text} NOT NULL,"
-            f" freed {text}, made {text}, step {text}, PRIMARY KEY (namespace, name)"
+            f" freed {text}, made {text}, step {text}, {CHECKSUM}, PRIMARY KEY (namespace, name)"
         )
 
     def quote(self, name: str) -> str:

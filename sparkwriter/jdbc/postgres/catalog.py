@@ -24,11 +24,11 @@ SELECT c.relkind, (
     k.confupdtype, (SELECT json_agg(a.attname ORDER BY o.at) FROM unnest(k.conkey)
       WITH ORDINALITY AS o(num, at) JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = o.num)
   )) FROM pg_constraint k WHERE k.conrelid = c.oid
-)
+), c.oid
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s
 """
-"""One row: the kind, the columns, the constraints. Parameters: schema and name."""
+"""One row: the kind, the columns, the constraints, the oid. Parameters: schema and name."""
 
 REFERENCED = """
 SELECT 1 FROM pg_constraint k JOIN pg_class c ON c.oid = k.confrelid
@@ -64,7 +64,7 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
     """The table that a row of ``TABLE`` tells of. Raises TargetRefused for what is none."""
     if row is None:
         return None
-    kind, columns, constraints = row
+    kind, columns, constraints, oid = row
     if kind not in ("r", "p"):
         raise TargetRefused("there is a view, or something else that is no table, of that name")
     found = constraints or []
@@ -83,6 +83,7 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
         primary_name,
         acting=acting,
         deferrable=any(deferrable for _, _, deferrable, _, _, _ in found),
+        identity=str(oid),
     )
 
 

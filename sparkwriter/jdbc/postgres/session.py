@@ -45,6 +45,7 @@ class PostgresSession:
 
     dialect = PostgresWords()
     transactional_ddl = True
+    lasting_identity = True
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection

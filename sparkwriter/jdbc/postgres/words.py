@@ -8,7 +8,7 @@ from typing import Literal
 
 from actors.contract.ports import TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.dialect import STAGE, target_name
+from sparkwriter.jdbc.dialect import CHECKSUM, STAGE, target_name
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.jdbc.values import default_text
 from sparkwriter.ledgered.made import Made
@@ -38,7 +38,7 @@ class PostgresWords:
     holds_nan = True
     ledger_columns = (
         "namespace text NOT NULL, name text NOT NULL, version bigint NOT NULL, marks text NOT NULL,"
-        " freed text, made text, step text, PRIMARY KEY (namespace, name)"
+        f" freed text, made text, step text, {CHECKSUM}, PRIMARY KEY (namespace, name)"
     )
 
     def quote(self, name: str) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from actors.contract.writes import Swap
 from changes.model import OP, Column, TableSchema, TargetName
 from sparkwriter.ledgered.store import LedgeredWriter
-from tests.sparkwriter.conftest import Staging
+from tests.sparkwriter.conftest import LANE, Staging
 from tests.sparkwriter.databases import JdbcTables, Server
 
 _numbers = itertools.count()
@@ -92,3 +93,26 @@ def table(writer, staging, orders) -> Staging:
     """A table with two rows, its mark at 1."""
     writer.write(staging.batch(orders(("U", 1, "a", 10), ("U", 2, "b", 20)), 1))
     return staging
+
+
+@pytest.fixture
+def rows_of(tables: JdbcTables, target: TargetName) -> Callable[[], list[tuple[object, ...]]]:
+    """The target's rows, sorted."""
+
+    def read() -> list[tuple[object, ...]]:
+        return sorted(tuple(row.values()) for row in tables.read(target).to_pylist())
+
+    return read
+
+
+@pytest.fixture
+def rebuilt(writer, table, orders, target) -> Callable[[], Swap]:
+    """Fill another table as ``tables rebuild`` does, up to 8; gives the exchange of the two."""
+
+    def fill() -> Swap:
+        new = target._replace(table=f"{target.table}__rebuild")
+        staged = Staging(table.folder, new, table.schema)
+        writer.write(staged.batch(orders(("U", 1, "right", 1), ("U", 2, "b", 20)), 8))
+        return Swap(target, new, target._replace(table=f"{target.table}__before"), {LANE: 9})
+
+    return fill

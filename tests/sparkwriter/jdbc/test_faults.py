@@ -60,14 +60,6 @@ def test_an_answer_to_the_commit_that_is_lost(server, table, rows_of, orders) ->
     store.close()
 
 
-@pytest.fixture
-def rows_of(tables: JdbcTables, target: Any) -> Callable[[], list[tuple[object, ...]]]:
-    def read() -> list[tuple[object, ...]]:
-        return sorted(tuple(row.values()) for row in tables.read(target).to_pylist())
-
-    return read
-
-
 @pytest.mark.parametrize("kind", ["postgres", "mariadb"])
 def test_a_server_that_is_killed_comes_back(kind, tmp_path, target, orders) -> None:
     """A transaction that was open is gone, one that was committed is there."""

@@ -16,26 +16,92 @@ from sparkwriter.ledgered.store import LedgeredWriter
 from tests.sparkwriter.conftest import LANE, Staging
 from tests.sparkwriter.jdbc.waiting import in_thread
 
+LEDGER = "binlogd.__binlogd_targets"
 
-def test_a_ledger_row_that_somebody_changed(table, writer, sql, orders, target) -> None:
-    """What it says counts, if it can be read; the marks tell whether anything is missing."""
-    ledger, where = "binlogd.__binlogd_targets", f"WHERE name = '{target.table}'"
+
+def test_a_row_of_the_ledger_moves_under_a_writer(table, writer, sql, target) -> None:
+    """By its version, whoever did it."""
     store = writer._tables
     seen = store.look(target)
-    sql(f"UPDATE {ledger} SET version = version + 1 {where}")
+    sql(f"UPDATE {LEDGER} SET version = version + 1 WHERE name = '{target.table}'")
     with pytest.raises(LostRace, match="meanwhile"):
         store.reset(seen, seen.marks)
-    lower = f"""UPDATE {ledger} SET marks = '{{"shop:0": 0}}' {where}"""
-    sql(lower)
-    with pytest.raises(Straggler, match="stands at 0, expected 1"):
+
+
+CHANGES = {
+    "forward": """marks = '{"shop:0": [2, "g"]}'""",
+    "far forward": """marks = '{"shop:0": 99}'""",
+    "back": """marks = '{"shop:0": 0}'""",
+    "another group": """marks = '{"shop:0": [1, "other"]}'""",
+    "no lane": "marks = '{}'",
+    "no text of ours": "marks = 'x'",
+    "another table": "made = NULL",
+    "no table of ours": "made = 'x'",
+    "of another target": "marks = (SELECT marks FROM {0}), checksum = (SELECT checksum FROM {0})",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_ledger_row_that_somebody_changed(
+    change, tables, table, writer, sql, orders, rebuilt, rows_of, target
+) -> None:
+    """Marks that were set forward would pass over changes, those set back bring them again: it is
+    refused with the command that reads the table again, which works."""
+    other = Staging(table.folder, target._replace(table=f"{target.table}o"), table.schema)
+    writer.write(other.batch(orders(("U", 9, "o", 9)), 7))
+    of_other = f"(SELECT * FROM {LEDGER} WHERE name = '{other.target.table}') o"
+    sets = CHANGES[change].replace("{0}", of_other)
+    sql(f"UPDATE {LEDGER} SET {sets} WHERE name = '{target.table}'")
+    said = f"changed by somebody else .*`binlogd tables rebuild {target}`"
+    with pytest.raises(TargetRefused, match=said):
         writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
-    assert writer.open(target).hwms == {LANE: 0}
-    sql(f"UPDATE {ledger} SET marks = 'x' {where}")
-    with pytest.raises(TargetRefused, match="was changed by somebody else and can't be read"):
+    with pytest.raises(TargetRefused, match=said):
         writer.open(target)
-    sql(f"UPDATE {ledger} SET marks = '{{}}', made = 'x' {where}")
-    with pytest.raises(TargetRefused, match="can't be read"):
+    state = tables.swaps().swap(rebuilt())
+    assert state.hwms == {LANE: 8}
+    assert rows_of() == [(1, "right", 1), (2, "b", 20)]
+    assert writer.write(table.batch(orders(("D", 2, None, None)), 9, after=8)).hwms == {LANE: 9}
+
+
+def test_a_ledger_row_that_is_right_as_somebody_made_it(table, writer, sql, orders, target) -> None:
+    """Who says so takes its checksum away."""
+    moved = """marks = '{"shop:0": 5}', checksum = NULL"""
+    sql(f"UPDATE {LEDGER} SET {moved} WHERE name = '{target.table}'")
+    assert writer.write(table.batch(orders(("U", 1, "b", 1)), 6, after=5)).hwms == {LANE: 6}
+    sql(f"UPDATE {LEDGER} SET marks = '{{}}' WHERE name = '{target.table}'")
+    with pytest.raises(TargetRefused, match="its checksum is of other marks"):
         writer.open(target)
+
+
+def test_a_ledger_of_an_earlier_version_gets_its_checksums(
+    server, table, tables, sql, orders, target
+) -> None:
+    """Whoever of two comes first; its rows count."""
+    sql(f"ALTER TABLE {LEDGER} DROP COLUMN checksum")
+    stores = [JdbcStore(server.connect, "binlogd") for _ in range(2)]
+    for thread, raised in [in_thread(lambda store=store: store.look(target)) for store in stores]:
+        thread.join()
+        assert raised == []
+    first = LedgeredWriter(stores[0])
+    assert first.write(table.batch(orders(("U", 1, "b", 1)), 2)).hwms == {LANE: 2}
+    ((checksum,),) = sql(f"SELECT checksum FROM {LEDGER} WHERE name = '{target.table}'")
+    assert checksum is not None
+    for store in stores:
+        store.close()
+
+
+def test_an_older_row_of_the_ledger_is_put_back(table, writer, sql, orders, target) -> None:
+    """As a whole, from a copy: the mark went back, which no writer does."""
+    copy = f"{target.table}_copy"
+    sql(f"CREATE TABLE shop.{copy} AS SELECT * FROM {LEDGER} WHERE name = '{target.table}'")
+    writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
+    sql(
+        f"DELETE FROM {LEDGER} WHERE name = '{target.table}'",
+        f"INSERT INTO {LEDGER} SELECT * FROM shop.{copy}",
+    )
+    with pytest.raises(Straggler, match="stands at 1, expected 2"):
+        writer.write(table.batch(orders(("U", 1, "c", 1)), 3))
+    assert writer.open(target).hwms == {LANE: 1}
 
 
 def test_a_ledger_row_that_somebody_deleted(table, writer, sql, orders, target) -> None:
@@ -47,15 +113,6 @@ def test_a_ledger_row_that_somebody_deleted(table, writer, sql, orders, target) 
     assert writer.open(target).hwms == {}
     with pytest.raises(Fenced):
         writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
-
-
-def test_a_table_that_somebody_dropped(table, writer, sql, orders, target) -> None:
-    """The marks have gone with it; made again it is a new one."""
-    sql(f"DROP TABLE shop.{target.table}")
-    assert writer.open(target).hwms == {}
-    with pytest.raises(Fenced):
-        writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
-    assert writer.write(table.batch(orders(("U", 1, "b", 1)), 2, after=-1)).hwms == {LANE: 2}
 
 
 def test_two_daemons_on_one_target(server, tables, tmp_path, target) -> None:

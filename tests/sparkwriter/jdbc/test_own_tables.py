@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -186,36 +185,6 @@ def test_a_table_without_transactions_is_refused(
     sql(f"CREATE TABLE shop.{target.table} (id bigint PRIMARY KEY) ENGINE=MyISAM")
     with pytest.raises(TargetRefused, match="its engine is MyISAM"):
         write(writer, staging, orders, ("U", 1, "a", 1))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("DROP COLUMN note", "column note was dropped or renamed by somebody else"),
-        ("RENAME COLUMN note TO remark", "column note was dropped or renamed by somebody else"),
-        ("ADD COLUMN more int NOT NULL DEFAULT 1", ""),
-    ],
-)
-def test_a_table_that_somebody_altered(change, said, sql, writer, staging, orders, target) -> None:
-    """What takes a column away is named; what adds one is the user's affair."""
-    write(writer, staging, orders, ("U", 1, "a", 1))
-    sql(f"ALTER TABLE shop.{target.table} {change}")
-    batch = staging.batch(orders(("U", 1, "b", 1)), 1)
-    if said:
-        with pytest.raises(TargetRefused, match=said):
-            writer.write(batch)
-    else:
-        assert writer.write(batch).hwms == {LANE: 1}
-
-
-def test_a_column_that_is_made_narrower_is_told(server, sql, writer, typed, target) -> None:
-    """It rounds from then on."""
-    first = pa.array([datetime(2024, 1, 1, 1, 1, 1, 999999)], pa.timestamp("us"))
-    writer.write(typed(1, id=pa.array([1], pa.int64()), v=first))
-    change = "ALTER COLUMN v TYPE timestamp(0)" if server.is_postgres else "MODIFY v datetime"
-    sql(f"ALTER TABLE shop.{target.table} {change}")
-    with pytest.raises(TargetRefused, match=r"column v is .*which does not hold timestamp exactly"):
-        writer.write(typed(2, 1, id=pa.array([2], pa.int64()), v=first))
 
 
 def test_columns_are_added_and_widened_in_it(make, writer, staging, orders, sql, target) -> None:
