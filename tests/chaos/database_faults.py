@@ -14,6 +14,7 @@ from typing import Any
 from sparkwriter.jdbc.connect import connect
 from sparkwriter.jdbc.session import Cause, DbError
 from sparkwriter.jdbc.url import parse_url
+from tests.chaos.database_changes import CHANGES
 from tests.chaos.databases import USER, DatabaseRig, end_sessions
 from tests.chaos.lab import Lab, Outcome, lab
 
@@ -164,6 +165,7 @@ DATABASE_FAULTS: dict[str, Callable[[DatabaseRig], Outcome]] = {
     "locks and deadlocks": locked,
     "database read-only": read_only,
     "connections exhausted": exhausted,
+    **CHANGES,
 }
 """Beside those of any sink."""
 

@@ -34,7 +34,7 @@ def rolled_back(rig: Rig, way: str) -> Outcome:
         made.patient.resume(held=True)
         made.wait_for_death(2)
         began = time.monotonic()
-        _put_right(made, *COMMANDS[way])
+        put_right(made, way)
         made.patient.resume()
         recovered = made.wait_for("written")
         made.settle()
@@ -60,8 +60,9 @@ def _roll_back(made: Lab) -> None:
     raise AssertionError("nobody noticed that the table was rolled back")
 
 
-def _put_right(made: Lab, command: str, *flags: str) -> None:
-    """What the message tells to do, while no daemon runs."""
+def put_right(made: Lab, way: str) -> None:
+    """What the message tells to do, while no daemon runs: of ``COMMANDS``."""
+    command, *flags = COMMANDS[way]
     said = made.patient.said()
     told = re.search(f"`binlogd ({command} [^`]*)`", said)
     assert told is not None, said

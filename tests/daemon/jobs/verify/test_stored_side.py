@@ -21,7 +21,15 @@ COLUMNS = {
         ratio double precision, made timestamp(6), seen timestamptz(6), day date, raw bytea,
         flag boolean, big numeric(20,0), small real, took time(3), kind varchar(3)""",
 }
-WAYS = [("mariadb", "postgresql"), ("mariadb", "mariadb"), ("postgresql", "mariadb")]
+WAYS = [
+    ("mariadb", "postgresql"),
+    ("mariadb", "mariadb"),
+    ("postgresql", "mariadb"),
+    *(
+        pytest.param((source, into), marks=pytest.mark.soak)
+        for source, into in (("mysql", "mysql"), ("postgresql", "mysql"), ("mysql", "postgresql"))
+    ),
+]
 
 PLANTED = {
     11: ("missing", "DELETE FROM {t} WHERE id = 11"),
@@ -47,6 +55,7 @@ PLANTED = {
 """By key the columns that differ once the statement is done, each on a row of its own."""
 
 WORDS = {
+    "mysql": {"{us}": "1 MICROSECOND", "{day}": "1 DAY", "{bytes}": "concat(raw, X'00')"},
     "mariadb": {"{us}": "1 MICROSECOND", "{day}": "1 DAY",
                 "{bytes}": "concat(raw, X'00')"},
     "postgresql": {"{us}": "'1 microsecond'", "{day}": "'1 day'",
@@ -57,7 +66,7 @@ WORDS = {
 def row(number: int, kind: str) -> str:
     if number % 50 == 7:
         return f"({number}, NULL, ''{', NULL' * 11})"
-    flag = str(number % 2) if kind == "mariadb" else str(number % 2 == 1)
+    flag = str(number % 2 == 1) if kind == "postgresql" else str(number % 2)
     return (
         f"({number}, 'näme {number}', '{'long ' * 20}{number}', {number}.05, {number}.1,"
         f" '2024-01-02 03:04:05.{number:06}', '2024-06-02 03:04:05.{number:06}', '2024-02-29',"
@@ -72,7 +81,8 @@ def copy(request: pytest.FixtureRequest, servers: Mapping[str, Server], tmp_path
         source, into = (servers[kind] for kind in request.param)
     made = Copy(source, into, tmp_path)
     rows = ", ".join(row(number, source.kind) for number in range(300))
-    made.run(f"CREATE TABLE {{t}} ({COLUMNS[source.kind]})", f"INSERT INTO {{t}} VALUES {rows}")
+    columns = COLUMNS.get(source.kind, COLUMNS["mariadb"])
+    made.run(f"CREATE TABLE {{t}} ({columns})", f"INSERT INTO {{t}} VALUES {rows}")
     made.loaded()
     return made
 

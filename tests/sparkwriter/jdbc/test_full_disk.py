@@ -1,0 +1,86 @@
+"""The disk of the target's database gets full: the write waits, whole, until there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from actors.contract.ports import SinkUnavailable
+from changes.model import OP, TargetName
+from sparkwriter.jdbc.store import JdbcStore
+from sparkwriter.ledgered.store import LedgeredWriter
+from tests.needs import missing
+from tests.sparkwriter.conftest import Staging
+from tests.sparkwriter.databases import Server, running
+from tests.sparkwriter.small_disk import NoMount, fill, small_disk
+
+FULL = r"(?i)no space left|could not extend|is full|disk full|error on write|errno: 28"
+
+
+@pytest.fixture(params=["postgres", "mariadb", pytest.param("mysql", marks=pytest.mark.soak)])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """One of the test's own: a full disk may end it."""
+    with running(request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def disk(server: Server, tmp_path: Path) -> Iterator[Path]:
+    """A disk of 8 MB for the schema ``small``."""
+    try:
+        with small_disk(server, tmp_path / "disk", "small", "8m") as folder:
+            yield folder
+    except NoMount as error:
+        missing("mount", str(error))
+
+
+def rows(ids: range, note: str) -> pa.Table:
+    """Of 500 bytes each."""
+    numbers = pa.array(ids, pa.int64())
+    notes, small = [note * 500] * len(ids), pa.array([1] * len(ids), pa.int32())
+    return pa.table({OP: ["U"] * len(ids), "id": numbers, "note": notes, "n": small})
+
+
+def test_a_disk_that_is_full(server, disk, tables, target, staging) -> None:
+    """The server's own answer is shown and the batch is tried again: nothing of it is there before
+    it lands, once. Other tables of the server go on; a table that has no room is made later."""
+    here = TargetName("db", "small", target.table)
+    own = Staging(staging.folder, here, staging.schema)
+    store = JdbcStore(server.connect, "binlogd")
+    writer = LedgeredWriter(store)
+    writer.write(own.batch(rows(range(100), "a"), 1))
+    ballast = fill(disk)
+    batch = own.batch(rows(range(50, 8000), "b"), 2)
+    for _ in range(2):
+        with pytest.raises(SinkUnavailable, match=FULL):
+            writer.write(batch)
+    assert [len(tables.read(here)), set(tables.read(here)["note"].to_pylist())] == [
+        100,
+        {"a" * 500},
+    ]
+    LedgeredWriter(store).write(staging.batch(rows(range(8000), "c"), 1))
+    ballast.unlink()
+    assert not writer.write(batch).covered
+    found = tables.read(here)
+    assert sorted(found["id"].to_pylist()) == list(range(8000))
+    assert found["note"].to_pylist().count("a" * 500) == 50
+    store.close()
+
+
+def test_a_table_that_has_no_room_to_be_made(server, disk, tables, target, staging) -> None:
+    """It is made once there is."""
+    here = TargetName("db", "small", target.table)
+    own = Staging(staging.folder, here, staging.schema)
+    store = JdbcStore(server.connect, "binlogd")
+    assert store.ledger
+    ballast = fill(disk)
+    batch = own.batch(rows(range(8000), "b"), 1)
+    with pytest.raises(SinkUnavailable, match=FULL):
+        LedgeredWriter(store).write(batch)
+    ballast.unlink()
+    LedgeredWriter(store).write(batch)
+    assert tables.read(here).num_rows == 8000
+    store.close()
