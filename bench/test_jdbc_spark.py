@@ -12,9 +12,10 @@ import itertools
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -105,55 +106,76 @@ def by_spark(spark: SparkSession, server: Server, session: Session, table: str, 
 
 @pytest.mark.parametrize("rows", SIZES)
 def test_one_connection_and_spark(
-    spark: SparkSession, server: Server, tmp_path: Path, rows: int,
+    spark: SparkSession,
+    server: Server,
+    tmp_path: Path,
+    rows: int,
     benchmark: Callable[[Callable[[], None]], None],
-) -> None:  # fmt: skip
+) -> None:
     """Both in turn, into tables of their own; half of a batch is new where there are enough."""
     fields = orders([1]).schema
     schema = TableSchema(tuple(Column(field.name, field.type) for field in fields)[1:], ("id",))
     staging = Staging(tmp_path, TargetName("db", "bench", f"one_{rows}"), schema)
     store, session = JdbcStore(server.connect, "binlogd"), server.connect()
-    writer, offsets = LedgeredWriter(store), itertools.count()
-    first = staging.batch(orders(list(range(STORED))), next(offsets))
-    writer.write(first)
-    table = f"bench.spark_{rows}"
-    like = (
-        f"(LIKE bench.one_{rows} INCLUDING ALL)" if server.is_postgres else f"LIKE bench.one_{rows}"
-    )
-    session.run(f"CREATE TABLE {table} {like}")
-    session.run(f"INSERT INTO {table} SELECT * FROM bench.one_{rows}")
-    session.run(f"DROP TABLE IF EXISTS {STAGE}")
-    kind = "UNLOGGED " if server.is_postgres else ""
-    session.run(f"CREATE {kind}TABLE {STAGE} AS SELECT * FROM bench.one_{rows} WHERE 1 = 0")
-    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    writer, offsets, new = LedgeredWriter(store), itertools.count(), STORED
+    writer.write(staging.batch(orders(list(range(STORED))), next(offsets)))
+    table = prepare(server, session, rows)
     took: dict[str, list[Took]] = {"one connection": [], "Spark": []}
-    new = STORED
     for number in range(ROUNDS + 1 if rows <= SMALL else 1):
         old = random.Random(number).sample(range(STORED), min(rows // 2, STORED))
         ids = old + list(range(new, new + rows - len(old)))
         new += rows - len(old)
         batch = staging.batch(orders(ids), next(offsets))
-        ways: dict[str, Callable[[], Any]] = {
-            "one connection": lambda: writer.write(batch),  # noqa: B023
-            "Spark": lambda: by_spark(spark, server, session, table, batch.path or ""),  # noqa: B023
-        }
-        for way, write in ways.items():
-            before = time.monotonic(), time.process_time() + jvm_s(pid), cpu_s(server)
-            write()
-            after = time.monotonic(), time.process_time() + jvm_s(pid), cpu_s(server)
-            if number or rows > SMALL:
-                took[way].append(Took(*(b - a for a, b in zip(before, after, strict=True))))
-        (equal,) = session.rows(
+        path = batch.path or ""
+        both = (
+            measured(spark, server, partial(writer.write, batch)),
+            measured(spark, server, partial(by_spark, spark, server, session, table, path)),
+        )
+        if number or rows > SMALL:
+            for way, one in zip(took, both, strict=True):
+                took[way].append(one)
+        (counts,) = session.rows(
             f"SELECT (SELECT count(*) FROM {table}), (SELECT count(*) FROM bench.one_{rows})"
         )
-        assert equal[0] == equal[1] == new
+        assert counts == (new, new)
     store.close()
     session.close()
-    shown = Lines("rows", "way", "clock s", "client us/row", "server us/row", title=server.url)
-    for way, those in took.items():
-        best = [min(values) for values in zip(*those, strict=True)]
-        micros = [f"{seconds / rows * 1e6:.1f}" for seconds in best[1:]]
-        shown.add_row(f"{rows:,}", way, f"{best[0]:.2f}", *micros)
-        benchmark.extra_info[way] = best  # type: ignore[attr-defined]
-    Console(width=100).print(shown)
+    show(server, rows, took)
+    benchmark.extra_info.update(took)  # type: ignore[attr-defined]
     benchmark(lambda: None)  # what was measured is beside it
+
+
+def prepare(server: Server, session: Session, rows: int) -> str:
+    """Make Spark's table, equal to the sink's, and the staging table."""
+    table, of_sink = f"bench.spark_{rows}", f"bench.one_{rows}"
+    like = f"(LIKE {of_sink} INCLUDING ALL)" if server.is_postgres else f"LIKE {of_sink}"
+    session.run(f"CREATE TABLE {table} {like}")
+    session.run(f"INSERT INTO {table} SELECT * FROM {of_sink}")
+    session.run(f"DROP TABLE IF EXISTS {STAGE}")
+    kind = "UNLOGGED " if server.is_postgres else ""
+    session.run(f"CREATE {kind}TABLE {STAGE} AS SELECT * FROM {of_sink} WHERE 1 = 0")
+    return table
+
+
+def measured(spark: SparkSession, server: Server, write: Callable[[], object]) -> Took:
+    """What one batch took."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    pid = jvm.java.lang.ProcessHandle.current().pid()
+
+    def now() -> Took:
+        return Took(time.monotonic(), time.process_time() + jvm_s(pid), cpu_s(server))
+
+    before = now()
+    write()
+    return Took(*(b - a for a, b in zip(before, now(), strict=True)))
+
+
+def show(server: Server, rows: int, took: Mapping[str, Sequence[Took]]) -> None:
+    """The least of each."""
+    lines = Lines("rows", "way", "clock s", "client us/row", "server us/row", title=server.url)
+    for way, those in took.items():
+        clock_s, *processor_s = [min(values) for values in zip(*those, strict=True)]
+        micros = [f"{seconds / rows * 1e6:.1f}" for seconds in processor_s]
+        lines.add_row(f"{rows:,}", way, f"{clock_s:.2f}", *micros)
+    Console(width=100).print(lines)

@@ -29,9 +29,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture
 def disk(server: Server, tmp_path: Path) -> Iterator[Path]:
-    """A disk of 8 MB for the schema ``small``."""
+    """A disk of 32 MB for the schema ``small``."""
     try:
-        with small_disk(server, tmp_path / "disk", "small", "8m") as folder:
+        with small_disk(server, tmp_path / "disk", "small", "32m") as folder:
             yield folder
     except NoMount as error:
         missing("mount", str(error))
@@ -53,7 +53,7 @@ def test_a_disk_that_is_full(server, disk, tables, target, staging) -> None:
     writer = LedgeredWriter(store)
     writer.write(own.batch(rows(range(100), "a"), 1))
     ballast = fill(disk)
-    batch = own.batch(rows(range(50, 8000), "b"), 2)
+    batch = own.batch(rows(range(50, 20000), "b"), 2)
     for _ in range(2):
         with pytest.raises(SinkUnavailable, match=FULL):
             writer.write(batch)
@@ -61,11 +61,11 @@ def test_a_disk_that_is_full(server, disk, tables, target, staging) -> None:
         100,
         {"a" * 500},
     ]
-    LedgeredWriter(store).write(staging.batch(rows(range(8000), "c"), 1))
+    LedgeredWriter(store).write(staging.batch(rows(range(20000), "c"), 1))
     ballast.unlink()
     assert not writer.write(batch).covered
     found = tables.read(here)
-    assert sorted(found["id"].to_pylist()) == list(range(8000))
+    assert sorted(found["id"].to_pylist()) == list(range(20000))
     assert found["note"].to_pylist().count("a" * 500) == 50
     store.close()
 
@@ -77,10 +77,10 @@ def test_a_table_that_has_no_room_to_be_made(server, disk, tables, target, stagi
     store = JdbcStore(server.connect, "binlogd")
     assert store.ledger
     ballast = fill(disk)
-    batch = own.batch(rows(range(8000), "b"), 1)
+    batch = own.batch(rows(range(20000), "b"), 1)
     with pytest.raises(SinkUnavailable, match=FULL):
         LedgeredWriter(store).write(batch)
     ballast.unlink()
     LedgeredWriter(store).write(batch)
-    assert tables.read(here).num_rows == 8000
+    assert tables.read(here).num_rows == 20000
     store.close()
