@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tests.chaos.databases import DatabaseRig
+from tests.chaos.databases import USER, DatabaseRig
 from tests.chaos.lab import Outcome, lab
 from tests.chaos.rolled_back import TABLE, put_right
 from tests.sparkwriter.small_disk import fill, small_disk
@@ -63,13 +63,12 @@ def table_dropped(rig: DatabaseRig) -> Outcome:
 
 def table_made_again(rig: DatabaseRig) -> Outcome:
     """The table is there, as it was made at first: without its rows."""
-    statements = (
-        "CREATE TABLE {table}_like (LIKE {table} INCLUDING ALL)"
-        if rig.server.is_postgres
-        else "CREATE TABLE {table}_like LIKE {table}",
-        "DROP TABLE {table}",
-        f"ALTER TABLE {{table}}_like RENAME TO {TABLE if rig.server.is_postgres else '{table}'}",
-    )
+    first, to = "CREATE TABLE {table}_like LIKE {table}", "{table}"
+    if rig.server.is_postgres:
+        first, to = "CREATE TABLE {table}_like (LIKE {table} INCLUDING ALL)", TABLE
+    own = [f"SET ROLE {USER}"] if rig.server.is_postgres else []
+    rename = f"ALTER TABLE {{table}}_like RENAME TO {to}"
+    statements = (*own, first, "DROP TABLE {table}", rename)
     return _changed(rig, "a table dropped and made again, reset", "reset", *statements)
 
 
