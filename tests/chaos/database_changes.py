@@ -96,6 +96,8 @@ def full(rig: DatabaseRig) -> Outcome:
         ballast = fill(disk)
         made.wait_for("sink_unavailable", 3)
         ballast.unlink()
+        if not rig.server.program.program.runs:  # MariaDB may end of it
+            rig.server.program.start()
         ended = time.monotonic()
         recovered = made.wait_for("written", 4)
         made.settle()

@@ -17,7 +17,8 @@ from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import Server, running
 from tests.sparkwriter.small_disk import NoMount, fill, small_disk
 
-FULL = r"(?i)no space left|could not extend|is full|disk full|error on write|errno: 28"
+FULL = r"(?i)no space left|could not extend|is full|disk full|lost connection|can't connect"
+"""What PostgreSQL and MySQL say of it. MariaDB may end."""
 
 
 @pytest.fixture(params=["postgres", "mariadb", pytest.param("mysql", marks=pytest.mark.soak)])
@@ -44,6 +45,12 @@ def rows(ids: range, note: str) -> pa.Table:
     return pa.table({OP: ["U"] * len(ids), "id": numbers, "note": notes, "n": small})
 
 
+def start_again(server: Server) -> None:
+    """What a supervisor does with a server that a full disk has ended."""
+    if not server.program.program.runs:
+        server.program.start()
+
+
 def test_a_disk_that_is_full(server, disk, tables, target, staging) -> None:
     """The server's own answer is shown and the batch is tried again: nothing of it is there before
     it lands, once. Other tables of the server go on; a table that has no room is made later."""
@@ -57,12 +64,11 @@ def test_a_disk_that_is_full(server, disk, tables, target, staging) -> None:
     for _ in range(2):
         with pytest.raises(SinkUnavailable, match=FULL):
             writer.write(batch)
-    assert [len(tables.read(here)), set(tables.read(here)["note"].to_pylist())] == [
-        100,
-        {"a" * 500},
-    ]
+    start_again(server)
+    assert tables.read(here)["note"].to_pylist() == ["a" * 500] * 100
     LedgeredWriter(store).write(staging.batch(rows(range(20000), "c"), 1))
     ballast.unlink()
+    start_again(server)
     assert not writer.write(batch).covered
     found = tables.read(here)
     assert sorted(found["id"].to_pylist()) == list(range(20000))
@@ -81,6 +87,7 @@ def test_a_table_that_has_no_room_to_be_made(server, disk, tables, target, stagi
     with pytest.raises(SinkUnavailable, match=FULL):
         LedgeredWriter(store).write(batch)
     ballast.unlink()
+    start_again(server)
     LedgeredWriter(store).write(batch)
     assert tables.read(here).num_rows == 20000
     store.close()
