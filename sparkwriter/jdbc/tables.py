@@ -20,7 +20,8 @@ class DbColumn:
 
     ``lake``: the type that is kept in it exactly, None where there is none: ``refused`` says why.
     ``max_chars``, ``max_bytes``: what longer text is cut to where only spaces are too many.
-    ``merges``: why two different values of it may be equal, so that it can't be a key's.
+    ``members``: the only texts that it holds as they are, ``several`` of them between commas, in
+    this order. ``merges``: why two different values of it may be equal, so that it can't be a key's.
     """
 
     name: str
@@ -32,6 +33,8 @@ class DbColumn:
     generated: bool = False
     max_chars: int | None = None
     max_bytes: int | None = None
+    members: tuple[str, ...] | None = None
+    several: bool = False
     merges: str = ""
 
 

@@ -65,6 +65,7 @@ class Texts:
             column = self._without(name, column, fine, "the character NUL", key)
         if into is not None:
             _check_length(name, column, into)
+            _check_members(name, column, into)
         return column
 
     def _date(self, name: str, column: pa.Array, key: bool) -> pa.Array:
@@ -132,3 +133,19 @@ def _check_length(name: str, column: pa.Array, into: DbColumn) -> None:
             raise TargetRefused(
                 f"column {name}: a text of {longest} {unit}, and {into.type} holds {limit}"
             )
+
+
+def _check_members(name: str, column: pa.Array, into: DbColumn) -> None:
+    """Refuse what is no member: MySQL takes a text in another case, or a number, for one of them,
+    and sorts those of a set."""
+    members = into.members
+    if members is None:
+        return
+    for text in pc.unique(column).drop_null().to_pylist():
+        if into.several:
+            parts = text.split(",")
+            held = not text or parts == [one for one in members if one in parts]
+        else:
+            held = text in members
+        if not held:
+            raise TargetRefused(f"column {name}: a text that {into.type} does not hold as it is")

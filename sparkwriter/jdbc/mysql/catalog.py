@@ -106,8 +106,14 @@ def _column(
         generated="GENERATED" in extras and "DEFAULT_GENERATED" not in extras,
         max_chars=length if characters else None,
         max_bytes=length if plain in _TEXTS and not characters else None,
+        members=_members(type_) if plain in ("enum", "set") else None,
+        several=plain == "set",
         merges=_merges(collation, name in prefixes),
     )
+
+
+def _members(type_: str) -> tuple[str, ...]:
+    return tuple(text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", type_))
 
 
 def _merges(collation: str | None, is_prefix: bool) -> str:
