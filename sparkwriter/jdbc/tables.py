@@ -21,7 +21,7 @@ class DbColumn:
     ``lake``: the type that is kept in it exactly, None where there is none: ``refused`` says why.
     ``max_chars``, ``max_bytes``: what longer text is cut to where only spaces are too many.
     ``members``: the only texts that it holds as they are, ``several`` of them between commas, in
-    this order. ``merges``: why two different values of it may be equal, so that it can't be a key's.
+    this order. ``merges``: why two different values of it may be equal: then it can't be a key's.
     """
 
     name: str

@@ -164,7 +164,7 @@ def test_a_text_that_is_no_member_is_refused(
     writer.write(typed(1, id=ids, v=pa.array(good)))
     assert [v for (v,) in sql(f"SELECT v FROM shop.{target.table} ORDER BY id")] == good
     for text in bad:
-        with pytest.raises(TargetRefused, match="column v: a text that .* does not hold as it is"):
+        with pytest.raises(TargetRefused, match=r"column v: a text that .* does not hold"):
             writer.write(typed(2, 1, id=pa.array([9], pa.int64()), v=pa.array([text])))
 
 
@@ -173,9 +173,9 @@ def test_a_year_is_no_number(server, make, writer, typed) -> None:
     if server.is_postgres:
         return
     make("id bigint PRIMARY KEY, v year")
+    batch = typed(1, id=pa.array([1], pa.int64()), v=pa.array([5], pa.int32()))
     with pytest.raises(TargetRefused, match="makes years of numbers below 100: make it smallint"):
-        ids = pa.array([1], pa.int64())
-        writer.write(typed(1, id=ids, v=pa.array([5], pa.int32())))
+        writer.write(batch)
 
 
 def test_numbers_that_do_not_fit_are_refused(make, writer, staging, orders, sql, target) -> None:
