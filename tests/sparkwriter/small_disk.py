@@ -41,6 +41,7 @@ def _tablespace(session: Session, folder: Path, schema: str, size: str) -> Itera
     try:
         shutil.chown(folder, "postgres", "postgres")
         session.run(f"CREATE TABLESPACE {schema} LOCATION '{folder}'")
+        session.run(f"GRANT CREATE ON TABLESPACE {schema} TO PUBLIC")
         session.run(f"ALTER SYSTEM SET default_tablespace = {schema}")
         session.rows("SELECT pg_reload_conf()")
         yield folder
