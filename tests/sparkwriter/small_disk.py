@@ -44,9 +44,11 @@ def _tablespace(session: Session, folder: Path, schema: str, size: str) -> Itera
         session.run(f"GRANT CREATE ON TABLESPACE {schema} TO PUBLIC")
         session.run(f"ALTER SYSTEM SET default_tablespace = {schema}")
         session.rows("SELECT pg_reload_conf()")
-        yield folder
-        session.run("ALTER SYSTEM RESET default_tablespace")
-        session.rows("SELECT pg_reload_conf()")
+        try:
+            yield folder
+        finally:
+            session.run("ALTER SYSTEM RESET default_tablespace")
+            session.rows("SELECT pg_reload_conf()")
         session.run(f"DROP SCHEMA {schema} CASCADE")
         session.run(f"DROP TABLESPACE {schema}")
     finally:
