@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
@@ -45,9 +46,11 @@ _AWAY = {1040, 1042, 1043, 1045, 1053, 1077, 1080, 1129, 1130, 1152, 1158, 1159,
          1184, 1203, 1226, 1290, 1698, 1792, 1836, 1927, 3032, 3168, 4031}  # fmt: skip
 """Connections that end or are refused, and servers that can't be written."""
 _LATER = {1021, 1030, 1037, 1038, 1041, 1105, 1114, 1180, 1205, 1206, 1213, 1216, 1217, 1317, 1451,
-          1452, 1568, 1969, 3024, 3058, 3101, 3572}  # fmt: skip
+          1452, 1568, 1969, 3024, 3058, 3101, 3572, 3675}  # fmt: skip
 """Locks, disks, memory, foreign keys, statements that somebody ended."""
 _UNIQUE = {1062, 1586}
+_DISK_FULL = re.compile(r"(?i)(errcode|errno): 28\b")
+"""What a statement about a table says, whatever its number, where a file can't be written."""
 
 
 class MySqlSession:
@@ -240,7 +243,7 @@ def _errors() -> Iterator[None]:
 def _cause(error: Exception, number: int | None) -> Cause:
     if number in _UNIQUE:
         return Cause.UNIQUE
-    if number in _LATER:
+    if number in _LATER or _DISK_FULL.search(str(error)):
         return Cause.LATER
     if number is None or number in _AWAY or 2000 <= number < 3000 or number == 0:
         return Cause.AWAY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from actors.contract.ports import SinkUnavailable
-from changes.model import OP, TargetName
+from changes.model import OP, AddColumn, ChangeColumn, Column, TargetName
 from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.ledgered.store import LedgeredWriter
 from tests.needs import missing
-from tests.sparkwriter.conftest import Staging
+from tests.sparkwriter.conftest import LANE, Staging
 from tests.sparkwriter.databases import Server, running
 from tests.sparkwriter.small_disk import NoMount, fill, small_disk
 
@@ -90,4 +91,23 @@ def test_a_table_that_has_no_room_to_be_made(server, disk, tables, target, stagi
     start_again(server)
     LedgeredWriter(store).write(batch)
     assert tables.read(here).num_rows == 20000
+    store.close()
+
+
+def test_a_statement_that_has_no_room(server, disk, tables, target, staging, orders) -> None:
+    """A new table's or column's file can't be written: it waits, too, and is done once."""
+    here = TargetName("db", "small", target.table)
+    own = Staging(staging.folder, here, staging.schema)
+    store = JdbcStore(server.connect, "binlogd")
+    writer = LedgeredWriter(store)
+    writer.write(own.batch(orders(("U", 1, "a", 1)), 1))
+    wider = ChangeColumn("n", Column("n", pa.int64()))
+    batch = own.batch(None, 2, ddl=[[AddColumn(Column("m", pa.string()), "x"), wider]])
+    ballast = fill(disk)
+    with contextlib.suppress(SinkUnavailable):  # PostgreSQL needs no file for a small table
+        writer.write(batch)
+    ballast.unlink()
+    start_again(server)
+    assert writer.write(batch).hwms == {LANE: 2}
+    assert tables.read(here).to_pylist() == [{"id": 1, "note": "a", "n": 1, "m": "x"}]
     store.close()
