@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.mutation.databases import OF_DATABASES
 from tests.mutation.loads import OF_LOADS
 from tests.mutation.mutation import Mutation
 
@@ -30,6 +31,7 @@ COPIED = (
 
 SIMULATION = "tests/simulation"
 MUTATIONS = (
+    *OF_DATABASES,
     *OF_LOADS,
     Mutation(
         "a target that stands elsewhere fences a write",

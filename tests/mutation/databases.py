@@ -1,0 +1,29 @@
+"""Rules of databases as targets: what somebody else did passes for nobody's own."""
+
+from __future__ import annotations
+
+from tests.mutation.mutation import Mutation
+
+OF_DATABASES = (
+    Mutation(
+        "a row of the ledger that somebody changed is refused",
+        "sparkwriter/jdbc/ledger.py",
+        "        if checksum is not None and checksum != checksum_of(target, marks, made):\n",
+        "        if False:\n",
+        ("tests/sparkwriter/jdbc/test_others.py",),
+    ),
+    Mutation(
+        "a table that somebody made again has none of the marks",
+        "sparkwriter/jdbc/store.py",
+        "        if entry is not None and self._is_another(target, entry, table):\n",
+        "        if False:\n",
+        ("tests/sparkwriter/jdbc/test_altered.py",),
+    ),
+    Mutation(
+        "a table is replaced whatever is wrong with it",
+        "sparkwriter/ledgered/store.py",
+        "        old, new = self.replaced(swap.old), self.look(swap.new)\n",
+        "        old, new = self.look(swap.old), self.look(swap.new)\n",
+        ("tests/sparkwriter/jdbc/test_altered.py",),
+    ),
+)
