@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.mutation.databases import OF_DATABASES
 from tests.mutation.loads import OF_LOADS
 from tests.mutation.mutation import Mutation
+from tests.mutation.spills import OF_SPILLS
 
 CHECKOUT = Path(__file__).parents[2]
 COPIED = (
@@ -33,6 +34,7 @@ SIMULATION = "tests/simulation"
 MUTATIONS = (
     *OF_DATABASES,
     *OF_LOADS,
+    *OF_SPILLS,
     Mutation(
         "a target that stands elsewhere fences a write",
         "offsets/fence.py",
@@ -140,27 +142,6 @@ MUTATIONS = (
         "if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):",
         "if taken and self.chunks[0].table != taken[0].table:",
         (f"{SIMULATION}/test_flow.py",),
-    ),
-    Mutation(
-        "a spill is listed before its messages count as done",
-        "actors/processor/quarantine.py",
-        "        name, out = buffer.route.name, self._list(buffer, quarantine)\n",
-        "        name, out = buffer.route.name, list[object]()\n",
-        ("tests/actors/processor/test_quarantine.py",),
-    ),
-    Mutation(
-        "nothing follows what a full spill dropped at a stop",
-        "actors/processor/quarantine.py",
-        "        if quarantine.dropped:\n            return []  # nothing may follow the gap",
-        "        if False:\n            return []  # nothing may follow the gap",
-        ("tests/actors/processor/test_away.py",),
-    ),
-    Mutation(
-        "what a full spill dropped at a stop is noted",
-        "actors/processor/limits/full.py",
-        "    quarantine.dropped = True\n",
-        "",
-        ("tests/actors/processor/test_away.py",),
     ),
     Mutation(
         "a dead letter is stored before the mark passes it",

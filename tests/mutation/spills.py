@@ -1,0 +1,29 @@
+"""Rules of spills: what a target has not got is on disk before it counts as done."""
+
+from __future__ import annotations
+
+from tests.mutation.mutation import Mutation
+
+OF_SPILLS = (
+    Mutation(
+        "a spill is listed before its messages count as done",
+        "actors/processor/quarantine.py",
+        "        name, out = buffer.route.name, self._list(buffer, quarantine)\n",
+        "        name, out = buffer.route.name, list[object]()\n",
+        ("tests/actors/processor/test_quarantine.py",),
+    ),
+    Mutation(
+        "nothing follows what a full spill dropped at a stop",
+        "actors/processor/quarantine.py",
+        "        if quarantine.dropped:\n            return []  # nothing may follow the gap",
+        "        if False:\n            return []  # nothing may follow the gap",
+        ("tests/actors/processor/test_away.py",),
+    ),
+    Mutation(
+        "what a full spill dropped at a stop is noted",
+        "actors/processor/limits/full.py",
+        "    quarantine.dropped = True\n",
+        "",
+        ("tests/actors/processor/test_away.py",),
+    ),
+)
