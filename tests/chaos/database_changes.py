@@ -89,7 +89,7 @@ def full(rig: DatabaseRig) -> Outcome:
     """The disk of the tables has no room for a while."""
     fault = "database disk full"
     with (
-        small_disk(rig.server, rig.folder / "disk", rig.db, "32m") as disk,
+        small_disk(rig.server, rig.db, "32m") as disk,
         lab(rig, fault) as made,
     ):
         made.wait_for("written", 5)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sparkwriter.jdbc.session import Session
 from tests.sparkwriter.databases import Server
 
 
@@ -17,58 +17,65 @@ class NoMount(Exception):
 
 
 @contextmanager
-def small_disk(server: Server, folder: Path, schema: str, size: str) -> Iterator[Path]:
+def small_disk(server: Server, schema: str, size: str) -> Iterator[Path]:
     """Gives a file system of the size, in memory, that all tables go to which are made meanwhile.
 
     In PostgreSQL it is the default tablespace, in MySQL and MariaDB the folder of the schema, which
     is made. Its tables are gone afterwards. Raises NoMount.
     """
-    session = server.connect()
-    try:
-        if server.is_postgres:
-            yield from _tablespace(session, folder, schema, size)
-        else:
-            yield from _schema(session, schema, size)
-    finally:
-        session.close()
+    yield from (_tablespace if server.is_postgres else _schema)(server, schema, size)
 
 
-def _tablespace(session: Session, folder: Path, schema: str, size: str) -> Iterator[Path]:
-    folder.mkdir()
-    for parent in (folder, *folder.parents)[:3]:
-        parent.chmod(0o755)  # the server is a user of its own
-    _mount(folder, size)
-    try:
-        shutil.chown(folder, "postgres", "postgres")
-        session.run(f"CREATE TABLESPACE {schema} LOCATION '{folder}'")
-        session.run(f"GRANT CREATE ON TABLESPACE {schema} TO PUBLIC")
-        session.run(f"ALTER SYSTEM SET default_tablespace = {schema}")
-        session.rows("SELECT pg_reload_conf()")
+def _tablespace(server: Server, schema: str, size: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="binlogd-disk-") as name:
+        folder = Path(name)
+        _mount(folder, size)
         try:
-            yield folder
+            shutil.chown(folder, "postgres", "postgres")
+            _run(
+                server,
+                f"CREATE TABLESPACE {schema} LOCATION '{folder}'",
+                f"GRANT CREATE ON TABLESPACE {schema} TO PUBLIC",
+                f"ALTER SYSTEM SET default_tablespace = {schema}",
+                "SELECT pg_reload_conf()",
+            )
+            try:
+                yield folder
+            finally:
+                reset = "ALTER SYSTEM RESET default_tablespace"
+                _run(server, reset, "SELECT pg_reload_conf()")
+            _run(server, f"DROP SCHEMA {schema} CASCADE", f"DROP TABLESPACE {schema}")
         finally:
-            session.run("ALTER SYSTEM RESET default_tablespace")
-            session.rows("SELECT pg_reload_conf()")
-        session.run(f"DROP SCHEMA {schema} CASCADE")
-        session.run(f"DROP TABLESPACE {schema}")
-    finally:
-        _unmount(folder)
+            _unmount(folder)
 
 
-def _schema(session: Session, schema: str, size: str) -> Iterator[Path]:
-    session.run(f"CREATE SCHEMA {schema}")
+def _schema(server: Server, schema: str, size: str) -> Iterator[Path]:
+    _run(server, f"CREATE SCHEMA {schema}")
+    session = server.connect()
     ((data,),) = session.rows("SELECT @@datadir")
+    session.close()
     folder = Path(data) / schema
     _mount(folder, size)
     try:
         yield folder
+        session = server.connect()
         tables = session.rows(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (schema,)
         )
-        for (name,) in tables:
-            session.run(f"DROP TABLE {schema}.{name}")
+        session.close()
+        _run(server, *(f"DROP TABLE {schema}.{name}" for (name,) in tables))
     finally:
         _unmount(folder)
+
+
+def _run(server: Server, *statements: str) -> None:
+    """On a connection of its own: a full disk may have ended the server meanwhile."""
+    session = server.connect()
+    try:
+        for statement in statements:
+            session.run(statement)
+    finally:
+        session.close()
 
 
 def _mount(folder: Path, size: str) -> None:

@@ -30,10 +30,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @pytest.fixture
-def disk(server: Server, tmp_path: Path) -> Iterator[Path]:
+def disk(server: Server) -> Iterator[Path]:
     """A disk of 32 MB for the schema ``small``."""
     try:
-        with small_disk(server, tmp_path / "disk", "small", "32m") as folder:
+        with small_disk(server, "small", "32m") as folder:
             yield folder
     except NoMount as error:
         missing("mount", str(error))
