@@ -2,16 +2,25 @@
 
 A table's identity is PostgreSQL's oid, or in MySQL and MariaDB its time of creation, which an
 ALTER TABLE changes, too. It counts beside the ledger's own: a database that was copied as a whole
-has other identities, and its marks are still those of its rows. Pure.
+has other identities, and its marks are still those of its rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import structlog
+
+from changes.model import Mode, TargetName
+from offsets.rollback import ways_out
+from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.ledgered.made import Made
 from sparkwriter.ledgered.operations import Entry, Shows
+
+log: Any = structlog.get_logger(__name__)
 
 
 def identified(entry: Entry, ledger: str, table: DbTable | None) -> Entry:
@@ -25,7 +34,30 @@ def identified(entry: Entry, ledger: str, table: DbTable | None) -> Entry:
     return replace(entry, made=replace(entry.made, identity=identity))
 
 
-def is_another(made: Made, ledger: str, table: DbTable) -> bool:
-    """Whether the table is not the one that the ledger tells of, or was altered since."""
+def made_again(
+    session: Session, target: TargetName, made: Made, ledger: str, table: DbTable
+) -> bool:
+    """Whether the table is not the one that the ledger tells of. Where altering a table changes its
+    identity, too, one with rows in it is told, and goes on. Raises DbError."""
     of_ledger, known, identity = made.identity.partition("/")
-    return bool(known) and of_ledger == ledger and identity != table.identity
+    if not known or of_ledger != ledger or identity == table.identity:
+        return False
+    certain = session.lasting_identity or not has_rows(session, target)
+    what = "table_made_again" if certain else "table_altered_by_others"
+    log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
+    return certain
+
+
+def unknown_marks(session: Session, target: TargetName, made: Made) -> list[str]:
+    """Why a table of which the ledger knows nothing can't be gone on with. Raises DbError."""
+    if made.mode is not Mode.APPEND or not has_rows(session, target):
+        return []
+    return [
+        "it is a changelog with rows, and the ledger has no marks of them: what is read again would"
+        f" be there twice; {ways_out('', str(target))}"
+    ]
+
+
+def has_rows(session: Session, target: TargetName) -> bool:
+    """Whether there is a row. Raises DbError."""
+    return bool(session.rows(f"SELECT 1 FROM {target_name(session.dialect, target)} LIMIT 1"))

@@ -8,18 +8,16 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import structlog
 
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out
 from sparkwriter.jdbc.dialect import target_name
-from sparkwriter.jdbc.identity import identified, is_another
-from sparkwriter.jdbc.ledger import NONE, Ledger, LedgerRow
+from sparkwriter.jdbc.identity import has_rows, identified, made_again, unknown_marks
+from sparkwriter.jdbc.ledger import NONE, Ledger
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, make_once, transaction
 from sparkwriter.jdbc.stamped import plan_step
@@ -39,8 +37,6 @@ from sparkwriter.ledgered.operations import (
     WriteRows,
 )
 from sparkwriter.ledgered.store import LedgeredStore
-
-log: Any = structlog.get_logger(__name__)
 
 
 class JdbcStore(LedgeredStore):
@@ -144,25 +140,20 @@ class JdbcStore(LedgeredStore):
             # Without its table a ledger's row counts no more: the marks have gone with the rows.
             gone = entry is None or entry.made is not None
             return (Absent() if entry is None or gone else Absent(entry.marks)), wrong
-        if entry is not None and self._is_another(target, entry, table):
+        if (
+            entry is not None
+            and entry.made is not None
+            and made_again(self.session, target, entry.made, self.ledger.identity, table)
+        ):
             entry = replace(entry, marks=Absent().marks, made=None)
-        made = adopted(table) if entry is None or entry.made is None else entry.made
+        if entry is None or entry.made is None:
+            made = adopted(table)
+            wrong += unknown_marks(self.session, target, made)
+        else:
+            made = entry.made
         wrong += problems(table, made, target)
         marks, version = (Absent().marks, NONE) if entry is None else (entry.marks, entry.version)
         return row_of(target, made, marks, version), wrong
-
-    def _is_another(self, target: TargetName, entry: LedgerRow, table: DbTable) -> bool:
-        """Whether somebody has made the table again. Where altering a table changes its identity,
-        too, one with rows in it is told and goes on."""
-        if entry.made is None or not is_another(entry.made, self.ledger.identity, table):
-            return False
-        name = target_name(self.session.dialect, target)
-        certain = self.session.lasting_identity or not self.session.rows(
-            f"SELECT 1 FROM {name} LIMIT 1"
-        )
-        what = "table_made_again" if certain else "table_altered_by_others"
-        log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
-        return certain
 
     def _describe(self, target: TargetName) -> DbTable | None:
         table = self.session.describe(target)
@@ -286,8 +277,7 @@ class JdbcStore(LedgeredStore):
 
     def is_empty(self, seen: Row) -> bool:
         """Whether there is no row."""
-        name = target_name(self.session.dialect, seen.target)
-        return not self.session.rows(f"SELECT 1 FROM {name} LIMIT 1")
+        return not has_rows(self.session, seen.target)
 
     def may_hold_null(self, seen: Row, column: str) -> bool:
         """Whether a row has a null there; a column that is not there has nothing but."""

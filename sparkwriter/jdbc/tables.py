@@ -46,6 +46,7 @@ class DbTable:
     that change its rows by themselves. ``by_row``: those to itself that are checked amid a
     statement. ``deferrable``: it has constraints that can be checked at the commit. ``comment``:
     its own. ``identity``: differs from that of another table which had the name before.
+    ``unsafe``: why what is written may not be what is there.
     """
 
     columns: tuple[DbColumn, ...]
@@ -57,6 +58,7 @@ class DbTable:
     deferrable: bool = False
     comment: str = ""
     identity: str = ""
+    unsafe: tuple[str, ...] = ()
 
     def find(self, name: str) -> DbColumn | None:
         """A column by its name, case aside."""
@@ -80,6 +82,7 @@ def adopted(table: DbTable) -> Made:
 
 def problems(table: DbTable, made: Made, target: TargetName) -> Iterable[str]:
     """Why a table can't be kept equal as it is now. One line each."""
+    yield from table.unsafe
     for name in table.acting:
         yield (
             f"the foreign key {name} changes rows by itself (ON DELETE or ON UPDATE): let it be "

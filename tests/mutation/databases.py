@@ -14,9 +14,9 @@ OF_DATABASES = (
     ),
     Mutation(
         "a table that somebody made again has none of the marks",
-        "sparkwriter/jdbc/store.py",
-        "        if entry is not None and self._is_another(target, entry, table):\n",
-        "        if False:\n",
+        "sparkwriter/jdbc/identity.py",
+        "    if not known or of_ledger != ledger or identity == table.identity:\n",
+        "    if True:\n",
         ("tests/sparkwriter/jdbc/test_altered.py",),
     ),
     Mutation(

@@ -24,11 +24,13 @@ SELECT c.relkind, (
     k.confupdtype, (SELECT json_agg(a.attname ORDER BY o.at) FROM unnest(k.conkey)
       WITH ORDINALITY AS o(num, at) JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = o.num)
   )) FROM pg_constraint k WHERE k.conrelid = c.oid
-), c.oid
+), c.oid, c.relpersistence = 'u', row_security_active(c.oid),
+EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class = c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s
 """
-"""One row: the kind, the columns, the constraints, the oid. Parameters: schema and name."""
+"""One row: the kind, the columns, the constraints, the oid, whether it is unlogged, has row
+security, has rules. Parameters: schema and name."""
 
 REFERENCED = """
 SELECT 1 FROM pg_constraint k JOIN pg_class c ON c.oid = k.confrelid
@@ -41,6 +43,12 @@ SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND NOT t.tgisinternal ORDER BY 1
 """
+
+_UNSAFE = (
+    "it is UNLOGGED, and a crash of the server empties it: SET LOGGED",
+    "its row security hides rows from this user: let the user have BYPASSRLS",
+    "it has rules, which may write something else: drop them",
+)
 
 _EXACT = {
     "boolean": "boolean",
@@ -64,7 +72,7 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
     """The table that a row of ``TABLE`` tells of. Raises TargetRefused for what is none."""
     if row is None:
         return None
-    kind, columns, constraints, oid = row
+    kind, columns, constraints, oid, *unsafe = row
     if kind not in ("r", "p"):
         raise TargetRefused("there is a view, or something else that is no table, of that name")
     found = constraints or []
@@ -84,6 +92,7 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
         acting=acting,
         deferrable=any(deferrable for _, _, deferrable, _, _, _ in found),
         identity=str(oid),
+        unsafe=tuple(why for why, here in zip(_UNSAFE, unsafe, strict=True) if here),
     )
 
 

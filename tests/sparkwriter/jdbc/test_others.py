@@ -115,23 +115,39 @@ def test_a_ledger_row_that_somebody_deleted(table, writer, sql, orders, target) 
         writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
 
 
+def test_a_changelog_whose_ledger_row_is_gone(writer, sql, tmp_path, target) -> None:
+    """Read again, each of its changes would be there twice: the only way is a new table."""
+    staging = Staging(tmp_path, target, TableSchema((Column("note", pa.string()),), ()))
+    writer.write(staging.batch(changelog_part(0), 0, mode=Mode.APPEND))
+    sql(f"DELETE FROM {LEDGER} WHERE name = '{target.table}'")
+    said = f"changelog with rows, and the ledger has no marks .*`binlogd tables rebuild {target}`"
+    with pytest.raises(TargetRefused, match=said):
+        writer.open(target)
+    with pytest.raises(TargetRefused, match=said):
+        writer.write(staging.batch(changelog_part(0), 0, mode=Mode.APPEND, after=-1))
+    sql(f"DELETE FROM shop.{target.table}")
+    writer.write(staging.batch(changelog_part(0), 0, mode=Mode.APPEND, after=-1))
+    assert sql(f"SELECT note FROM shop.{target.table}") == [("0",)]
+
+
+def changelog_part(offset: int) -> pa.Table:
+    return pa.table(
+        {
+            "_op": ["I"],
+            "_partition": pa.array([0], pa.int32()),
+            "_offset": pa.array([offset], pa.int64()),
+            "_index": pa.array([0], pa.int32()),
+            "note": [str(offset)],
+        }
+    )
+
+
 def test_two_daemons_on_one_target(server, tables, tmp_path, target) -> None:
     """Each batch lands once, whoever writes it: also of a list, where twice would be seen."""
     schema = TableSchema((Column("note", pa.string()),), ())
     staging = Staging(tmp_path, target, schema)
 
-    def part(offset: int) -> pa.Table:
-        return pa.table(
-            {
-                "_op": ["I"],
-                "_partition": pa.array([0], pa.int32()),
-                "_offset": pa.array([offset], pa.int64()),
-                "_index": pa.array([0], pa.int32()),
-                "note": [str(offset)],
-            }
-        )
-
-    batches = [staging.batch(part(at), at, mode=Mode.APPEND) for at in range(30)]
+    batches = [staging.batch(changelog_part(at), at, mode=Mode.APPEND) for at in range(30)]
 
     def daemon() -> None:
         store = JdbcStore(server.connect, "binlogd")
