@@ -20,8 +20,8 @@ class NoMount(Exception):
 def small_disk(server: Server, schema: str, size: str) -> Iterator[Path]:
     """Gives a file system of the size, in memory, that all tables go to which are made meanwhile.
 
-    In PostgreSQL it is the default tablespace, in MySQL and MariaDB the folder of the schema, which
-    is made. Its tables are gone afterwards. Raises NoMount.
+    In PostgreSQL it is the default tablespace, whose tables go elsewhere afterwards; in MySQL and
+    MariaDB the folder of the schema, which is made, and whose tables are dropped. Raises NoMount.
     """
     yield from (_tablespace if server.is_postgres else _schema)(server, schema, size)
 
@@ -44,7 +44,9 @@ def _tablespace(server: Server, schema: str, size: str) -> Iterator[Path]:
             finally:
                 reset = "ALTER SYSTEM RESET default_tablespace"
                 _run(server, reset, "SELECT pg_reload_conf()")
-            _run(server, f"DROP SCHEMA {schema} CASCADE", f"DROP TABLESPACE {schema}")
+            away = f"IN TABLESPACE {schema} SET TABLESPACE pg_default"
+            _run(server, f"ALTER TABLE ALL {away}", f"ALTER INDEX ALL {away}")
+            _run(server, f"DROP TABLESPACE {schema}")
         finally:
             _unmount(folder)
 
