@@ -18,6 +18,8 @@ from tests.sparkwriter.conftest import LANE, Staging
 from tests.sparkwriter.databases import Server, running
 from tests.sparkwriter.small_disk import NoMount, fill, small_disk
 
+pytestmark = pytest.mark.long
+
 FULL = r"(?i)no space left|could not extend|is full|disk full|lost connection|can't connect"
 """What PostgreSQL and MySQL say of it. MariaDB may end."""
 
