@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from actors.contract.ports import LostRace, SinkUnavailable
-from sparkwriter.iceberg.commit_failures import never_began, never_lands
+from sparkwriter.iceberg.commit_failures import never_began, never_lands, why
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.publish import MAIN, SWAP_ATTEMPTS, remove_files
 from sparkwriter.session.java_failures import Java, JavaFailure, reason
@@ -94,7 +94,7 @@ def _publish(
         else:
             return head
     assert failure is not None
-    raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure
+    raise SinkUnavailable(f"the catalog takes no commit: {why(failure)}") from failure
 
 
 def _applied(

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from actors.contract.ports import LostRace, SinkUnavailable
-from sparkwriter.iceberg.commit_failures import never_lands
+from sparkwriter.iceberg.commit_failures import never_lands, why
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.refusals import check_metastore
 from sparkwriter.session.java_failures import Java, JavaFailure, reason
@@ -212,4 +212,4 @@ def _swap(
             return
     assert failure is not None
     kind = SinkUnavailable if may_land else NotLanded
-    raise kind(f"the catalog takes no commit: {reason(failure)}") from failure
+    raise kind(f"the catalog takes no commit: {why(failure)}") from failure

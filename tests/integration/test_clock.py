@@ -139,7 +139,7 @@ def test_the_clock_jumps_ahead_and_back(rig: Rig, tmp_path: Path, watchdog: Watc
 
 
 def test_iceberg_waits_for_a_clock_that_jumped_back(
-    rig: Rig, tmp_path: Path, watchdog: Watchdog
+    rig: Rig, tmp_path: Path, watchdog: Watchdog, warehouse: Path
 ) -> None:
     """A table takes no commit from before its last one: the target says so and goes on then."""
     clock = Clock(tmp_path)
@@ -153,10 +153,17 @@ def test_iceberg_waits_for_a_clock_that_jumped_back(
     running.follower.wait_for("sink_unavailable", within_s=60)
     watchdog.next_ping()
     (target,) = running.status()["pipelines"][0]["targets"]
-    print(target)
+    assert "this machine's clock stands before the table's last" in target["last_error"]["reason"]
     assert running.status()["healthy"]
     clock.jump(HOUR_S + 60)
     running.follower.wait_for("written", within_s=90)
     running.settled()
     running.end()
     assert rig.rows("t") == [(number, "x", number) for number in range(1, 4)]
+    # Of all the attempts nothing is left.
+    table = f"lake.`{rig.db}`.t"
+    named = rig.spark.sql(f"SELECT file_path FROM {table}.all_data_files").count()
+    lists = rig.spark.sql(f"SELECT manifest_list FROM {table}.snapshots").count()
+    (folder,) = warehouse.glob(f"**/{rig.db}/t")
+    assert len(list(folder.glob("data/*.parquet"))) == named
+    assert len(list(folder.glob("metadata/snap-*.avro"))) == lists

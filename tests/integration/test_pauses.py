@@ -66,11 +66,11 @@ def test_a_paused_target_has_it_all_once_it_is_resumed(running: Running) -> None
     running.insert("b")
     running.applied("b", 6)
     assert target in running.command("tables list")[1]
-    assert running.rows("a") == [(number, "x", 1) for number in range(1, 51)]
+    assert running.content("a") == [(number, "x", 1) for number in range(1, 51)]
     status, shown, said = running.command("resume", target)
     assert (status, shown, said) == (0, f"{target} is written again\n", "")
     running.applied("a", 50)
     changed = [(number, "new", number) for number in range(1, 11)]
     kept = [(number, "x", 1) for number in [*range(11, 50), 56]]
-    running.until(lambda: running.rows("a") == [*changed, *kept])
+    running.until(lambda: running.content("a") == [*changed, *kept])
     running.until(lambda: [p["unapplied_messages"] for p in running.status()["partitions"]] == [0])

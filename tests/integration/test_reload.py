@@ -115,7 +115,7 @@ class Running:
         file.close()
         return int(found)
 
-    def rows(self, table: str) -> list[tuple[Any, ...]]:
+    def content(self, table: str) -> list[tuple[Any, ...]]:
         """A table's rows by their keys."""
         with sqlite3.connect(self.rig.folder / "copy.db") as file:
             rows = file.execute(f'SELECT * FROM "{self.rig.db}.{table}" ORDER BY id').fetchall()
