@@ -128,17 +128,21 @@ def daemons(data: Data, theme: Theme) -> Figure:
 
 
 def throughput(data: Data, theme: Theme) -> Figure:
-    """Changes a second, by the number of daemons on the same cores."""
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 2.5))
-    titles = {"few": "8 tables, large writes", "many": "160 tables, small writes"}
-    for plot, (key, title) in zip(axes, titles.items(), strict=True):
-        names = [str(count) for count in data["counts"]]
-        bars = plot.bar(names, data[key], color=theme["ours"], width=0.55)
+    """Changes a second: of more daemons on the same cores, of one daemon on more cores."""
+    figure, axes = pyplot.subplots(1, 3, figsize=(9, 2.5), width_ratios=(3, 3, 2))
+    panels = (
+        ("few", "8 tables, large writes", "daemons on the same two cores", data["counts"]),
+        ("many", "160 tables, small writes", "daemons on the same two cores", data["counts"]),
+        ("cores", "nothing written", "cores of one daemon", range(1, len(data["cores"]) + 1)),
+    )
+    for plot, (key, title, below, counts) in zip(axes, panels, strict=True):
+        bars = plot.bar(list(map(str, counts)), data[key], color=theme["ours"], width=0.55)
         plot.bar_label(bars, [f"{value:,}" for value in data[key]], padding=2, fontsize=8)
         plot.set_ylim(0, 1.2 * max(data[key]))
         plot.set_yticks([])
-        plot.set_xlabel("daemons on the same two cores")
-        plot.set_title(f"changes a second: {title}", loc="left", fontsize=10)
+        plot.set_xlabel(below)
+        plot.set_title(title, loc="left", fontsize=10)
+    figure.suptitle("changes a second", x=0.12, y=1.04, ha="left", fontsize=10)
     return figure
 
 
