@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,19 @@ SHAPES = {
     "masked": MASKED,
     "kept": KEPT,
     "history": Shape(history=True, rename=(("phone", "tel"),)),
+    "parted": Shape(
+        filter="NOT n = 2", rename=(("id", "key"),), partition_by=("note", "truncate(1, phone)")
+    ),
 }
+
+
+class Careful(Remembering):
+    """Partial images, but of rows that the filter ``NOT n = 2`` left out: those may enter."""
+
+    def message(self, change: Change) -> bytes | None:
+        before = self.rows.get(change.key)
+        self._minimal = before is None or before["n"] not in (None, 2)
+        return super().message(change)
 
 
 def random_changes(rng: random.Random, count: int) -> list[Change]:
@@ -57,15 +70,17 @@ def random_changes(rng: random.Random, count: int) -> list[Change]:
 
 @pytest.mark.parametrize("write", ["merge", pytest.param("equality", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    "name", ["filtered", pytest.param("masked", marks=pytest.mark.long), "kept", "history"]
+    "name",
+    ["filtered", pytest.param("masked", marks=pytest.mark.long), "kept", "history", "parted"],
 )
 def test_the_lakes_table_is_the_shape_of_the_sources(
     spark: Any, shared_staging: Any, tmp_path: Path, name: str, write: str
 ) -> None:
-    """Rows enter and leave, keys move, members come and go; masks and kept rows of partial images,
-    too."""
+    """Rows enter and leave, keys move, members come and go, rows change their partition; masks,
+    filters and kept rows of partial images, too."""
     shape = SHAPES[name]
-    route = route_of(shape, options=[("write", write)])
+    layout = [("partition_by", json.dumps(shape.partition_by))] if shape.partition_by else []
+    route = route_of(shape, options=[("write", write), *layout])
     target = route.name._replace(namespace=f"shaped_{write}", table=name)
     flow = Flow(
         route.__class__(target, route.mode, None, (), route.options, shape),
@@ -74,7 +89,8 @@ def test_the_lakes_table_is_the_shape_of_the_sources(
     )
     rng = random.Random(name)
     minimal = name != "filtered"
-    source = Versions(minimal) if name == "history" else Remembering(minimal)
+    kinds: dict[str, type[Remembering | Versions]] = {"history": Versions, "parted": Careful}
+    source = kinds.get(name, Remembering)(minimal)
     bring(flow, source, random_changes(rng, 70), [rng.randrange(12) for _ in range(9)])
     assert flow.refused is None
     rows = spark.newSession().table(f"lake.shaped_{write}.{name}").toArrow().to_pylist()
@@ -90,6 +106,11 @@ def test_the_lakes_table_is_the_shape_of_the_sources(
     order = identity if name == "history" else repr
     assert sorted(rows, key=order) == sorted(wanted, key=order)
     assert rows
+    if name == "parted":
+        for note in (None, "", "späße"):
+            asked = f"SELECT key FROM lake.shaped_{write}.{name} WHERE note <=> :note"
+            found = {row[0] for row in spark.newSession().sql(asked, {"note": note}).collect()}
+            assert found == {row["key"] for row in wanted if row["note"] == note}, note
     if name == "kept" and isinstance(source, Remembering):
         query = f"SELECT count(*) FROM lake.shaped_{write}.{name} WHERE _deleted"
         assert spark.newSession().sql(query).first()[0] == len(source.gone) > 0
