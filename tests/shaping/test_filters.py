@@ -24,6 +24,7 @@ FILTERS: dict[str, Of] = {
     "n > 0": lambda r: r["n"] is not None and r["n"] > 0,
     "n IS NULL OR phone LIKE '1%'": lambda r: r["n"] is None or (r["phone"] or "")[:1] == "1",
     "NOT n = 2": lambda r: r["n"] is not None and r["n"] != 2,
+    "coalesce(n, 0) <> 2": lambda r: r["n"] != 2,
     "note IN ('x', '')": lambda r: r["note"] in ("x", ""),
     "id % 2 = 0 AND length(phone) < 4": lambda r: (
         r["id"] % 2 == 0 and r["phone"] is not None and len(r["phone"]) < 4
