@@ -70,6 +70,19 @@ def random_changes(rng: random.Random, count: int, kinds: str = "IIUUDM") -> lis
     return made
 
 
+def expected(name: str, source: Remembering | Versions) -> list[Any]:
+    """The rows that the target is to have."""
+    shape = SHAPES[name]
+    if isinstance(source, Versions):
+        return source.versions()
+    if name == "kept":
+        every = {**source.rows, **source.gone}
+        return [last_shown(key, row, source, True, True) for key, row in every.items()]
+    if name == "masked":
+        return oracle.shown(shape, source.rows)
+    return test_filters.shown(shape, source.rows)
+
+
 @pytest.mark.parametrize("write", ["merge", pytest.param("equality", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "name",
@@ -102,15 +115,7 @@ def test_the_lakes_table_is_the_shape_of_the_sources(
     bring(flow, source, made, [rng.randrange(longest) for _ in range(9)])
     assert flow.refused is None
     rows = spark.newSession().table(f"lake.shaped_{write}.{name}").toArrow().to_pylist()
-    if isinstance(source, Versions):
-        wanted = source.versions()
-    elif name == "kept":
-        every = {**source.rows, **source.gone}
-        wanted = [last_shown(key, row, source, True, True) for key, row in every.items()]
-    elif name == "masked":
-        wanted = oracle.shown(shape, source.rows)
-    else:
-        wanted = test_filters.shown(shape, source.rows)
+    wanted = expected(name, source)
     order = identity if name == "history" else repr
     assert sorted(rows, key=order) == sorted(wanted, key=order)
     assert rows
