@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from changes.formats.base import pack
-from tests.changes.formats.debezium.messages import dumps, envelope
+from tests.changes.formats.debezium.messages import MYSQL, POSTGRES, dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.shaping.rig import Change, Row, Source
 
 TYPES = (("id", "int"), ("n", "int"), ("phone", "varchar(20)"), ("note", "varchar(40)"))
 """Of columns whose messages declare none."""
+
+PLACEHOLDER = "__debezium_unavailable_value"
 
 Write = Callable[[str, Row | None, Row | None], list[bytes]]
 """The messages of a change: its letter, the row before and after it."""
@@ -49,17 +51,26 @@ def _ogg(op: str, was: Row | None, now: Row | None) -> list[bytes]:
     return [ogg(op, now, was, table="SHOP.USERS")]
 
 
-def _debezium(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+def _debezium(op: str, was: Row | None, now: Row | None, source: Row = MYSQL) -> list[bytes]:
     """A row whose key changes is deleted, and made again."""
     if op == "U" and was is not None and now is not None and was["id"] != now["id"]:
-        return [*_debezium("D", was, None), *_debezium("I", None, now)]
+        return [*_debezium("D", was, None, source), *_debezium("I", None, now, source)]
     row = now or was
     assert row is not None
     letter = {"I": "c", "U": "u", "D": "d"}[op]
-    return [pack(dumps({"id": row["id"]}), dumps(envelope(letter, now, was)))]
+    return [pack(dumps({"id": row["id"]}), dumps(envelope(letter, now, was, source)))]
 
 
 WRITES: dict[str, Write] = {"maxwell-json": _maxwell, "ogg-json": _ogg, "debezium-json": _debezium}
+
+
+def debezium_toast(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    """As PostgreSQL logs a large value that an update leaves as it is: not at all."""
+    if op != "U" or was is None or now is None or was["id"] != now["id"]:
+        return _debezium(op, was, now, POSTGRES)
+    sent = dict(now) if was["note"] != now["note"] else {**now, "note": PLACEHOLDER}
+    row = {"id": now["id"]}
+    return [pack(dumps(row), dumps(envelope("u", sent, None, POSTGRES)))]
 
 
 def debezium_keys_alone(op: str, was: Row | None, now: Row | None) -> list[bytes]:

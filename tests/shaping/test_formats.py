@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actors.contract.ports import TargetRefused
 from changes.model import Mode
 from changes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
-from tests.shaping.formats import TYPES, WRITES, Told, Write, debezium_keys_alone
+from tests.shaping.formats import TYPES, WRITES, Told, Write, debezium_keys_alone, debezium_toast
 from tests.shaping.rig import Change, Flow, Row, bring_messages, changes, route_of
 from tests.shaping.test_filters import COMPUTED, FILTERS, shown
+from tests.shaping.test_partial_filters import busy
 
 
 def brought(
@@ -59,6 +61,34 @@ def test_the_target_is_what_passes(
     flow, rows = brought(shape, Mode.UPSERT, name, values, cuts)
     assert flow.refused is None
     assert sorted(rows, key=repr) == sorted(shown(shape, source.rows), key=repr)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(list(FILTERS)), busy(), st.lists(st.integers(0, 6), min_size=1, max_size=6))
+def test_large_values_that_are_not_sent(
+    condition: str, made: list[Change], cuts: list[int]
+) -> None:
+    """The stored row has them. A row that enters without is refused, and else none is."""
+    source, entering, values = Told(debezium_toast), False, list[bytes]()
+    for change in made:
+        before = {key: {"id": key, **row} for key, row in source.rows.items()}
+        values += source.messages(change)
+        for key, row in source.rows.items():
+            was = before.get(key)
+            if was is not None and was["note"] == row["note"] and not FILTERS[condition](was):
+                entering |= was != {"id": key, **row}
+    shape = Shape(filter=condition, rename=(("id", "key"),))
+    found, refused = list[Row](), ""
+    try:
+        flow, found = brought(shape, Mode.UPSERT, "debezium-json", values, cuts)
+        assert flow.refused is None
+    except TargetRefused as error:
+        refused = str(error)
+    if refused:
+        assert "rows come without column note" in refused
+        assert entering
+    else:
+        assert sorted(found, key=repr) == sorted(shown(shape, source.rows), key=repr)
 
 
 @pytest.mark.parametrize("name", WRITES)
