@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from actors.contract.writes import StagedBatch
 from bench.rig import message
 from bench.test_stages import COUNT, FORMAT, per_message
-from changes.model import Mode
+from changes.model import HAS_PREFIX, OP, Column, Mode, TableSchema, TargetName
 from changes.shaping.additions import Read
 from changes.shaping.columns import plan_of
 from changes.shaping.layout import transform_of
 from changes.shaping.shape import Shape
+from changes.shaping.undecided import RowFilter
+from offsets.fence import Span
+from offsets.position import TopicPartition
 from sparkwriter.iceberg.partitions import split
+from sparkwriter.kit.filtered import LocalFiles, decided
+from sparkwriter.kit.store import Absent
+from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.sqlite.store import SqliteStore
 
 SALT = "a salt of many characters"
 SHAPES = {
@@ -58,3 +69,30 @@ def test_partition(benchmark: BenchmarkFixture, text: str) -> None:
     )
     benchmark.pedantic(lambda: list(split(rows, [transform_of(text)])), rounds=9, warmup_rounds=2)
     per_message(benchmark, COUNT, "row")
+
+
+def test_partial_rows_under_a_filter(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """50,000 rows that lack what decides, and their rows in a file of SQLite: read, completed,
+    decided, staged again."""
+    store, files = SqliteStore(tmp_path / "sink.db"), LocalFiles()
+    target = TargetName("lake", "shop", "t")
+    whole = pa.table({"id": range(COUNT), "qty": [n % 10 for n in range(COUNT)]})
+    part = whole.select(["id"]).append_column("qty", pa.nulls(COUNT, pa.int64()))
+    part = part.append_column(HAS_PREFIX + "qty", pa.repeat(False, COUNT))
+    schema = TableSchema((Column("id", pa.int64()), Column("qty", pa.int64())), ("id",))
+    batch = StagedBatch("1", target, Mode.UPSERT, schema, {TopicPartition("t", 0): Span(-1, 1)})
+    for name, rows in (("whole", whole), ("part", part)):
+        marked = rows.add_column(0, OP, pa.repeat("U", COUNT))
+        pq.write_table(marked, tmp_path / name)
+    TargetWriter(store).write(replace(batch, path=str(tmp_path / "whole"), rows=COUNT))
+    seen = store.look(target)
+    assert not isinstance(seen, Absent)
+    asked = replace(
+        batch,
+        path=str(tmp_path / "part"),
+        partial=("qty",),
+        filter=RowFilter("qty > 5", (("qty", "qty"),)),
+    )
+    benchmark.pedantic(decided, args=(store, files, seen, asked), rounds=5, warmup_rounds=1)
+    per_message(benchmark, COUNT, "row")
+    store.close()
