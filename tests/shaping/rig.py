@@ -22,6 +22,7 @@ from changes.routing import TargetRoute
 from changes.shaping.shape import Shape
 from daemon.staging.work import ParquetTables, StageWork
 from offsets.fence import Span
+from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.kit.writer import TargetWriter
 
@@ -143,6 +144,12 @@ class Flow:
         self._sink = self.writer()
         self.state = self._sink.open(self.route.name)
         self._told = False
+
+    def reset(self, first: int) -> None:
+        """The messages from this one on are to be read again."""
+        self._sink.reset(self.route.name, MarkMoves(lower={SOURCE: first - 1}))
+        self._through = first - 1
+        self.restart()
 
     def write(self, first: int, values: Sequence[bytes], *, behind: bool = False) -> Staged:
         """Bring some messages: at once, or the first of them staged before the rest (``behind``).
