@@ -40,6 +40,10 @@ class LooseTables:
         rows = self._session.sessionState().sqlParser().parsePlan(query)
         self._run(java.append(self._relation(table, sink), rows, java.options()))
 
+    def all_rows(self, table: LakeTable, sink: str) -> Java:
+        """The rows of the table, which is of the catalog ``sink``, as Java's Dataset."""
+        return self._java.run(self._session, self._relation(table, sink))
+
     def rows(self, table: Java, tasks: str, sink: str) -> Java:
         """The rows of the files that Iceberg's ``ScanTaskSetManager`` has under the name ``tasks``,
         as Java's Dataset. The table is Iceberg's, the catalog one that Spark knows."""

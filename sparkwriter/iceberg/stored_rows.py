@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +21,7 @@ from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
 from sparkwriter.kit.store import FOUND
 from sparkwriter.private_files import make_private_file
 from sparkwriter.session.java_names import JavaNames
+from sparkwriter.sql.plan import quote
 from sparkwriter.sql.schema import arrow_type
 from sparkwriter.sql.stored import PLACE, stored_sql
 
@@ -35,7 +38,8 @@ class StoredRows:
         # Removed with the run, should this process be killed.
         system = JavaNames(spark.sparkContext._jvm).java.lang.System
         self._scratch = str(system.getProperty("java.io.tmpdir"))
-        self._staged = StagedSource(spark, LooseTables(spark), shared)
+        self._loose = LooseTables(spark)
+        self._staged = StagedSource(spark, self._loose, shared)
 
     def of(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
         """See ``sparkwriter.kit.store.TableStore.read_rows``: of the snapshot that was seen."""
@@ -61,6 +65,17 @@ class StoredRows:
             make_private_file(path)
             pq.write_table(numbered, path)
             view = self._staged.view(seen.table, seen.target.sink, str(path), numbered.schema)
-            with view as source:
-                text = stored_sql(seen.target, seen.main, seen.stored, bounds, columns, source)
+            with view as source, self._seen(seen) as table:
+                text = stored_sql(seen.stored, bounds, columns, table, source)
                 return self._spark.sql(text).toArrow()
+
+    @contextmanager
+    def _seen(self, seen: Seen) -> Iterator[str]:
+        """The table as it was seen, under a quoted name: its catalog may have it otherwise by now,
+        and an older snapshot by its number would have the columns of then."""
+        name = f"binlogd_{uuid4().hex}"
+        self._loose.all_rows(seen.table, seen.target.sink).createTempView(name)
+        try:
+            yield quote(name)
+        finally:
+            self._spark.catalog.dropTempView(name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changes.model import KeyBound, TargetName
-from sparkwriter.sql.plan import between, dotted, quote
+from changes.model import KeyBound
+from sparkwriter.sql.plan import between, quote
 from sparkwriter.sql.schema import StoredTable
 
 PLACE = "__binlogd_n"
@@ -13,16 +13,15 @@ PLACE = "__binlogd_n"
 
 
 def stored_sql(
-    target: TargetName,
-    version: int,
     stored: StoredTable,
     bounds: Sequence[KeyBound],
     columns: Sequence[str],
+    table: str,
     source: str,
 ) -> str:
-    """The query for what a version of a table has of the keys in ``source``, with their places.
+    """The query for what ``table`` has of the keys in ``source``, with their places.
 
-    ``bounds`` of the keys, ``columns`` are the table's.
+    Both are quoted. ``bounds`` of the keys, ``columns`` are the table's.
     """
     within = {bound.column.lower(): bound for bound in bounds}
     keys = {key.lower() for key in stored.keys}
@@ -36,5 +35,5 @@ def stored_sql(
     chosen = ", ".join([f"s.{quote(PLACE)}", *(f"t.{quote(name)}" for name in columns)])
     return (
         f"SELECT /*+ BROADCAST(s) */ {chosen}\nFROM {source} s\n"
-        f"JOIN {dotted(*target)} VERSION AS OF {version} t ON {' AND '.join(terms)}"
+        f"JOIN {table} t ON {' AND '.join(terms)}"
     )

@@ -86,7 +86,13 @@ def expected(name: str, source: Remembering | Versions) -> list[Any]:
 @pytest.mark.parametrize("write", ["merge", pytest.param("equality", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "name",
-    ["filtered", pytest.param("masked", marks=pytest.mark.long), "kept", "history", "parted"],
+    [
+        "filtered",
+        pytest.param("masked", marks=pytest.mark.long),
+        "kept",
+        "history",
+        pytest.param("parted", marks=pytest.mark.long),
+    ],
 )
 def test_the_lakes_table_is_the_shape_of_the_sources(
     spark: Any, shared_staging: Any, tmp_path: Path, name: str, write: str

@@ -11,7 +11,16 @@ import pyarrow as pa
 import pytest
 
 from actors.contract.ports import LostRace, TargetRefused
-from changes.model import FROM, FROM_PREFIX, LEFT, OP, Column, TableSchema
+from changes.model import (
+    FROM,
+    FROM_PREFIX,
+    LEFT,
+    OP,
+    AddColumn,
+    Column,
+    RenameColumn,
+    TableSchema,
+)
 from changes.shaping.undecided import RowFilter
 from sparkwriter.kit.store import FOUND, Absent, Facts
 from sparkwriter.kit.writer import TargetWriter
@@ -147,3 +156,16 @@ def test_stored_rows_come_in_the_order_of_the_keys(kind: str, sink, staging) -> 
         held = columns[name.lower()]
         assert found[name].type == held.type
         assert found[name].to_pylist() == [None, *held.take(pa.array(order)).to_pylist()]
+
+
+def test_columns_that_came_or_were_renamed_since_the_last_rows(sink, table) -> None:
+    """Rows of before have them, too."""
+    writer, store = TargetWriter(sink.store()), sink.store()
+    writer.write(table.batch(None, 2, ddl=[[RenameColumn("id", "key"), RenameColumn("n", "m")]]))
+    writer.write(table.batch(None, 3, ddl=[[AddColumn(Column("new", pa.int64()), 7)]]))
+    seen = store.look(table.target)
+    found = store.read_rows(seen, pa.table({"key": pa.array([2, 9], pa.int64())}), ["m", "new"])
+    assert found.to_pylist() == [
+        {FOUND: True, "m": 2, "new": 7},
+        {FOUND: False, "m": None, "new": None},
+    ]
