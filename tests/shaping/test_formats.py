@@ -19,7 +19,7 @@ from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.formats import TYPES, WRITES, Told, Write, debezium_keys_alone, debezium_toast
 from tests.shaping.rig import Change, Flow, Row, bring_messages, changes, route_of
 from tests.shaping.test_filters import COMPUTED, FILTERS, shown
-from tests.shaping.test_partial_filters import busy
+from tests.shaping.test_partial_streams import busy
 
 
 def brought(
