@@ -24,6 +24,7 @@ from actors.contract.addresses import Address
 from actors.contract.writes import TargetState
 from actors.processor.buffer import TargetBuffer
 from offsets.position import NO_OFFSET, TopicPartition
+from offsets.rollback import ways_out
 
 Epochs = dict[TopicPartition, int]
 """Of each partition, the oldest assignment whose messages are still taken."""
@@ -90,7 +91,7 @@ def moved_back(buffer: TargetBuffer, found: msg.Opened) -> str | None:
         if now is None or now < before:
             return (
                 f"{buffer.name}: lane {source} stood at {before} and now at {now}: the target was"
-                " rolled back or made anew beneath this daemon"
+                f" rolled back or made anew beneath this daemon. {ways_out('', buffer.name)}"
             )
     return None
 
