@@ -96,8 +96,9 @@ def _publish(
 
 
 def _changed(step: Step, filled: Filled) -> tuple[str, float]:
-    """A statement that the log does not tell of, or not yet: it begins again when it surely has."""
-    why = f"{filled.source} was altered while it was being loaded"
+    """A statement that the log does not tell of, or not yet: it begins again when it surely has.
+    Or the configuration has another route or database."""
+    why = f"{filled.source} was altered, or its route or database, while it was being loaded"
     again(step, filled, why, step.settings.margin_s)
     return why, 0.0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -57,7 +59,7 @@ class SourceTables:
         wanted = self._wanted(table, target)
         return Described(
             wanted.schema,
-            wanted.source.definition,
+            self._definition(wanted),
             wanted.source.rows,
             wanted.owner,
             wanted.route.options,
@@ -129,6 +131,17 @@ class SourceTables:
         return self._primary(table).shown(position)
 
     # --- inside
+
+    def _definition(self, wanted: Wanted) -> str:
+        """What rows come from and become: by the source, by the route, and by which database is
+        asked. What was found out of one, that it is far enough, is not true of another."""
+        config, source = self._config, wanted.source
+        name = config.database_of(self._pipeline, source.name.database)
+        assert name is not None
+        section = config.database[name]
+        asked = [name, section.url, section.role, section.primary]
+        said = [*asked, wanted.route.shape.fingerprint, config.pipeline[self._pipeline].zero_dates]
+        return f"{source.definition} {hashlib.sha256(json.dumps(said).encode()).hexdigest()}"
 
     @property
     def _config(self) -> Config:
