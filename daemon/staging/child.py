@@ -57,13 +57,14 @@ class SharedValues:
 def serve(pipe: Connection, memory: int, tables: Tables) -> None:
     """Stage batch after batch. Returns when the parent is gone."""
     try:
-        works: dict[str, tuple[Kind, StageWork]] = {}
+        works: dict[str, tuple[Kind, int, StageWork]] = {}
         values = SharedValues(memory)
         while True:
             job: Job = pipe.recv()
-            if job.pipeline not in works or works[job.pipeline][0] != job.kind:
-                works[job.pipeline] = job.kind, StageWork(make_format(*job.kind), tables)
-            pipe.send(_answer(works[job.pipeline][1], job, values))
+            if works.get(job.pipeline, ())[:2] != (job.kind, job.run):
+                work = StageWork(make_format(*job.kind), tables)
+                works[job.pipeline] = job.kind, job.run, work
+            pipe.send(_answer(works[job.pipeline][2], job, values))
             values.release()
     except (EOFError, ConnectionError):
         return

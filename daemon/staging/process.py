@@ -8,6 +8,7 @@ summary comes back; the rows are in the file by then.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import socket
 import subprocess
@@ -51,12 +52,14 @@ Kind = tuple[str, FormatOptions]
 @dataclass(frozen=True, slots=True)
 class Job:
     """One batch. The values are in the shared memory, one after another; ``sizes`` are theirs.
+    ``run``: what is known of the targets is of one run of the pipeline's processor.
 
     The ``Messages`` of the request come without them: the child puts them in.
     """
 
     pipeline: str
     kind: Kind
+    run: int
     request: Stage
     path: str
     sizes: tuple[array[int], ...]
@@ -101,7 +104,7 @@ class StageProcess:
         """The process's id."""
         return self._process.pid
 
-    def stage(self, pipeline: str, kind: Kind, request: Stage) -> Staged | StageFailed:
+    def stage(self, pipeline: str, kind: Kind, run: int, request: Stage) -> Staged | StageFailed:
         """Stage a batch of a pipeline and remove its earlier files. Raises StageProcessDied."""
         path = self._folder.new_path()
         with self._lock:
@@ -114,7 +117,8 @@ class StageProcess:
                 lean = tuple(
                     replace(lane, messages=_without_values(lane.messages)) for lane in request.lanes
                 )
-                self._pipe.send(Job(pipeline, kind, replace(request, lanes=lean), path, sizes))
+                lean_request = replace(request, lanes=lean)
+                self._pipe.send(Job(pipeline, kind, run, lean_request, path, sizes))
                 answer = self._pipe.recv()
             except (EOFError, ConnectionError) as error:
                 status = self._process.wait(STOP_TIMEOUT_S)
@@ -158,16 +162,21 @@ def _without_values(messages: Messages) -> Messages:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStager:
-    """The ``Stager`` of one processor of one pipeline."""
+    """The ``Stager`` of one processor of one pipeline, for one run of it.
+
+    ``run``: whatever a former one knew is forgotten. Routes may be others since, and a table that
+    took another's name has columns of its own.
+    """
 
     pipeline: str
     kind: Kind
+    run: int
     process: StageProcess
     folder: StagingFolder
 
     def stage(self, request: Stage) -> Staged | StageFailed:
         """See ``Stager``. On the processor's thread."""
-        return self.process.stage(self.pipeline, self.kind, request)
+        return self.process.stage(self.pipeline, self.kind, self.run, request)
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files that are given up."""
@@ -187,11 +196,12 @@ class StageProcesses:
         self._kind = kind
         self._folder = folder
         self._processes = [StageProcess(folder, child) for _ in range(count)]
+        self._runs = itertools.count()
 
     def of(self, pipeline: str, number: int) -> PipelineStager:
-        """The stager of a processor."""
-        process = self._processes[number]
-        return PipelineStager(pipeline, self._kind(pipeline), process, self._folder)
+        """The stager of a processor that begins."""
+        process, run = self._processes[number], next(self._runs)
+        return PipelineStager(pipeline, self._kind(pipeline), run, process, self._folder)
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files that are written."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from actors.contract.effects import Stage
 from actors.contract.messages import Staged, StageFailed
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import TargetRoute
+from changes.shaping.shape import NO_SHAPE, Shape
 from daemon.staging.folder import StagingFolder
 from daemon.staging.process import Kind, StageProcessDied, StageProcesses
 from tests.daemon.staging.test_work import lane, message
@@ -119,6 +121,43 @@ def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> No
     assert isinstance(whole, Staged)
     assert whole.rows == 1
     assert not Path(first.path).exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Shape(drop=("v",)), NO_SHAPE),
+        (NO_SHAPE, Shape(masks=(("v", "redact"),))),
+        (NO_SHAPE, Shape(rename=(("v", "w"),))),
+    ],
+    ids=["a column more", "a mask", "a name"],
+)
+def test_a_pipeline_that_starts_again_decodes_by_its_route_of_now(
+    before: Shape, after: Shape, processes: StageProcesses
+) -> None:
+    """A reload, or a table that took another's name: nothing is left of what was known before. A
+    column would be missing, or a value be shown without its mask."""
+    rows = Stage(replace(ROUTE, shape=before), (), (lane(message("INSERT", 1, "a")),))
+    assert isinstance(processes.of("p", 0).stage(rows), Staged)
+    again = Stage(replace(ROUTE, shape=after), (), (lane(message("INSERT", 2, "b")),))
+    staged = processes.of("p", 0).stage(again)
+    assert isinstance(staged, Staged)
+    assert staged.path is not None
+    table = pq.read_table(staged.path)
+    shown = {"v": "***"} if after.masks else {"w": "b"} if after.rename else {"v": "b"}
+    assert table.select(["id", *shown]).to_pylist() == [{"id": 2, **shown}]
+
+
+def test_columns_of_a_former_run_are_forgotten(processes: StageProcesses) -> None:
+    """Another table may have the name by then."""
+    old = message("INSERT", 1, "a")
+    wide = old.replace(b'"v"', b'"gone"')
+    assert wide != old
+    processes.of("p", 0).stage(Stage(ROUTE, (), (lane(wide),)))
+    staged = processes.of("p", 0).stage(Stage(ROUTE, (), (lane(old),)))
+    assert isinstance(staged, Staged)
+    assert staged.schema is not None
+    assert [column.name for column in staged.schema.columns] == ["id", "v"]
 
 
 def test_bad_records_leave_no_files_open(processes: StageProcesses) -> None:
