@@ -67,7 +67,7 @@ class Handler:
         try:
             match call:
                 case Apply(_, file):
-                    return self._applied(context, file)
+                    return self._applied(context, file, call.about.keys)
                 case Carry(_, kind, to):
                     if self._statement is None:
                         return Raised(f"it has no function `statement` for {kind}", lasting=True)
@@ -81,9 +81,9 @@ class Handler:
             return Raised(_told(error))
         return Done()
 
-    def _applied(self, context: Context, file: str) -> Done | Raised:
+    def _applied(self, context: Context, file: str, keys: tuple[str, ...]) -> Done | Raised:
         assert self._apply is not None
-        rows = CountedRows(file)
+        rows = CountedRows(file, keys)
         self._apply(rows.reader, context)
         if rows.left:
             text = f"it returned with {rows.left} rows of the batch unread"

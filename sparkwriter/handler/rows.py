@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, LEFT, OP
 
 SHOWN_OP = "_op"
 """``U``: the row is now this. ``D``: the key is gone, other columns are null. In a changelog: I, U
@@ -22,7 +22,8 @@ _OURS = (HAS_PREFIX, FROM_PREFIX)
 class CountedRows:
     """A reader of the file, and whether all of it was taken."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, keys: Sequence[str]) -> None:
+        self._keys = frozenset(keys)
         self._file = pq.ParquetFile(path, memory_map=True)
         whole = self._file.schema_arrow
         self._names = [name for name in whole.names if name != FROM and not name.startswith(_OURS)]
@@ -36,10 +37,18 @@ class CountedRows:
         schema = pa.schema(shown)
         for part in self._file.iter_batches(ROWS_AT_ONCE, columns=self._names):
             self.left -= part.num_rows
-            columns = [_shown(name, part.column(name)) for name in self._names]
+            columns = self._shown(part)
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-
-def _shown(name: str, column: pa.Array) -> pa.Array:
-    """A row that the filter leaves out is a delete to others."""
-    return pc.if_else(pc.equal(column, "U"), "U", "D") if name == OP else column
+    def _shown(self, part: pa.RecordBatch) -> list[pa.Array]:
+        """A row that the filter leaves out is a delete to others, and nothing of it is shown."""
+        columns = [part.column(name) for name in self._names]
+        if OP not in self._names or pc.index(part.column(OP), LEFT).as_py() < 0:
+            return columns
+        lives = pc.equal(part.column(OP), "U")
+        return [
+            pc.if_else(lives, column, "D" if name == OP else pa.scalar(None, column.type))
+            if name not in self._keys
+            else column
+            for name, column in zip(self._names, columns, strict=True)
+        ]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
-from changes.model import AddColumn, Column, TruncateTable
+from changes.model import LEFT, AddColumn, Column, TruncateTable
 from sparkwriter.session.java import CHECKOUT
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.handler.conftest import HANDLERS
@@ -63,13 +63,15 @@ def test_it_is_not_there(entry: str, said: str, writer, staging, orders) -> None
 
 def test_rows_are_rejected(writer, staging, orders, tmp_path: Path) -> None:
     """They are kept with their reasons, for this user alone, before the marks move."""
-    batch = staging.batch(orders(("U", 1, "a", 1), ("D", 2, None, None)), 1)
+    rows = orders(("U", 1, "a", 1), ("D", 2, None, None), (LEFT, 3, "left out", 3))
+    batch = staging.batch(rows, 1)
     assert writer(how="reject").write(batch).hwms == {LANE: 1}
     path = tmp_path / "state" / "rejected.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["row"] for line in lines] == [
         {"_op": "U", "id": 1, "note": "a", "n": 1},
         {"_op": "D", "id": 2, "note": None, "n": None},
+        {"_op": "D", "id": 3, "note": None, "n": None},
     ]
     assert {(line["target"], line["reason"]) for line in lines} == {
         ("cache.shop.orders", "it is bad")

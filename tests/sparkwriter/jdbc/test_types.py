@@ -12,6 +12,7 @@ import pytest
 from actors.contract.ports import TargetRefused
 from changes.model import AddColumn, Column
 from sparkwriter.jdbc.store import JdbcStore
+from sparkwriter.kit.store import Absent
 from sparkwriter.ledgered.store import LedgeredWriter
 from tests.sparkwriter.databases import JdbcTables
 
@@ -132,6 +133,11 @@ def test_what_can_t_be_stored_is_null_where_that_is_wanted(server, typed, target
     assert tables.read(target).sort_by("id")["v"].to_pylist() == [None, date(1970, 1, 1)]
     with pytest.raises(TargetRefused, match="column id: a year"):
         LedgeredWriter(store).write(typed(2, 1, id=bad, v=good))
+    # Such a null can't decide for a filter whether a row stays.
+    seen = store.look(target)
+    assert not isinstance(seen, Absent)
+    with pytest.raises(TargetRefused, match="may have become null"):
+        store.read_rows(seen, pa.table({"id": good}), ["v"])
     store.close()
     tables.close()
 
