@@ -45,12 +45,10 @@ def check_reset(
 
 def check_whole(store: TableStore[E], batch: StagedBatch, seen: E) -> None:
     """Raise TargetRefused where rows that may be new lack columns of the target."""
-    can = store.capabilities.read_rows
-    if batch.path is None or not (batch.whole or (batch.filter is not None and not can)):
+    unread = batch.filter is not None and not store.capabilities.read_rows
+    if batch.path is None or not (batch.whole or unread):
         return
-    lacking = [*batch.partial, *lacked(store, batch, seen)]
-    if batch.whole:
-        lacking = lacking[len(batch.partial) :]
+    lacking = [*(batch.partial if unread else ()), *lacked(store, batch, seen)]
     if lacking:
         raise not_whole(lacking[0])
 

@@ -51,7 +51,8 @@ class Capabilities:
     drop: bool = True
     """A table goes away."""
     read_rows: bool = True
-    """It tells what it stores of some keys: then a filter can decide rows that lack columns."""
+    """It tells what it stores of some keys: then a filter can decide rows that lack columns. Only
+    with ATOMIC delivery: a write that is repeated would else ask for what it wrote itself."""
     history: bool = True
     """It can tell whether a version that it showed once is among those that led to the present."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from actors.contract.ports import TargetRefused
 from changes.model import OP, DropTable
+from changes.shaping.undecided import RowFilter
 from sparkwriter.kit.store import Capabilities, Delivery
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
@@ -59,6 +60,19 @@ def test_each_is_named_with_a_way_out(tmp_path: Path, staging) -> None:
         with pytest.raises(TargetRefused, match=said):
             made.write(batch)
         assert made.open(batch.target).hwms == {}
+
+
+def test_a_sink_that_tells_nothing_wants_whole_rows_under_a_filter(
+    tmp_path: Path, staging, orders
+) -> None:
+    """Its rows decide nothing."""
+    made = writer(tmp_path / "s.db", Capabilities(read_rows=False))
+    filter_ = RowFilter("n > 0", (("n", "n"),))
+    whole = staging.batch(orders(("U", 1, "a", 1)), 1)
+    assert made.write(replace(whole, filter=filter_)).hwms == {LANE: 1}
+    part = staging.batch(PART, 2, partial=["note"])
+    with pytest.raises(TargetRefused, match="rows come without column note"):
+        made.write(replace(part, filter=filter_))
 
 
 def test_an_idempotent_sink_takes_one_lane(tmp_path: Path, staging, orders) -> None:
