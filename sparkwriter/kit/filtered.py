@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,10 +52,14 @@ class LocalFiles:
         return pq.read_table(path, memory_map=False)
 
     def write(self, path: str, table: pa.Table) -> None:
-        make_private_file(Path(path))
-        pq.write_table(
-            table, path, compression="zstd", compression_level=1, row_group_size=ROWS_A_TASK
-        )
+        try:
+            make_private_file(Path(path))
+            pq.write_table(
+                table, path, compression="zstd", compression_level=1, row_group_size=ROWS_A_TASK
+            )
+        except OSError:
+            self.remove(path)
+            raise
 
     def remove(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)
@@ -74,7 +79,8 @@ def decided(store: TableStore[E], files: StagedFiles, seen: E, batch: StagedBatc
         table = as_deletes(with_left(table, rows.leaving(store, seen)))
         full = [name for name in partial_columns(table) if pc.all(table[HAS_PREFIX + name]).as_py()]
         table = table.drop_columns([HAS_PREFIX + name for name in full])
-        path = f"{batch.path}.decided"
+        # Another attempt of the same write may still be under way, which its time was up for.
+        path = f"{batch.path}.decided-{uuid4().hex}"
         files.write(path, table)
     except OSError as error:
         raise SinkUnavailable(f"{batch.path}: {error}") from error
