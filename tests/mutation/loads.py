@@ -54,4 +54,11 @@ OF_LOADS = (
         "    living = shaped.table.drop_columns([OP])\n",
         ("tests/simulation/loads/test_shaped_loads.py",),
     ),
+    Mutation(
+        "each run of a pipeline decodes by its route of now",
+        "daemon/staging/child.py",
+        "            if works.get(job.pipeline, ())[:2] != (job.kind, job.run):\n",
+        "            if works.get(job.pipeline, ())[:1] != (job.kind,):\n",
+        ("tests/daemon/staging/test_process.py",),
+    ),
 )

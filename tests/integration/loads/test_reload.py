@@ -85,17 +85,27 @@ def test_a_load_goes_on_through_reloads(rig: Rig, server: Server) -> None:
     assert len(rig.events("reloaded")) == 2
 
 
-def test_a_load_begins_again_in_another_database(rig: Rig, server: Server) -> None:
-    """It may be behind, which was looked at of the first one alone."""
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('drop_columns = ["qty"]\n', ""), ('database = "shop"\n', 'database = "second"\n')],
+    ids=["a column more", "another database"],
+)
+def test_a_load_begins_again_where_its_rows_come_otherwise(
+    before: str, after: str, rig: Rig, server: Server
+) -> None:
+    """Rows that were read before would lack the column. Another database may be behind, which was
+    looked at of the first one alone."""
     prepared(rig, server)
-    config = write_config(rig, server, chunk_rows=2000, rows_per_s=5000)
+    shape = (before.strip(),) if "drop" in before else ()
+    config = write_config(rig, server, *shape, chunk_rows=2000, rows_per_s=5000)
     text = config.read_text()
     section = text[text.index("[database.shop]") : text.index("[load]")]
     text = section.replace("shop", "second") + text
     config.write_text(text)
     writer = Writer(rig, server, per_s=100)
     life = begun(rig, config, writer, f"copy.{rig.db}_copy.orders")
-    config.write_text(text.replace('database = "shop"', 'database = "second"'))
+    assert text.count(before) == 1
+    config.write_text(text.replace(before, after))
     status, said = run("reload", "--config", str(config))
     assert status == 0, said
     assert ended(rig, server, life, config, writer) == 2
