@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from actors.contract.ports import LostRace
 from changes.model import Mode, TargetName
 from offsets.rollback import ways_out
 from sparkwriter.jdbc.dialect import target_name
@@ -46,6 +47,17 @@ def made_again(
     what = "table_made_again" if certain else "table_altered_by_others"
     log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
     return certain
+
+
+def check_same(session: Session, target: TargetName, before: DbTable) -> None:
+    """That nobody has made the table again since the look: it had no rows then, and has now. From
+    the first row on nobody can. Where its identity lasts the next look tells it, too. Raises
+    LostRace, DbError."""
+    if session.lasting_identity:
+        return
+    now = session.describe(target)
+    if now is None or now.identity != before.identity:
+        raise LostRace("somebody has altered the table, or made it again, meanwhile")
 
 
 def unknown_marks(session: Session, target: TargetName, made: Made) -> list[str]:

@@ -16,7 +16,7 @@ from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out
 from sparkwriter.jdbc.dialect import target_name
-from sparkwriter.jdbc.identity import has_rows, identified, made_again, unknown_marks
+from sparkwriter.jdbc.identity import check_same, has_rows, identified, made_again, unknown_marks
 from sparkwriter.jdbc.ledger import NONE, Ledger
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, make_once, transaction
@@ -204,6 +204,8 @@ class JdbcStore(LedgeredStore):
                 else:
                     carry_out(session, one, self._table)
             written = {one.seen.target for one in operations if isinstance(one, WriteRows)}
+            for target in written:
+                check_same(session, target, self._table(target))
             for entry in entries:
                 if entry.target in written:
                     entry = identified(entry, self.ledger.identity, self._table(entry.target))

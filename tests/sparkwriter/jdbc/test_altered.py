@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
-from actors.contract.ports import TargetRefused
+from actors.contract.ports import LostRace, TargetRefused
 from offsets.fence import Fenced, Straggler
 from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.ledgered.store import LedgeredWriter
@@ -262,3 +262,43 @@ def test_a_rule_that_writes_something_else(server, writer, table, sql, orders, t
     sql(f"CREATE RULE r AS ON INSERT TO shop.{target.table} DO INSTEAD NOTHING")
     with pytest.raises(TargetRefused, match="it has rules, which may write something else"):
         writer.write(table.batch(orders(("U", 3, "b", 1)), 2))
+
+
+class Meddling:
+    """A session beside which somebody does something before its next transaction."""
+
+    def __init__(self, session: Any, act: Any) -> None:
+        self._session, self._left = session, [act]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def run(self, sql: str, values: Any = ()) -> int:
+        if sql == "BEGIN" and self._left:
+            self._left.pop()()
+        return int(self._session.run(sql, values))
+
+
+def test_a_table_that_is_made_again_between_look_and_write(
+    server, table, sql, orders, target
+) -> None:
+    """The rows that come into the new one do not hide that it has no others."""
+    name = f"shop.{target.table}"
+    make = again(server, sql, name)
+    after_a_second(sql, server, name)
+    store = JdbcStore(lambda: Meddling(server.connect(), replace), "binlogd")
+
+    def replace() -> None:
+        sql(f"DROP TABLE {name}", make)
+
+    writer = LedgeredWriter(store)
+    batch = table.batch(orders(("U", 1, "b", 1)), 2)
+    if server.is_postgres:
+        writer.write(batch)
+        batch = table.batch(orders(("U", 1, "c", 1)), 3)
+    else:
+        with pytest.raises(LostRace, match="made it again, meanwhile"):
+            writer.write(batch)
+    with pytest.raises(Straggler):
+        writer.write(batch)
+    store.close()
