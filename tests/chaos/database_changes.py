@@ -23,7 +23,9 @@ def _changed(rig: DatabaseRig, fault: str, way: str, *statements: str) -> Outcom
     words = {"table": f"{rig.db}.{TABLE}", "row": f"namespace = '{rig.db}' AND name = '{TABLE}'"}
     try:
         with lab(rig, fault) as made:
-            made.wait_for("written", 12)
+            # MySQL tells a table's age in seconds: in the one in which it was made nobody can tell
+            # another table from it.
+            made.wait_for("written", 100)
             made.patient.hold()
             for statement in statements:
                 session.run(statement.format(**words))
