@@ -61,7 +61,10 @@ class MySqlSession:
             url += "&sslMode=verify-full"
             if self._section.tls_ca:
                 url += f"&serverSslCert={self._section.tls_ca}"
-        settings = self._settings(self.is_mariadb())
+        mariadb = self.is_mariadb()
+        # Before Spark has a session's first statement run it asks for the columns, in one without.
+        url += f"&sessionVariables={'='.join(self._limit(mariadb))}"
+        settings = self._settings(mariadb)
         session = "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in settings)
         return JdbcOptions(
             url=url,
@@ -88,18 +91,21 @@ class MySqlSession:
         self._connected()
         return self._mariadb
 
+    def _limit(self, mariadb: bool) -> tuple[str, str]:
+        """How long a statement may take."""
+        seconds = self._section.statement_timeout_s
+        if mariadb:
+            return "max_statement_time", f"{seconds:g}"
+        return "max_execution_time", str(int(seconds * 1000))
+
     def _settings(self, mariadb: bool) -> list[tuple[str, str]]:
         """A session that writes nothing, in which each text is the canonical one."""
-        seconds = self._section.statement_timeout_s
-        limit = ("max_statement_time", f"{seconds:g}")
-        if not mariadb:
-            limit = ("max_execution_time", str(int(seconds * 1000)))
         return [
             ("sql_mode", "''"),
             ("time_zone", "'+00:00'"),
             ("net_write_timeout", str(_SLOW_READER_S)),
             ("tx_read_only" if mariadb else "transaction_read_only", "1"),
-            limit,
+            self._limit(mariadb),
             *([] if mariadb else [("information_schema_stats_expiry", "0")]),
         ]
 
