@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from actors.contract.ports import SinkUnavailable
 from changes.model import OP, AddColumn, ChangeColumn, Column, TargetName
+from sparkwriter.jdbc.session import DbError
 from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.ledgered.store import LedgeredWriter
 from tests.needs import missing
@@ -49,9 +52,22 @@ def rows(ids: range, note: str) -> pa.Table:
 
 
 def start_again(server: Server) -> None:
-    """What a supervisor does with a server that a full disk has ended."""
-    if not server.program.program.runs:
-        server.program.start()
+    """What a supervisor does with a server that a full disk has ended, or is ending just now."""
+    end = time.monotonic() + 60
+    while not answers(server):
+        assert time.monotonic() < end
+        if not server.program.program.runs:
+            server.program.start()
+        threading.Event().wait(0.1)
+
+
+def answers(server: Server) -> bool:
+    """Whether a session can be had."""
+    try:
+        server.connect().close()
+    except DbError:
+        return False
+    return True
 
 
 def test_a_disk_that_is_full(server, disk, tables, target, staging) -> None:
