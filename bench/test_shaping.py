@@ -23,7 +23,8 @@ from changes.shaping.undecided import RowFilter
 from offsets.fence import Span
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.partitions import split
-from sparkwriter.kit.filtered import LocalFiles, decided
+from sparkwriter.kit.filtered import decided
+from sparkwriter.kit.staged_tables import ParquetTables
 from sparkwriter.kit.store import Absent
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
@@ -74,7 +75,7 @@ def test_partition(benchmark: BenchmarkFixture, text: str) -> None:
 def test_partial_rows_under_a_filter(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     """50,000 rows that lack what decides, and their rows in a file of SQLite: read, completed,
     decided, staged again."""
-    store, files = SqliteStore(tmp_path / "sink.db"), LocalFiles()
+    store, files = SqliteStore(tmp_path / "sink.db"), ParquetTables()
     target = TargetName("lake", "shop", "t")
     whole = pa.table({"id": range(COUNT), "qty": [n % 10 for n in range(COUNT)]})
     part = whole.select(["id"]).append_column("qty", pa.nulls(COUNT, pa.int64()))

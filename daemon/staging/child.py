@@ -16,7 +16,8 @@ from changes.formats.auto import make_format
 from changes.values import Values
 from daemon.staging.collector import calm_collector
 from daemon.staging.process import Job, Kind
-from daemon.staging.work import ParquetTables, StageWork, Tables
+from daemon.staging.work import StageWork
+from sparkwriter.kit.staged_tables import ParquetTables, Tables
 
 
 class SharedValues:

@@ -8,12 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
@@ -41,42 +38,7 @@ from changes.shaping.decoder import ShapedDecoder
 from changes.shaping.records import FormatRecords
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.undecided import as_whole, redecided
-from sparkwriter.private_files import make_private_file
-from sparkwriter.sql.ways import ROWS_A_TASK
-
-
-class Tables(Protocol):
-    """The storage of staged tables. Both methods raise OSError."""
-
-    def read(self, path: str) -> pa.Table:
-        """Read a table that was written before."""
-        ...
-
-    def write(self, path: str, table: pa.Table) -> int:
-        """Write a table, and return its bytes. A failed write leaves nothing."""
-        ...
-
-
-class ParquetTables:
-    """Parquet files for Spark.
-
-    Nothing here needs to survive a crash: the changes are read again from Kafka. So nothing is
-    fsynced.
-    """
-
-    def read(self, path: str) -> pa.Table:
-        return pq.read_table(path, memory_map=False)
-
-    def write(self, path: str, table: pa.Table) -> int:
-        try:
-            make_private_file(Path(path))
-            pq.write_table(
-                table, path, compression="zstd", compression_level=1, row_group_size=ROWS_A_TASK
-            )
-            return Path(path).stat().st_size
-        except OSError:
-            Path(path).unlink(missing_ok=True)
-            raise
+from sparkwriter.kit.staged_tables import Tables
 
 
 class StageWork:

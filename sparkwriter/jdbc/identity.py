@@ -50,9 +50,11 @@ def made_again(
 
 
 def check_same(session: Session, target: TargetName, before: DbTable) -> None:
-    """That nobody has made the table again since the look: it had no rows then, and has now. From
-    the first row on nobody can. Where its identity lasts the next look tells it, too. Raises
-    LostRace, DbError."""
+    """Raise LostRace where somebody has altered the table, or made it again, since the look.
+
+    Asked inside the transaction, once a row is written: from then on nobody can. Where an identity
+    lasts, the next look finds it, too, and nothing is asked here. Raises DbError.
+    """
     if session.lasting_identity:
         return
     now = session.describe(target)

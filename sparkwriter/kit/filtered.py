@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch
@@ -24,48 +21,11 @@ from changes.net.fold import has_deletes, partial_columns
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.undecided import RowFilter, as_deletes, with_left
 from sparkwriter.kit.shape import lacked, not_whole
+from sparkwriter.kit.staged_tables import StagedTables
 from sparkwriter.kit.store import FOUND, E, TableStore
-from sparkwriter.private_files import make_private_file
-from sparkwriter.sql.ways import ROWS_A_TASK
 
 
-class StagedFiles(Protocol):
-    """Where staged files are."""
-
-    def read(self, path: str) -> pa.Table:
-        """A file that was staged. Raises OSError."""
-        ...
-
-    def write(self, path: str, table: pa.Table) -> None:
-        """Another one, for one write. Raises OSError."""
-        ...
-
-    def remove(self, path: str) -> None:
-        """It is done with."""
-        ...
-
-
-class LocalFiles:
-    """This machine's."""
-
-    def read(self, path: str) -> pa.Table:
-        return pq.read_table(path, memory_map=False)
-
-    def write(self, path: str, table: pa.Table) -> None:
-        try:
-            make_private_file(Path(path))
-            pq.write_table(
-                table, path, compression="zstd", compression_level=1, row_group_size=ROWS_A_TASK
-            )
-        except OSError:
-            self.remove(path)
-            raise
-
-    def remove(self, path: str) -> None:
-        Path(path).unlink(missing_ok=True)
-
-
-def decided(store: TableStore[E], files: StagedFiles, seen: E, batch: StagedBatch) -> StagedBatch:
+def decided(store: TableStore[E], files: StagedTables, seen: E, batch: StagedBatch) -> StagedBatch:
     """The batch with rows that pass and deletes alone: itself, where nothing is to be asked, or
     with a file of its own. Raises TargetRefused where a row enters that is not whole."""
     if batch.filter is None or batch.path is None:

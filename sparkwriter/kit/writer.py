@@ -16,9 +16,10 @@ from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.capable import check_capable
 from sparkwriter.kit.doubts import mark_after, mark_of_new
-from sparkwriter.kit.filtered import LocalFiles, StagedFiles, decided
+from sparkwriter.kit.filtered import decided
 from sparkwriter.kit.shape import check_reset, check_shape, check_whole, shape_after
 from sparkwriter.kit.source import check_source, source_after
+from sparkwriter.kit.staged_tables import ParquetTables, StagedTables
 from sparkwriter.kit.statements import Statements
 from sparkwriter.kit.store import Absent, Delivery, E, Existing, Facts, TableStore
 from sparkwriter.sql.schema import CreateTable, missing_columns, plan_schema
@@ -33,10 +34,10 @@ fits, two after a change, more only where others change it at the same time."""
 class TargetWriter(Generic[E]):
     """``actors.contract.ports.ResettableSink`` over a sink's tables. One writer's thread."""
 
-    def __init__(self, store: TableStore[E], files: StagedFiles | None = None) -> None:
+    def __init__(self, store: TableStore[E], files: StagedTables | None = None) -> None:
         """``files``: where staged files are, this machine's by default."""
         self._store = store
-        self._files = files or LocalFiles()
+        self._files = files or ParquetTables()
         self._statements = Statements(store)
 
     def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:

@@ -20,10 +20,11 @@ from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TableName, TargetName
 from changes.routing import TargetRoute
 from changes.shaping.shape import Shape
-from daemon.staging.work import ParquetTables, StageWork
+from daemon.staging.work import StageWork
 from offsets.fence import Span
 from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.kit.staged_tables import ParquetTables
 from sparkwriter.kit.writer import TargetWriter
 
 SOURCE = TopicPartition("shop", 0)

@@ -56,7 +56,7 @@ class Staging(Protocol):
 
 class StagedNets(list[Net]):
     """The net rows of a table, which is there for a filter that decides them; as of
-    ``sparkwriter.kit.filtered.StagedFiles``, for one write."""
+    ``sparkwriter.kit.staged_tables.StagedTables``, for one write."""
 
     def __init__(self, table: pa.Table, keys: tuple[str, ...]) -> None:
         super().__init__(_net(row, keys) for row in table.to_pylist())

@@ -15,9 +15,9 @@ from daemon.letters.lines import append_line, line_of
 from daemon.positions.offset_file import OffsetFile, lock_state_dir
 from daemon.positions.state_id import state_id
 from daemon.spills.file import SpillFolder
-from daemon.staging.work import ParquetTables
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from sparkwriter.kit.staged_tables import ParquetTables
 from sparkwriter.private_files import close_folder, private_opener
 
 TARGET = TargetName("lake", "shop", "orders")

@@ -15,8 +15,9 @@ from actors.contract.raw_messages import Messages
 from changes.formats import FORMATS
 from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
-from daemon.staging.work import ParquetTables, StageWork
+from daemon.staging.work import StageWork
 from offsets.position import TopicPartition
+from sparkwriter.kit.staged_tables import ParquetTables
 from tests.changes.formats.debezium.messages import MYSQL, change, envelope, record, wrapped
 
 UPSERT = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
