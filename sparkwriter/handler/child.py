@@ -26,7 +26,7 @@ from sparkwriter.handler.calls import (
     Start,
     Started,
 )
-from sparkwriter.handler.context import Context, TooManyRejected
+from sparkwriter.handler.context import Context
 from sparkwriter.handler.rows import CountedRows
 
 _PR_SET_PDEATHSIG = 1
@@ -62,23 +62,25 @@ class Handler:
         return Started(self._statement is not None, self._done_through is not None)
 
     def answer(self, call: Call) -> Done | Raised:
-        """Carry a call out."""
-        context = Context(call.about, self._settings)
+        """Carry a call out. A row that could not be given up fails it, whatever came after."""
+        context = Context(call.about, self._settings, isinstance(call, Apply))
         try:
-            match call:
-                case Apply(_, file):
-                    return self._applied(context, file, call.about.keys)
-                case Carry(_, kind, to):
-                    if self._statement is None:
-                        return Raised(f"it has no function `statement` for {kind}", lasting=True)
-                    self._statement(context, kind, None if to is None else str(to))
-                case AskMarks():
-                    assert self._done_through is not None
-                    return Done(marks=self._done_through(context))
-        except TooManyRejected as error:
-            return Raised(str(error), lasting=True)
+            done = self._carried_out(call, context)
         except Exception as error:
-            return Raised(_told(error))
+            done = Raised(_told(error))
+        return Raised(context.refused, lasting=True) if context.refused else done
+
+    def _carried_out(self, call: Call, context: Context) -> Done | Raised:
+        match call:
+            case Apply(_, file):
+                return self._applied(context, file, call.about.keys)
+            case Carry(_, kind, to):
+                if self._statement is None:
+                    return Raised(f"it has no function `statement` for {kind}", lasting=True)
+                self._statement(context, kind, None if to is None else str(to))
+            case AskMarks():
+                assert self._done_through is not None
+                return Done(marks=self._done_through(context))
         return Done()
 
     def _applied(self, context: Context, file: str, keys: tuple[str, ...]) -> Done | Raised:

@@ -12,16 +12,24 @@ MOST_REJECTED = 10_000
 """Rows that one batch may reject. More are not bad rows, but a handler that is wrong."""
 
 
-class TooManyRejected(Exception):
+class RejectRefused(Exception):
+    """A row can't be given up: one line. The call fails for good, even where the handler swallows
+    this: the row would be nowhere."""
+
+
+class TooManyRejected(RejectRefused):
     """A batch rejects more than MOST_REJECTED rows."""
 
 
 class Context:
     """One call's. Used by the handler's process alone."""
 
-    def __init__(self, about: About, settings: Mapping[str, Any]) -> None:
+    def __init__(self, about: About, settings: Mapping[str, Any], has_rows: bool = True) -> None:
+        """``has_rows``: False for a statement, which has none that could be given up."""
         self._about = about
+        self._has_rows = has_rows
         self._rejected: list[tuple[str, str]] = []
+        self._refused = ""
         self.settings = settings
         """``[sink.NAME.settings]`` of the configuration."""
 
@@ -70,15 +78,34 @@ class Context:
 
     def reject(self, row: Mapping[str, Any], reason: str) -> None:
         """Give up a row: it is kept as a line of ``rejected.jsonl`` with the reason, and the batch
-        goes on without it. Raises TooManyRejected."""
+        goes on without it. Raises RejectRefused, of it TooManyRejected: the batch has failed."""
+        try:
+            self._rejected.append(self._kept(row, reason))
+        except RejectRefused as error:
+            self._refused = self._refused or str(error)
+            raise
+
+    def _kept(self, row: Mapping[str, Any], reason: str) -> tuple[str, str]:
+        if not self._has_rows:
+            raise RejectRefused(f"a row is rejected where there are none: {reason}")
         if len(self._rejected) >= MOST_REJECTED:
             raise TooManyRejected(f"more than {MOST_REJECTED} rows are rejected: {reason}")
-        self._rejected.append((json.dumps(dict(row), default=_shown, ensure_ascii=False), reason))
+        try:
+            return json.dumps(dict(row), default=_shown, ensure_ascii=False), str(reason)
+        except Exception as error:
+            # The row is the handler's own object: whatever it raises, the row is not kept.
+            text = f"a rejected row can't be kept: {type(error).__name__}: {error}"
+            raise RejectRefused(text) from error
 
     @property
     def rejected(self) -> tuple[tuple[str, str], ...]:
         """What ``reject`` was given, as JSON, each with its reason."""
         return tuple(self._rejected)
+
+    @property
+    def refused(self) -> str:
+        """Why ``reject`` raised first; empty where it never did."""
+        return self._refused
 
 
 def _shown(value: object) -> str:

@@ -36,9 +36,9 @@ class CountedRows:
     def _batches(self, shown: list[pa.Field]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema(shown)
         for part in self._file.iter_batches(ROWS_AT_ONCE, columns=self._names):
+            shown = pa.RecordBatch.from_arrays(self._shown(part), schema=schema)
             self.left -= part.num_rows
-            columns = self._shown(part)
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield shown
 
     def _shown(self, part: pa.RecordBatch) -> list[pa.Array]:
         """A row that the filter leaves out is a delete to others, and nothing of it is shown."""

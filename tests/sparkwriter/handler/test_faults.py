@@ -13,6 +13,7 @@ import pytest
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from changes.model import LEFT, AddColumn, Column, TruncateTable
+from sparkwriter.handler.rows import CountedRows
 from sparkwriter.session.java import CHECKOUT
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.handler.conftest import HANDLERS
@@ -83,6 +84,51 @@ def test_too_many_are_rejected(writer, staging, orders) -> None:
     """Then the handler is wrong, not the rows."""
     with pytest.raises(TargetRefused, match="more than 10000 rows are rejected: it is bad"):
         writer(how="reject all").write(staging.batch(orders(("U", 1, "a", 1)), 1))
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("swallow all", "more than 10000 rows are rejected: it is bad"),
+        ("swallow one", "a rejected row can't be kept: .*Circular reference"),
+        ("swallow and raise", "a rejected row can't be kept: .*Circular reference"),
+    ],
+)
+def test_what_reject_refuses_can_not_be_swallowed(
+    how: str, said: str, writer, staging, orders, tmp_path: Path
+) -> None:
+    """The row would be nowhere, and its batch count as done. An error after it does not hide it."""
+    sink = writer(how=how)
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    with pytest.raises(TargetRefused, match=said):
+        sink.write(batch)
+    assert sink.open(batch.target).hwms == {}
+    assert not (tmp_path / "state" / "rejected.jsonl").exists()
+
+
+def test_a_statement_rejects_no_row(writer, staging, orders) -> None:
+    """It has none: what it gives up would be kept nowhere."""
+    sink = writer("stating:apply")
+    sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    with pytest.raises(TargetRefused, match="a row is rejected where there are none: truncate"):
+        sink.write(staging.batch(None, 2, ddl=[[TruncateTable()]]))
+
+
+def test_a_batch_that_can_not_be_shown_is_not_taken(
+    staging, orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler that swallows the reader's error has not read those rows."""
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    assert batch.path is not None
+    rows = CountedRows(batch.path, ("id",))
+
+    def broken(_: object) -> list[object]:
+        raise ValueError("it can't be shown")
+
+    monkeypatch.setattr(rows, "_shown", broken)
+    with pytest.raises(ValueError, match="it can't be shown"):
+        rows.reader.read_all()
+    assert rows.left == 1
 
 
 def test_a_statement_that_it_has_no_function_for(writer, staging, orders) -> None:

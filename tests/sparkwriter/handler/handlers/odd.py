@@ -38,6 +38,17 @@ def odd(how: str, batch: Any, context: Any) -> None:
         case "reject all":
             while True:
                 context.reject({}, "it is bad")
+        case "swallow all" | "swallow one" | "swallow and raise":
+            looped: dict[str, Any] = {}
+            looped["self"] = looped
+            rows = batch.read_all().to_pylist()
+            for row in rows * 10_001 if how == "swallow all" else [looped]:
+                try:
+                    context.reject(row, "it is bad")
+                except Exception:
+                    continue  # as the loop of somebody who wants to get through
+            if how == "swallow and raise":
+                raise ConnectionError("the store is away")
 
 
 def early(batch: Any, context: Any) -> None:
