@@ -20,7 +20,7 @@ import pytest
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import Fetched, Published, Staged
 from actors.contract.raw_messages import Messages
-from actors.contract.writes import Span, StagedBatch, TargetState
+from actors.contract.writes import StagedBatch, TargetState
 from bench.rig import config, fill, messages, run_flow
 from changes.model import Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
@@ -30,6 +30,7 @@ from daemon.tracing.exporting import Exporting
 from daemon.tracing.opening import Tracing
 from daemon.tracing.section import TracingSection
 from demo.broker import DevBroker
+from offsets.fence import Span
 from offsets.position import TopicPartition
 
 COUNT = int(os.environ.get("BENCH_MESSAGES", "400000"))

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pytest_benchmark.fixture import BenchmarkFixture
 from rich.console import Console
 from rich.table import Table as Lines
 
@@ -103,9 +104,7 @@ def points(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
-def test_costs(
-    points: dict[Way, list[Point]], benchmark: Callable[[Callable[[], None]], None]
-) -> None:
+def test_costs(points: dict[Way, list[Point]], benchmark: BenchmarkFixture) -> None:
     """What fits the writes best, beside what the daemon reckons with."""
     vector, append = points[Way.VECTOR], points[Way.APPEND]
     replace, insert = points[Way.REPLACE], points[Way.INSERT]

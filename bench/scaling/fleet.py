@@ -94,8 +94,8 @@ class Fleet:
         spent = self._spent() - before
         threads = {name: s for name, s in spent.items() if name not in KINDS}
         writes = self._written() - began
-        kinds = (spent[kind] for kind in KINDS)
-        return Run(len(self.names), tables, messages * rounds, writes, clock_s, *kinds, threads)
+        took = (clock_s, *(spent[kind] for kind in KINDS))
+        return Run(len(self.names), tables, messages * rounds, writes, *took, threads=threads)
 
     def idle(self) -> float:
         """Processor seconds a second of one daemon that has nothing to do."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import OffsetSpec
 
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import NotKept

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import OffsetSpec
 
 from actors.runtime.mailbox import Clock
 from daemon.kafka.log_keeping import Kept

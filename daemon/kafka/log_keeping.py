@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
+from confluent_kafka.admin import (
     ConfigResource,
     OffsetSpec,
     ResourceType,

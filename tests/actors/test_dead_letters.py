@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from actors.contract import effects as fx
@@ -184,7 +186,7 @@ def test_a_message_without_a_table_is_pending_in_a_lane_of_its_own() -> None:
         {msg.DEAD_LETTERS: (1, 1)},
         {"lake.db.t": (2, 2)},
     ]
-    letters = [e.message for e in out if isinstance(e, fx.Tell) and e.to == LETTERS]
+    letters: list[Any] = [e.message for e in out if isinstance(e, fx.Tell) and e.to == LETTERS]
     assert [(letter.offset, letter.value) for letter in letters] == [(1, b"garbage")]
 
 

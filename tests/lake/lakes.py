@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from demo.servers.rest import RestCatalog
 from demo.servers.s3 import BUCKET, ObjectStore
@@ -32,7 +33,7 @@ class Lake:
     """A folder for staged files in the same storage: its URI."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark without which it can't be reached."""
-    servers: Mapping[str, object] = field(default_factory=dict)
+    servers: Mapping[str, Any] = field(default_factory=dict)
     """Those that run for it, by what they are: ``catalog``, ``storage``."""
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +38,7 @@ def test_the_daemon_opens_the_lake(lake: Lake, spark_master: str, tmp_path: Path
 
 def configuration(lake: Lake, master: str, folder: Path) -> str:
     """A configuration of one pipeline into the lake."""
-    tables = {
+    tables: dict[str, Mapping[str, Any]] = {
         "kafka": {"bootstrap.servers": BROKER, "socket.connection.setup.timeout.ms": 1000},
         "daemon": {
             "state_dir": str(folder / "state"),

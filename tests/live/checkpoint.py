@@ -52,7 +52,7 @@ def settle(daemon: Daemon, reader: Reader, pipeline: str, topic: Topic, number: 
             return ""
         if stopped := daemon.told(pipeline).stopped:
             return f"the pipeline has stopped: {stopped}"
-        daemon.config.check()
+        daemon.check()
         if offset is None and (failure := reader.failure(pipeline)):
             if restarts == 0:
                 return f"its reader has ended: {cause(failure)}"

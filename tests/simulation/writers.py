@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from actors.contract import messages as msg
 from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused, WaitsForName
-from actors.contract.writes import StagedBatch
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TargetName
 from offsets.fence import Fenced, Straggler
 from tests.simulation.sink import FakeSink
@@ -53,7 +53,7 @@ class Writers:
             kind, reason = msg.FailureKind.FENCED, str(error)
         return msg.Failed(batch.target, kind, reason)
 
-    def _write(self, batch: StagedBatch, rows: Content | None) -> msg.TargetState:
+    def _write(self, batch: StagedBatch, rows: Content | None) -> TargetState:
         """A failure may come before the publish, or after it: then only the reply is lost.
 
         Or the write goes on after its time is up: a zombie, which publishes later if it still can.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.contract import messages as msg
-from actors.contract.figures import Figures
+from actors.contract.figures import Figures, ProcessorFigures
 from actors.fetcher.multi_entry import entry_groups
 from changes.formats import FORMATS
 from changes.model import DdlPolicy, FormatOptions, Mode, TableName, TruncateTable
@@ -209,6 +209,7 @@ def test_a_statement_that_nobody_understands_beside_rows_is_told() -> None:
     send(rig, 5, rows(1), ddl("ALTER TABLE t FROBNICATE"), rows(2))
     rig.settle()
     (figures,) = rig.feed(Figures())
+    assert isinstance(figures, ProcessorFigures)
     assert figures.targets[0].ddl_not_understood == 1
     assert sorted(rig.rows[TARGET]) == [(0,), (1,), (2,)]
     assert rig.done(TARGET) == 5

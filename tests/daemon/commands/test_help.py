@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -33,8 +34,8 @@ def commands(command: object = ROOT, path: tuple[str, ...] = ()) -> Iterator[tup
 EVERY = sorted(commands())
 
 
-def named(path: tuple[str, ...]) -> typer.main.TyperCommand:
-    found = ROOT
+def named(path: tuple[str, ...]) -> Any:
+    found: Any = ROOT
     for word in path:
         found = found.commands[word]
     return found

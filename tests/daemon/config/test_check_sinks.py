@@ -63,7 +63,7 @@ def test_connect_opens_the_embedded_catalog_without_spark(tmp_path: Path) -> Non
 
     def lake(**catalog: str) -> IcebergSink:
         section = IcebergSection(kind="iceberg", catalog=catalog)
-        return IcebergSink("lake", section, Config.model_construct())
+        return IcebergSink("lake", section, Config.model_construct(kafka={}, sink={}, pipeline={}))
 
     embedded = lake(type="jdbc", uri=f"jdbc:sqlite:{tmp_path}/c.db")
     assert embedded.probe()

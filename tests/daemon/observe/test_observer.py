@@ -29,7 +29,7 @@ from daemon.observe.metrics import StatusCollector
 from daemon.observe.observer import SUPERVISOR, Answers, Observer
 from daemon.observe.status import About, LifeFigures, document
 from daemon.observe.status_table import print_status, size
-from daemon.observe.web import verdict
+from daemon.observe.verdict import verdict
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot, TargetMark

@@ -10,7 +10,6 @@ import pytest
 from actors.contract.ports import LostRace, TargetRefused
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TargetName
-from daemon.operate import mark_moves
 from daemon.operate.mark_moves import MarksNotMoved, has_moves, move_marks
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
@@ -53,7 +52,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
             found.append(timeout)
             return False
 
-    monkeypatch.setattr(mark_moves.threading, "Event", Event)
+    monkeypatch.setattr(threading, "Event", Event)
     return found
 
 

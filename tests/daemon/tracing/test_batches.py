@@ -13,13 +13,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import Failed, FailureKind, Fetched, Published, Staged
 from actors.contract.raw_messages import Messages
-from actors.contract.writes import Span, StagedBatch, TargetState
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
 from daemon.tracing import batches
 from daemon.tracing.batches import BatchTraces
 from daemon.tracing.exporting import QUEUED, Exporting
 from daemon.tracing.section import TracingSection
+from offsets.fence import Span
 from offsets.position import TopicPartition
 from tests.daemon.tracing.receiver import silent
 

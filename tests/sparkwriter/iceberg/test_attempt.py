@@ -30,7 +30,7 @@ LANE = TopicPartition("shop", 0)
 Rows = Callable[..., list[tuple[object, ...]]]
 
 
-def load(spark: SparkSession, target: TargetName, kind: type[LakeTable] = LakeTable) -> LakeTable:
+def load(spark: SparkSession, target: TargetName, kind: type[Any] = LakeTable) -> Any:
     """The table as another process would load it, behind the given class."""
     table = LakeCatalog(spark).load(target)
     assert table is not None

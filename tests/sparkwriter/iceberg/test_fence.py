@@ -41,7 +41,7 @@ OTHER = TopicPartition("shop", 1)
 Rows = Callable[..., list[tuple[object, ...]]]
 
 
-def load(spark: SparkSession, target: TargetName, kind: type[LakeTable] = LakeTable) -> LakeTable:
+def load(spark: SparkSession, target: TargetName, kind: type[Any] = LakeTable) -> Any:
     """The table as another process would load it, behind the given class."""
     table = LakeCatalog(spark).load(target)
     assert table is not None

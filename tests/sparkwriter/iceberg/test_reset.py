@@ -17,6 +17,7 @@ from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.publish import create_branch
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.kit.changelog import rows_above
 
@@ -160,7 +161,7 @@ def test_the_marks_of_a_table_that_is_gone_are_lowered(
 def raced(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
     """What happens once a branch has been made."""
     between: list[Callable[[], object]] = []
-    made = iceberg.create_branch
+    made = create_branch
 
     def make(*args: Any) -> None:
         made(*args)

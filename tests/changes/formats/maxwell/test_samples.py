@@ -108,7 +108,7 @@ def test_statements_of_maxwell(path: Path) -> None:
         assert statement.table.table == told.get("table", "")
 
 
-WHOLE = {
+WHOLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "user-insert": ("I", "MyDatabase.User", {"UserID": 20, "FirstName": "Fiz", "LastName": "Buz"}),
     "user-update": ("U", "MyDatabase.User", {"FirstName": "Fiz", "backup_date": None}),
     "encrypted-user-insert": ("I", "shard_1.minimal", {"id": 1, "text_field": "hello"}),

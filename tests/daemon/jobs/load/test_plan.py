@@ -12,6 +12,7 @@ from changes.routing import TargetRoute
 from changes.shaping.shape import NO_SHAPE, Shape
 from daemon.config.config import Config
 from daemon.jobs.load import plan
+from daemon.jobs.load.estimates import Flow
 from daemon.jobs.load.kind import LoadKind
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
@@ -68,7 +69,7 @@ def planned(
     monkeypatch.setattr(plan, "chosen", lambda *_: Chosen((one,)))
     monkeypatch.setattr(plan, "_not_now", lambda *_: iter(()))
     monkeypatch.setattr(plan, "_loaded", lambda *_: plan.Loaded("out.s.t", "s.t", 1, 1))
-    monkeypatch.setattr(plan, "flow_of", lambda *_: plan.Flow(0.0, 0))
+    monkeypatch.setattr(plan, "flow_of", lambda *_: Flow(0.0, 0))
     wanted = Wanted("load", "p", ("*",), {}, origin)
     return LoadKind().plan(Looking(config), wanted)  # type: ignore[arg-type]
 

@@ -11,7 +11,9 @@ import pytest
 
 from daemon.config.config import Config
 from daemon.jobs.load import unasked
-from daemon.jobs.load.unasked import FIRST_SIGHT, RELOAD, UnaskedLoads, due
+from daemon.jobs.load.kind import LoadKind
+from daemon.jobs.load.plan import FIRST_SIGHT, RELOAD
+from daemon.jobs.load.unasked import UnaskedLoads, due
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Job, State, Wanted, new_job
 from offsets.load import Load
@@ -140,7 +142,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         (target,) = wanted.targets
         return Plan((wanted,), document={"tables": [{"rows": estimates.get(target, 1)}]})
 
-    monkeypatch.setattr(unasked.LoadKind, "plan", plan)
+    monkeypatch.setattr(LoadKind, "plan", plan)
     return estimates
 
 

@@ -14,6 +14,7 @@ from daemon.config.config import Config
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
 from daemon.jobs.verify import command
+from daemon.jobs.verify.kind import VerifyKind
 from daemon.jobs.verify.report import result_of, skipped, table_result
 from daemon.jobs.verify.work import Table
 from daemon.observe import control
@@ -140,9 +141,7 @@ def test_a_pattern_may_be_of_another_pipeline(
         "p": plan("p", "lake.s.a", patterns=("a",)),
         "q": plan("q", "lake.q.b", patterns=("b",)),
     }
-    monkeypatch.setattr(
-        command.VerifyKind, "plan", lambda self, look, wanted: plans[wanted.pipeline]
-    )
+    monkeypatch.setattr(VerifyKind, "plan", lambda self, look, wanted: plans[wanted.pipeline])
     assert len(command.planned(settings, ["a", "b"], {})) == 2
     (refused,) = command.planned(settings, ["a", "b", "c"], {})
     assert refused.refusals == ("c: no table is called so",)
