@@ -12,6 +12,7 @@ from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.spellings import Spellings
 from changes.formats.base import Format, InOrder, MultiEntry
 from changes.model import BadMessage, Ddl, Kind, TableName
+from changes.mysql.tokens import on_one_line
 from changes.names import target_problem
 from changes.routing import RouteConflict, Router, TargetRoute
 
@@ -236,7 +237,7 @@ class Sorter:
     def _report_unread(self, why: str, statement: Ddl) -> None:
         """Report a statement that an operator must look at. Raises _NotFollowed where it stops."""
         if self._ddl_not_understood_stops:
-            raise _NotFollowed(f"{why}: {' '.join(statement.sql.split())}")
+            raise _NotFollowed(f"{why}: {on_one_line(statement.sql)}")
         self._unread.append(why)
 
     def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
@@ -256,7 +257,7 @@ class Sorter:
         if statement.refused is None and not self._ddl_not_understood_stops:
             self._unread.append(f"{name}{reason}")
             return ()
-        raise _NotFollowed(f"{name}{reason} is not followed: {' '.join(statement.sql.split())}")
+        raise _NotFollowed(f"{name}{reason} is not followed: {on_one_line(statement.sql)}")
 
     def _several(self, offset: int, value: bytes, slots: _Slots) -> list[_Slot]:
         """Give each target its part of a message of several entries; barriers are given back."""

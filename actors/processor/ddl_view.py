@@ -25,6 +25,7 @@ from changes.model import (
     TakeName,
     TruncateTable,
 )
+from changes.mysql.tokens import on_one_line
 
 OF_LANES = " of a table that keeps source positions"
 """Its other lanes may lag behind the statement's: what they still bring is older, and the
@@ -37,7 +38,7 @@ class NotFollowed(Exception):
     quarantine = False
 
     def __init__(self, statement: Ddl, reason: str) -> None:
-        sql = " ".join(statement.sql.split())
+        sql = on_one_line(statement.sql)
         shown = sql if len(sql) <= 200 else f"{sql[:200]}…"
         super().__init__(f"{statement.table}: {reason} is not followed: {shown}")
 

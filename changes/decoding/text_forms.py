@@ -10,6 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from changes.digits import is_digits
 from changes.types import SourceType, TextForm
 
 _TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6})0*)?", re.ASCII)
@@ -66,7 +67,7 @@ def enum_label(text: str, labels: Sequence[str]) -> str:
 
     Raises pa.ArrowInvalid.
     """
-    if text.isascii() and text.isdigit() and len(text) <= _MASK_DIGITS:
+    if is_digits(text) and len(text) <= _MASK_DIGITS:
         number = int(text)
         if number <= len(labels):
             return labels[number - 1] if number else ""
@@ -82,7 +83,7 @@ def set_labels(text: str, labels: Sequence[str]) -> str:
 
     Text that is labels already stays. Raises pa.ArrowInvalid.
     """
-    if text.isascii() and text.isdigit() and len(text) <= _MASK_DIGITS:
+    if is_digits(text) and len(text) <= _MASK_DIGITS:
         mask = int(text)
         if mask < 1 << len(labels):
             return ",".join(label for place, label in enumerate(labels) if mask >> place & 1)

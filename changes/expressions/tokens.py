@@ -14,7 +14,7 @@ from changes.types import MAX_PRECISION
 
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+      (?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)
     | (?P<text>'(?:[^']|'')*')
     | (?P<quoted>"(?:[^"]|"")+"|`(?:[^`]|``)+`)
     | (?P<word>[^\W\d]\w*)

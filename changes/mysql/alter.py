@@ -228,7 +228,7 @@ def _drop(cursor: Cursor, alter: Alter) -> None:
             alter.refused.append("DROP PRIMARY KEY")
         return
     _optional_column(cursor)
-    alter.steps.append(DropColumn(cursor.name()))
+    alter.steps.append(DropColumn(cursor.column()))
     cursor.accept_any(frozenset(("RESTRICT", "CASCADE")))
 
 
@@ -245,7 +245,7 @@ def _redefine(cursor: Cursor, sql: str, alter: Alter, old: str | None, *, option
 
 def _change(cursor: Cursor, sql: str, alter: Alter) -> None:
     optional = _optional_column(cursor)
-    _redefine(cursor, sql, alter, cursor.name(), optional=optional)
+    _redefine(cursor, sql, alter, cursor.column(), optional=optional)
 
 
 def _rename(cursor: Cursor, names: Names, alter: Alter) -> None:
@@ -273,7 +273,7 @@ def _alter_default(cursor: Cursor, alter: Alter) -> None:
     column = not cursor.accept_any(frozenset(("INDEX", "CHECK", "CONSTRAINT", "KEY")))
     if column:
         _optional_column(cursor)
-    name = cursor.name()
+    name = cursor.column() if column else cursor.name()
     if column and (cursor.is_words("SET", "DEFAULT") or cursor.is_words("DROP", "DEFAULT")):
         alter.defaults.add(name.lower())
     known = ("SET", "DROP", "VISIBLE", "INVISIBLE", "NOT", "ENFORCED", "IGNORED")

@@ -11,7 +11,8 @@ from changes.mysql.types import from_mysql
 from changes.types import SourceType
 
 TEXTS = words(
-    "CHAR VARCHAR CHARACTER NCHAR NVARCHAR TINYTEXT TEXT MEDIUMTEXT LONGTEXT LONG NATIONAL"
+    "CHAR VARCHAR VARCHARACTER CHARACTER NCHAR NVARCHAR NATIONAL TINYTEXT TEXT MEDIUMTEXT LONGTEXT "
+    "LONG"
 )
 BYTES = "binary"
 """The character set whose texts are bytes."""
@@ -28,7 +29,9 @@ _OTHERS = words(
     "GEOMETRYCOLLECTION GEOMCOLLECTION"
 )
 _TYPES = TEXTS | BINARIES | NUMBERS | _OTHERS
-_SECOND_WORDS = words("PRECISION VARYING VARCHAR CHAR CHARACTER VARBINARY")
+_PADDED = words("CHAR CHARACTER NCHAR NATIONAL")
+_VARYING = words("VARYING VARCHAR VARCHARACTER")
+_SECOND_WORDS = _VARYING | words("PRECISION CHAR CHARACTER VARBINARY")
 _SIGNS = words("UNSIGNED SIGNED ZEROFILL")
 _PLAIN = words("VISIBLE INVISIBLE ASCII UNICODE BINARY COMPRESSED VIRTUAL STORED")
 _WITH_VALUE = words(
@@ -54,30 +57,51 @@ class Definition:
     charset: str | None = None
     """As it is named, or as the name of a collation begins."""
 
+    @property
+    def padded(self) -> bool:
+        """A text of a fixed length, however its type is spelled: blanks at the end don't count."""
+        spelled = self.type.upper().partition("(")[0].split()
+        return self.base in _PADDED and not _VARYING & set(spelled)
+
 
 def read_definition(cursor: Cursor, sql: str) -> Definition:
     """Read name, type and attributes; raises NotUnderstood at an unknown word."""
-    column = _read_type(cursor, cursor.name(), sql)
+    column = _read_type(cursor, cursor.column(), sql)
     while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
         _read_attribute(cursor, column)
     return column
 
 
 def _read_type(cursor: Cursor, name: str, sql: str) -> Definition:
-    first = last = cursor.next()
-    base = first.text.upper()
-    if first.kind != "word" or base not in _TYPES:
+    first = cursor.next()
+    base = first.keyword
+    if base not in _TYPES:
         raise NotUnderstood(f"unknown type {first.text!r}")
-    while (token := cursor.peek()) is not None and cursor.accept_any(_SECOND_WORDS):
-        last = token
+    text = first.text
+    while not _names_charset(cursor) and (word := cursor.accept_any(_SECOND_WORDS)):
+        text += f" {word.lower()}"
     arguments: Sequence[Token] = ()
-    text = sql[first.start : last.end]
     if cursor.at_group():
         arguments = cursor.group()
-        text += f"({sql[arguments[0].start : arguments[-1].end]})" if arguments else "()"
+        text += f"({_without_comments(arguments, sql)})"
     while sign := cursor.accept_any(_SIGNS):
         text += f" {sign.lower()}"
     return Definition(name, base, text, arguments)
+
+
+def _without_comments(tokens: Sequence[Token], sql: str) -> str:
+    """As it is written in ``sql``, but for what stands between the tokens."""
+    text, before = "", "sign"
+    for token in tokens:
+        between = "" if "sign" in (before, token.kind) else " "
+        text += between + sql[token.start : token.end]
+        before = token.kind
+    return text
+
+
+def _names_charset(cursor: Cursor) -> bool:
+    """Whether CHARACTER SET comes next, which a type's second word may look like."""
+    return cursor.is_words("CHARACTER", "SET") or cursor.is_words("CHAR", "SET")
 
 
 def _read_attribute(cursor: Cursor, column: Definition) -> None:

@@ -30,9 +30,13 @@ _BEYOND_ASCII = words("ascii binary latin1 latin2 latin5 latin7 greek hebrew euc
 _MOST_BITS = 64
 """Of a number that is written in bits, or in hexadecimal digits."""
 
-_FRACTION = re.compile(r"\.(\d+)\s*")
+_FRACTION = re.compile(r"\.([0-9]+)")
 
-_CLOCK = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d(\.\d{1,6})?")
+_CLOCK = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d(\.\d{1,6})?", re.ASCII)
+
+
+_PLAIN = re.compile(r"-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,8})\.\d*[1-9]\d*|0", re.ASCII)
+"""A number that the server writes as it is written."""
 
 
 class Unknowable(Exception):
@@ -69,7 +73,7 @@ def _check_long(column: Definition, default: Sequence[Token]) -> None:
 
 
 def _is_null(default: Sequence[Token]) -> bool:
-    return len(default) == 1 and default[0].kind == "word" and default[0].text.upper() == "NULL"
+    return len(default) == 1 and default[0].keyword == "NULL"
 
 
 def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> str:
@@ -89,8 +93,8 @@ def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> 
             return sign + only.text
         if only.kind in ("bits", "hex") and not sign:
             return _bit_string(only, kind)
-        if only.kind == "word" and only.text.upper() in ("TRUE", "FALSE"):
-            return "1" if only.text.upper() == "TRUE" else "0"
+        if only.keyword in ("TRUE", "FALSE"):
+            return "1" if only.keyword == "TRUE" else "0"
     said = " ".join(token.text for token in default)
     raise Unknowable(f"DEFAULT {said} is not a constant")
 
@@ -104,7 +108,7 @@ def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -
     number = token.kind == "number"
     labels = kind.form in (TextForm.ENUM, TextForm.SET)
     texts = kind.form is TextForm.BYTES or pa.types.is_string(kind.arrow)
-    plain = re.fullmatch(r"-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,8})\.\d*[1-9]\d*|0", sign + token.text)
+    plain = _PLAIN.fullmatch(sign + token.text)
     own_way = number and (labels or (texts and plain is None))
     if not number and (column.base == "BIT" or (column.base == "YEAR" and len(token.text) != 4)):
         own_way = True
@@ -175,11 +179,11 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     if kind.form is TextForm.TIME:
         return text if _CLOCK.fullmatch(text) and _keeps_fraction(column, text) else None
     if column.base == "YEAR":
-        return text if re.fullmatch(r"0|\d{4}", text) else None
+        return text if re.fullmatch("0|[0-9]{4}", text) else None
     if pa.types.is_string(kind.arrow):
         if column.base not in TEXTS:
             return None
-        return text.rstrip(" ") if column.base in ("CHAR", "NCHAR") else text
+        return text.rstrip(" ") if column.padded else text
     return text
 
 
@@ -191,7 +195,7 @@ def _is_exact(column: Definition, text: str) -> bool:
     if len(digits) < 2 or column.base in DECIMALS:
         return True
     whole, places = digits[0] - digits[1], digits[1]
-    found = re.fullmatch(r"[+-]?(\d*)\.?(\d*)", text)
+    found = re.fullmatch(r"[+-]?([0-9]*)\.?([0-9]*)", text)
     return found is not None and len(found[1]) <= whole and len(found[2]) <= places
 
 
@@ -211,19 +215,22 @@ def _sizes(column: Definition) -> list[int]:
 
 def _bytes_text(column: Definition, text: str) -> str | None:
     """BINARY is filled up with zero bytes, which the binlog leaves out again."""
-    if column.base == "BINARY" or column.charset == BYTES:
+    if column.base == "BINARY" or (column.charset == BYTES and column.padded):
         return text.rstrip("\0")
-    return text if column.base in BINARIES else None
+    return text if column.base in BINARIES or column.charset == BYTES else None
 
 
 def _numbered(kind: SourceType, text: str) -> str | None:
-    """A label's number, a set's mask: the server compares without regard to case."""
+    """A label's number, a set's mask. None where a label is none of them, or more than one.
+
+    The server compares by the column's collation, which may tell A from a, or not.
+    """
     folded = [label.casefold() for label in kind.labels]
-    wanted = [text] if kind.form is TextForm.ENUM else [part for part in text.split(",") if part]
-    try:
-        places = {folded.index(label.rstrip(" ").casefold()) for label in wanted}
-    except ValueError:
+    named = [text] if kind.form is TextForm.ENUM else [part for part in text.split(",") if part]
+    named = [label.rstrip(" ").casefold() for label in named]
+    if any(folded.count(label) != 1 for label in named):
         return None
+    places = {folded.index(label) for label in named}
     if kind.form is TextForm.ENUM:
         return str(places.pop() + 1)
     return str(sum(1 << place for place in places))

@@ -84,7 +84,7 @@ def kind_of_object(cursor: Cursor) -> str:
         if cursor.is_words("SPATIAL", "REFERENCE", "SYSTEM"):
             return "SYSTEM"
         token = cursor.peek()
-        word = token.text.upper() if token is not None and token.kind == "word" else ""
+        word = token.keyword if token is not None else ""
         if word in _NO_ROWS | _WITH_ROWS:
             return word
         if not _skip_modifier(cursor):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from changes.model import TableName
-from changes.mysql.tokens import Cursor
+from changes.mysql.tokens import NAME, SPACE, Cursor
 
-_PAIR = re.compile(r"(`(?:[^`]|``)+`|[\w$]+)\s*\.\s*(`(?:[^`]|``)+`|[\w$]+)")
+_BARE = rf"`(?:[^`]|``)+`|[{NAME}]+"
+_PAIR = re.compile(rf"({_BARE})[{SPACE}]*\.[{SPACE}]*({_BARE})")
 
 _MOST_PAIRS = 16
 """Names that are searched in an unreadable statement; with more it counts as about any table. The
@@ -32,9 +33,10 @@ class Names:
         self._qualified: set[str] = set()
 
     def table(self, cursor: Cursor) -> TableName:
-        """Read a table's name, with its database or in the session's."""
+        """Read a table's name, with its database or in the session's; ``.t`` is the latter."""
+        bare = cursor.accept_sign(".")
         first = cursor.name()
-        if cursor.accept_sign("."):
+        if not bare and cursor.accept_sign("."):
             self._qualified.add(first.casefold())
             return TableName(first, cursor.name())
         self._bare |= not self._in_session

@@ -23,7 +23,7 @@ _WIDTHS = {
 _SIZES = {"TINY": 2**8 - 1, "": 2**16 - 1, "MEDIUM": 2**24 - 1, "LONG": 2**32 - 1}
 _DECIMALS = words("DECIMAL NUMERIC DEC FIXED")
 _DOUBLES = words("DOUBLE REAL FLOAT8")
-_CHARS = words("CHAR CHARACTER NCHAR VARCHAR NVARCHAR NATIONAL LONG JSON")
+_CHARS = words("CHAR CHARACTER NCHAR VARCHAR VARCHARACTER NVARCHAR NATIONAL LONG JSON")
 _CLOCKS = words("DATETIME TIMESTAMP TIME")
 _MOST_BITS = 64
 _CHARACTER_BYTES = 4
@@ -218,10 +218,7 @@ def _long_shape(column: Definition, size: int | None, charset: str | None) -> Sh
         return Shape(Family.BYTES, room, room, fixed=base == "BINARY")
     if base in _CHARS and base not in ("LONG", "JSON") and not binary:
         room, charset = size or 1, charset or ("utf8" if base.startswith("N") else None)
-        fixed = "CHAR" in base and not {"VARYING", "VARCHAR", "NVARCHAR", "VARCHARACTER"} & {
-            base, *rest,
-        }  # fmt: skip
-        return Shape(Family.TEXT, room, room, fixed=fixed, charset=charset)
+        return Shape(Family.TEXT, room, room, fixed=column.padded, charset=charset)
     if base in ("LONG", "JSON") or (name != base and name in _SIZES):
         most = _SIZES[{"LONG": "MEDIUM", "JSON": "LONG"}.get(base, name)]
         if size is not None:  # the smallest that holds so many

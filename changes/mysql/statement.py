@@ -9,7 +9,8 @@ from changes.model import Ddl, DdlStep, DropTable, RenameTable, TableName, TakeN
 from changes.mysql.alter import Alter, read_alter, spares_rows
 from changes.mysql.kinds import WITH_BODY, is_harmless, kind_of_object, skip_set_statement
 from changes.mysql.names import Names, named_in
-from changes.mysql.tokens import Cursor, NotUnderstood, Token, split, tokenize
+from changes.mysql.tidb import restored
+from changes.mysql.tokens import Cursor, NotUnderstood, Token, on_one_line, split, tokenize
 
 _QUOTED = 80
 """Characters of a statement that a refusal quotes."""
@@ -29,7 +30,7 @@ def read_statements(sql: str, header: TableName, names: Names) -> list[Ddl]:
 
 def not_understood(sql: str, error: NotUnderstood) -> str:
     """The reason for a text that is not understood, with its beginning."""
-    return f"a statement that is not understood ({error}): {' '.join(sql.split())[:_QUOTED]!r}"
+    return f"a statement that is not understood ({error}): {on_one_line(sql)[:_QUOTED]!r}"
 
 
 def _statements(tokens: Sequence[Token]) -> list[list[Token]]:
@@ -87,6 +88,9 @@ class _Reader:
         ):
             if cursor.accept(verb):
                 return read(cursor)
+        if (back := restored(cursor, self._names, self._header)) is not None:
+            reason, tables = f"{back[0]}, which brings rows back without events,", back[1]
+            return [self._refused(table, reason) for table in dict.fromkeys(tables)]
         first = cursor.peek()
         if is_harmless(cursor):
             return []
@@ -244,7 +248,7 @@ def _end(cursor: Cursor) -> None:
 
 def _is_upgrade(token: Token) -> bool:
     """``ALTER DATABASE … UPGRADE DATA DIRECTORY NAME`` gives the database another name."""
-    return token.kind == "word" and token.text.upper() == "UPGRADE"
+    return token.keyword == "UPGRADE"
 
 
 def _is_versioned(cursor: Cursor) -> bool:

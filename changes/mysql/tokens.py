@@ -10,18 +10,30 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+SPACE = r"\t-\r\x20"
+"""What is between two words for the server, inside a character class: of ASCII alone. A no-break
+or an ideographic space is a letter of a name."""
+
+NAME = r"0-9A-Za-z$_\x80-\uffff"
+"""Letters of a name without quotes, inside a character class: any code point of the basic plane
+beyond ASCII is one, whatever Unicode calls it."""
+
+_SPACES = re.compile(f"[{SPACE}]+")
+_LAST_OF_NAMES = "\uffff"
+
 _TOKEN = re.compile(
-    r"""
-      (?P<space>   \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*(?!M?!).*?\*/ )
-    | (?P<open>    /\*M?!\d* )
+    rf"""
+      (?P<space>   [{SPACE}]+ | \#[^\n]* | --(?=[\x01-\x20\x7f]|\Z)[^\n]* | /\*(?!M?!).*?\*/ )
+    | (?P<open>    /\*M?!(?:[0-9]{{5,6}})?(?![0-9]) )
     | (?P<close>   \*/ )
-    | (?P<bits>    [bB]'[01]*' | 0b[01]+\b )
-    | (?P<hex>     [xX]'[0-9A-Fa-f]*' | 0x[0-9A-Fa-f]+\b )
+    | (?P<name>    (?<=[{NAME}`]\.)[{NAME}]+ )
+    | (?P<bits>    [bB]'[01]*' | 0b[01]+(?![{NAME}]) )
+    | (?P<hex>     [xX]'[0-9A-Fa-f]*' | 0x[0-9A-Fa-f]+(?![{NAME}]) )
     | (?P<string>  [nN]?'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" )
     | (?P<quoted>  `(?:[^`]|``)+` )
-    | (?P<number>  \d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$]) )
-    | (?P<word>    [\w$]+ )
-    | (?P<sign>    [^'"`\s] )
+    | (?P<number>  (?:[0-9]+(?:\.[0-9]*)?|(?<![{NAME}`])\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![{NAME}]) )
+    | (?P<word>    [{NAME}]+ )
+    | (?P<sign>    [!-~] )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -41,23 +53,45 @@ class Token(NamedTuple):
     start: int
     end: int
 
+    @property
+    def keyword(self) -> str:
+        """An unquoted word in upper case; empty for anything else.
+
+        Keywords are ASCII: Python's upper case of a name with a dotless i may be one, too.
+        """
+        return self.text.upper() if self.kind == "word" and self.text.isascii() else ""
+
 
 def tokenize(sql: str) -> list[Token]:
-    """Raises NotUnderstood at a quote or comment that does not end.
+    """Raises NotUnderstood at a quote or comment that does not end, and at what is no SQL.
 
     The contents of ``/*! … */`` are SQL, as for a server of that version.
     """
     tokens: list[Token] = []
-    place = 0
+    place = opened = 0
     while place < len(sql):
         found = _TOKEN.match(sql, place)
-        if found is None or (found.lastgroup == "sign" and sql.startswith("/*", place)):
-            raise NotUnderstood(f"what begins at {sql[place : place + 20]!r} does not end")
-        kind = str(found.lastgroup)
+        if found is None or (found.lastgroup == "sign" and _never_ends(sql, place)):
+            raise NotUnderstood(f"what begins at {sql[place : place + 20]!r} {_why(sql[place])}")
+        kind, end = str(found.lastgroup), found.end()
+        if kind == "close" and not opened:  # 2*/* two */3
+            kind, end = "sign", place + 1
+        opened += {"open": 1, "close": -1}.get(kind, 0)
         if kind not in ("space", "open", "close"):
-            tokens.append(Token(kind, _unquoted(kind, found[0]), place, found.end()))
-        place = found.end()
+            kind = "word" if kind == "name" else kind
+            tokens.append(Token(kind, _unquoted(kind, sql[place:end]), place, end))
+        place = end
+    if opened:
+        raise NotUnderstood("a comment that is executed does not end")
     return tokens
+
+
+def _never_ends(sql: str, place: int) -> bool:
+    return sql[place] in "'\"`" or sql.startswith("/*", place)
+
+
+def _why(character: str) -> str:
+    return "does not end" if character in "'\"`/" else "is no SQL"
 
 
 def _unquoted(kind: str, text: str) -> str:
@@ -75,6 +109,11 @@ def _unescaped(found: re.Match[str]) -> str:
     if escaped is None:
         return found[0][0]
     return found[0] if escaped in "%_" else _ESCAPES.get(escaped, escaped)
+
+
+def on_one_line(sql: str) -> str:
+    """The text for a message: blanks between words become one, letters that look so stay."""
+    return _SPACES.sub(" ", sql).strip(" ")
 
 
 def words(text: str) -> frozenset[str]:
@@ -127,8 +166,7 @@ class Cursor:
         """Whether these unquoted words (upper case) come next."""
         ahead = self._tokens[self._place : self._place + len(wanted)]
         return len(ahead) == len(wanted) and all(
-            token.kind == "word" and token.text.upper() == word
-            for token, word in zip(ahead, wanted, strict=True)
+            token.keyword == word for token, word in zip(ahead, wanted, strict=True)
         )
 
     def accept(self, *wanted: str) -> bool:
@@ -141,10 +179,10 @@ class Cursor:
     def accept_any(self, wanted: frozenset[str]) -> str:
         """Take one of these words if it comes next; the empty text otherwise."""
         token = self.peek()
-        if token is None or token.kind != "word" or token.text.upper() not in wanted:
+        if token is None or not token.keyword or token.keyword not in wanted:
             return ""
         self._place += 1
-        return token.text.upper()
+        return token.keyword
 
     def accept_sign(self, sign: str) -> bool:
         token = self.peek()
@@ -158,7 +196,21 @@ class Cursor:
         token = self.next()
         if token.kind not in ("word", "quoted", "string"):
             raise NotUnderstood(f"{token.text!r} where a name should be")
+        if max(token.text, default="") > _LAST_OF_NAMES:
+            raise NotUnderstood(f"{token.text!r} is no name: servers write ? for some of it")
         return token.text
+
+    def column(self) -> str:
+        """Take a column's name; its table's and database's before it are those of the statement.
+
+        MariaDB and older MySQL have ``shop.users.name``, ``users.name`` and ``.name``, and check
+        them.
+        """
+        self.accept_sign(".")
+        name = self.name()
+        while self.accept_sign("."):
+            name = self.name()
+        return name
 
     def group(self) -> list[Token]:
         """Take the tokens in the parentheses that come next, without these."""

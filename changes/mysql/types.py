@@ -24,10 +24,12 @@ _MAX_FLOAT_BITS = 24
 _LONG_BITS = 63
 """Bits that a signed 64-bit integer holds without its sign."""
 
-_LONGEST_SIZE = 11
-"""Digits of a number in a type: Python refuses to read one of some thousands."""
+_SIZE = re.compile(r"\s*([0-9]{1,10})\s*", re.ASCII)
+"""A number in a type. Python refuses to read one of some thousands of digits."""
 
-_SHAPE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?(.*)", re.DOTALL | re.IGNORECASE)
+_SHAPE = re.compile(
+    r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?(.*)", re.DOTALL | re.IGNORECASE | re.ASCII
+)
 
 _SMALL_INTS = frozenset(
     ("tinyint", "smallint", "mediumint", "middleint", "int1", "int2", "int3", "bool", "boolean")
@@ -40,7 +42,7 @@ _BINARIES = words(
     "binary varbinary tinyblob blob mediumblob longblob geometry point linestring polygon "
     "multipoint multilinestring multipolygon geometrycollection geomcollection"
 )
-_CHARACTERS = words("char character varchar tinytext text mediumtext longtext long")
+_CHARACTERS = words("char character varchar varcharacter tinytext text mediumtext longtext long")
 _DOCUMENTS = _CHARACTERS | {"json"}
 
 _AS_BYTES = "/* its UTF-8, byte by byte */"
@@ -99,8 +101,8 @@ def as_bytes(text: str) -> str:
 
 def size(text: str) -> int | None:
     """A number in a type's parentheses; None where it is no number, or absurdly long."""
-    text = text.strip()
-    return int(text) if text.isdecimal() and len(text) < _LONGEST_SIZE else None
+    found = _SIZE.fullmatch(text)
+    return int(found[1]) if found else None
 
 
 def lacks_digits(text: str) -> bool:

@@ -16,7 +16,7 @@ _MARGIN = 64
 _FIXED_BYTES = 40
 _SIGN_BYTES = 4
 _SIZED = re.compile(
-    r"(?:var)?(?:char|binary)\((\d+)\)|character(?: varying)?\((\d+)\)", re.IGNORECASE
+    r"(?:var)?(?:char|binary)\((\d+)\)|character(?: varying)?\((\d+)\)", re.IGNORECASE | re.ASCII
 )
 _FIXED = re.compile(
     r"(?:tiny|small|medium|big)?int|integer|year|decimal|numeric\(|float|double|real|bit|date|time"

@@ -82,7 +82,7 @@ def _settings(ask: Ask) -> dict[str, str]:
 
 def _of_version(asked: Asked) -> Iterator[Finding]:
     ((text,),) = asked.ask("SELECT VERSION()")
-    found = re.match(r"(?:5\.5\.5-)?(\d+)\.(\d+)", str(text))
+    found = re.match(r"(?:5\.5\.5-)?([0-9]+)\.([0-9]+)", str(text))
     oldest = _OLDEST[asked.mariadb]
     if found is None or (int(found[1]), int(found[2])) < oldest:
         name = "MariaDB" if asked.mariadb else "MySQL"

@@ -14,7 +14,7 @@ from changes.mysql.types import from_mysql, size
 from daemon.databases.port import DatabaseRefused, SourceColumn
 from sparkwriter.sql.forms import LONG_BYTES, Form
 
-_BASE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?", re.IGNORECASE)
+_BASE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?", re.IGNORECASE | re.ASCII)
 
 _INTEGERS = words("tinyint smallint mediumint int integer bigint year")
 _TEXTS = words("char varchar tinytext text mediumtext longtext enum set uuid inet4 inet6")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from changes.digits import is_digits
 from changes.model import TableName
 from daemon.databases.port import DatabaseRefused, SourceColumn
 from sparkwriter.sql.forms import LONG_BYTES, Form
@@ -50,7 +51,7 @@ def base_of(type_: str) -> tuple[str, str]:
     base = _SIZES.sub("", type_).strip()
     if '"' not in base and "." in base:
         base = base.rpartition(".")[2]
-    return re.sub(r"\s+", " ", base), sizes[1] if sizes else ""
+    return re.sub(r"\s+", " ", base, flags=re.ASCII), sizes[1] if sizes else ""
 
 
 def form_of(type_: str, *, is_enum: bool = False) -> Form | None:
@@ -59,7 +60,7 @@ def form_of(type_: str, *, is_enum: bool = False) -> Form | None:
         return Form.TEXT
     base, sizes = base_of(type_)
     if base in ("bit", "bit varying"):
-        bits = int(sizes) if sizes.isdigit() else 1 if base == "bit" else 0
+        bits = int(sizes) if is_digits(sizes) else 1 if base == "bit" else 0
         if base == "bit" and bits == 1:
             return Form.BOOLEAN
         return Form.WHOLE if 1 <= bits <= _LONG_BITS else None
@@ -116,7 +117,7 @@ class PostgreSqlWords:
         if column.form is Form.HEX and base == "bytea":
             text = f"\\x{text}"
         if base in ("bit", "bit varying"):
-            return _bit_string(column, text, int(sizes) if sizes.isdigit() else 1)
+            return _bit_string(column, text, int(sizes) if is_digits(sizes) else 1)
         if base in ("interval", "point", "money"):
             raise DatabaseRefused(f"column {column.name}: a key of type {column.type}")
         if "\0" in text:
@@ -130,7 +131,7 @@ def _castable(type_: str) -> str:
 
 
 def _bit_string(column: SourceColumn, text: str, length: int) -> str:
-    if not text.isdigit() or not text.isascii() or base_of(column.type)[0] != "bit":
+    if not is_digits(text) or base_of(column.type)[0] != "bit":
         raise DatabaseRefused(f"column {column.name}: a key of type {column.type}")
     return f"B'{int(text):0{length}b}'"
 

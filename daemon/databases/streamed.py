@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from changes.configured_types import configured_type
+from changes.digits import is_digits
 from changes.formats.debezium.configured_types import configured_wire_type
 from changes.model import ColumnTypes
 from changes.mysql.types import from_mysql
@@ -202,7 +203,7 @@ def _unlike_texts(own: StreamedColumn, format_: str, declared: str | None) -> It
     scale = mysql_sql.base_of(type_)[1].rpartition(",")[2]
     if form is Form.DECIMAL:
         # Java prints a zero with more digits than six as 0E-7.
-        if format_ == DEBEZIUM or not scale.strip().isdigit() or int(scale) <= 6:
+        if format_ == DEBEZIUM or not is_digits(scale.strip()) or int(scale) <= 6:
             return
     elif form in (Form.DATE, Form.LOCAL, Form.TIME) and _prints_alike(own, format_, declared):
         return

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from changes.formats.base import Format, TableDecoder
 from changes.model import BadMessage, BadRecord
+from changes.mysql.tokens import on_one_line
 from changes.routing import RouteConflict, Router
 from daemon.commands.detected_records import as_consumed
 from daemon.letters.keys import (
@@ -171,7 +172,7 @@ class ConflictFinder:
             return
         for ddl in statements(self._format, self._router, affected):
             if not keeps_rows(ddl):
-                sql = " ".join(ddl.sql.split())
+                sql = on_one_line(ddl.sql)
                 reason = f"a statement came after it, offset {message.offset}: {sql}"
                 self._doubt(message.standing, reason, target)
         self._decode(target)

@@ -161,5 +161,5 @@ def holds(column: DbColumn, type_: str) -> bool:
 
 
 def _scales(type_: str) -> str | None:
-    found = re.fullmatch(r"decimal\(\d+, ?(\d+)\)", type_)
+    found = re.fullmatch(r"decimal\([0-9]+, ?([0-9]+)\)", type_)
     return found[1] if found else None

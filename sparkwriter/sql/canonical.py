@@ -15,7 +15,7 @@ from sparkwriter.sql.forms import LONG_BYTES, Form
 from sparkwriter.sql.plan import string_literal
 from sparkwriter.sql.schema import spark_type
 
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)", re.ASCII)
 
 _WHOLE = frozenset(("int", "long"))
 _READABLE: Mapping[Form, frozenset[str]] = {

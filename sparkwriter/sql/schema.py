@@ -42,7 +42,7 @@ _ARROW_TYPES = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", "UTC"),
 }
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)$")
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)$", re.ASCII)
 
 
 ICEBERG_RESERVED = frozenset(

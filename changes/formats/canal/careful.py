@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from changes.decoding.json_text import text_of, why_not
 from changes.decoding.layout import Layout, Refused
 from changes.formats.canal.layout import HandleKey, type_word
+from changes.mysql.tokens import on_one_line
 
 type_block = msgspec.json.Decoder(dict[str, str | None] | None)
 _sql_types = msgspec.json.Decoder(dict[str, Any] | None)
@@ -63,7 +64,7 @@ def read(value: bytes) -> Message:
     if not message.data and message.sql and message.sql.strip():
         raise Refused(
             f"a change written as a statement, its rows can't be known; set binlog_format=ROW: "
-            f"{' '.join(message.sql.split())[:80]!r}"
+            f"{on_one_line(message.sql)[:80]!r}"
         )
     if message.tidb is not None and message.tidb.is_cut and message.type != "DELETE":
         raise Refused("a row too large for its producer, which sent only the key (TiCDC)")

@@ -22,6 +22,7 @@ from changes.model import (
     Mode,
     TableName,
 )
+from changes.mysql.tokens import on_one_line
 
 _SQL_SHOWN = 80
 """Characters of a statement that an error quotes."""
@@ -165,7 +166,7 @@ _OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 def check_rows(change: Any) -> None:
     """Refuse a change without rows: a binlog in statement format."""
     if not change.rowDatas and change.sql:
-        sql = " ".join(change.sql.split())[:_SQL_SHOWN]
+        sql = on_one_line(change.sql)[:_SQL_SHOWN]
         raise Refused(f"a statement without rows (the source's binlog_format must be ROW): {sql}")
 
 

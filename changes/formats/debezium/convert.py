@@ -40,7 +40,10 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _DAY_US = 86_400_000_000
 _FIRST_US, _LAST_US = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
 
-_NANOS, _PRINTED_NANOS = re.compile(r"-?\d{4,19}"), re.compile(r".*\.\d{7,}(Z|[+-][\d:]+)?")
+_NANOS, _PRINTED_NANOS = (
+    re.compile(r"-?[0-9]{4,19}"),
+    re.compile(r".*\.[0-9]{7,}(Z|[+-][0-9:]+)?"),
+)
 _FINE = {
     Sense.NANOS: _NANOS, Sense.ZONED: _PRINTED_NANOS, Sense.ISO_TIMESTAMP: _PRINTED_NANOS,
 }  # fmt: skip

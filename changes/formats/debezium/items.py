@@ -20,7 +20,7 @@ from changes.decoding.convert import ValueMisfit
 from changes.formats.debezium.types import Sense, WireType
 
 _items = msgspec.json.Decoder(list[Raw])
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _NUMBERS = frozenset((Sense.DECIMAL, Sense.VARIABLE, Sense.BITS, Sense.WRAPPED))
 _NULL = "null"
 

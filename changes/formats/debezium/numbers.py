@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import pyarrow as pa
 
+from changes.digits import is_digits
 from changes.formats.debezium import values
 
 _json = msgspec.json.Decoder(str)
@@ -58,6 +59,6 @@ def wrapped_integer(text: str) -> int:
 
 def integer(text: str) -> int:
     """Python's ``int`` also reads spaces and underscores."""
-    if not text.removeprefix("-").isdecimal() or not text.isascii():
+    if not is_digits(text.removeprefix("-")):
         raise ValueError("not a whole number")
     return int(text)

@@ -20,7 +20,7 @@ from changes.formats.base import VALUE_AT, sizes
 from changes.model import Ddl
 
 _CONNECTORS = frozenset(("mysql", "mariadb"))
-_FILE = re.compile(r"(.+)\.(\d{1,19})")
+_FILE = re.compile(r"(.+)\.([0-9]{1,19})")
 _STATEMENTS_KEPT = 10_000
 """For each partition: those of a minute (Kafka Connect's ``offset.flush.interval.ms``) and more."""
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from msgspec import Raw, Struct
 
 from changes.column_changes import ListedType
+from changes.digits import is_digits
 from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
 
 
@@ -286,4 +287,4 @@ def _number(parameters: Mapping[str, Any], name: str) -> int | None:
     """Parameters are text; some tools write numbers."""
     text = str(parameters.get(name, ""))
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else None
+    return int(text) if is_digits(digits) and len(digits) < 10 else None

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from changes.decoding.charsets import decode_text
 from changes.decoding.layout import Refused
 from changes.decoding.row_blocks import Cell
+from changes.digits import is_digits
 from changes.mysql.types import from_mysql
 from changes.types import TIMESTAMP_UTC, TextForm
 
@@ -167,7 +168,7 @@ def _number(text: str) -> str:
 
 def _bits(text: str) -> str:
     """BIT comes as a signed integer of 64 bits: negative where its first bit is set."""
-    if text.startswith("-") and text[1:].isdecimal() and int(text) >= -(1 << 63):
+    if text.startswith("-") and is_digits(text[1:]) and int(text) >= -(1 << 63):
         return str(int(text) + (1 << 64))
     return text
 

@@ -15,7 +15,7 @@ from sparkwriter.sql.forms import Form
 from sparkwriter.sql.plan import quote
 from sparkwriter.sql.schema import iceberg_type
 
-_SCALE = re.compile(r"\(\s*\d+\s*,\s*(-?\d+)\s*\)")
+_SCALE = re.compile(r"\(\s*\d+\s*,\s*(-?\d+)\s*\)", re.ASCII)
 _DATED = frozenset((Form.DATE, Form.LOCAL, Form.INSTANT))
 _NUMBERS = frozenset((Form.DECIMAL, Form.VARIABLE))
 _NO_VALUE = frozenset(("NaN", "Infinity", "-Infinity", "infinity", "-infinity"))

@@ -142,7 +142,7 @@ def _lake(type_: str, plain: str) -> tuple[str | None, str]:
         return "string", ""
     if plain in _BYTES:
         return "binary", ""
-    if found := re.fullmatch(r"decimal\((\d+),(\d+)\)", bare):
+    if found := re.fullmatch(r"decimal\(([0-9]+),([0-9]+)\)", bare):
         if int(found[1]) <= 38:
             return f"decimal({found[1]}, {found[2]})", ""
         return None, "decimals have up to 38 digits: make it decimal(38,…), or longtext"

@@ -49,7 +49,7 @@ _LATER = {1021, 1030, 1037, 1038, 1041, 1105, 1114, 1180, 1205, 1206, 1213, 1216
           1452, 1568, 1969, 3024, 3058, 3101, 3572, 3675}  # fmt: skip
 """Locks, disks, memory, foreign keys, statements that somebody ended."""
 _UNIQUE = {1062, 1586}
-_DISK_FULL = re.compile(r"(?i)(errcode|errno): 28\b")
+_DISK_FULL = re.compile(r"(?i)(errcode|errno): 28(?![0-9])")
 """What a statement about a table says, whatever its number, where a file can't be written."""
 
 

@@ -134,7 +134,7 @@ def _lake(type_: str, kind: str) -> tuple[str | None, str]:
         return _EXACT[type_], ""
     if kind == "e" or (plain in _TEXTS and (plain == "character varying" or length is None)):
         return "string", ""
-    if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", type_):
+    if found := re.fullmatch(r"numeric\(([0-9]+),([0-9]+)\)", type_):
         if int(found[1]) <= 38:
             return f"decimal({found[1]}, {found[2]})", ""
         return None, "decimals have up to 38 digits: make it numeric(38,…), or text"
@@ -148,5 +148,5 @@ def _lake(type_: str, kind: str) -> tuple[str | None, str]:
 
 
 def _length(type_: str) -> tuple[str, int | None]:
-    found = re.fullmatch(r"([^(]+?)\((\d+)\)(.*)", type_)
+    found = re.fullmatch(r"([^(]+?)\(([0-9]+)\)(.*)", type_)
     return (type_, None) if found is None else (found[1], int(found[2]))
