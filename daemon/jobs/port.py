@@ -8,7 +8,7 @@ recorded with the job's id).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -181,6 +181,11 @@ class JobKind(Protocol):
 
     def plan(self, look: Look, wanted: Wanted) -> Plan:
         """The dry run. Changes nothing. Raises what ``Look`` and databases raise."""
+        ...
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """Why a request is none that a step can carry out, one line each; nothing is asked of
+        anybody. No job is recorded of such a one."""
         ...
 
     def step(self, job: Job, control: Control) -> Outcome:

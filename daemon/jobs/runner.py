@@ -35,6 +35,7 @@ from daemon.jobs.hands import Daemon
 from daemon.jobs.kinds import limits_of
 from daemon.jobs.port import JobKind
 from daemon.jobs.record import Job, Wanted, new_job
+from daemon.jobs.requested import check
 from daemon.jobs.rule import JobsLogic, Out
 from daemon.jobs.store import JobStore
 from daemon.jobs.thread import Crew
@@ -239,6 +240,8 @@ class JobRunner:
     def _added(self, add: _Add) -> None:
         try:
             job = new_job(add.wanted, now().ms, add.id)
+            if (kind := self._kinds.get(job.wanted.kind)) is not None:
+                check(kind.name, kind.wrong(job.wanted))
             known = next((other for other in self._logic.jobs if other.id == job.id), None)
             if known is None:
                 self._store.save(job)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from daemon.jobs.load.together import together
 from daemon.jobs.port import JobKind, Look, Plan
 from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
@@ -91,7 +92,8 @@ class SignalDesk:
         kind = self._kinds.get(KIND)
         if kind is None:
             raise SignalRefused(f"this binlogd has no job of the kind {KIND!r}")
-        plans = {name: self._plan(kind, look, signal, name, place) for name in signal.pipelines}
+        found = {name: self._plan(kind, look, signal, name, place) for name in signal.pipelines}
+        plans = together(found, signal.tables)
         good = [plan for plan in plans.values() if plan.wanted and not plan.refusals]
         refusals = [f"{name}: {why}" for name, plan in plans.items() for why in plan.refusals]
         if not good:
@@ -106,8 +108,7 @@ class SignalDesk:
         return jobs
 
     def _plan(self, kind: JobKind, look: Look, signal: Signal, pipeline: str, place: str) -> Plan:
-        params = {"tables": list(signal.tables)}
-        wanted = Wanted(KIND, pipeline, (), params, f"signal {place}", signal.id)
+        wanted = Wanted(KIND, pipeline, signal.tables, {}, f"signal {place}", signal.id)
 
         def waits(error: Exception, attempt: int) -> None:
             self._log.warning("signal_waits", signal=place, reason=str(error), attempt=attempt)

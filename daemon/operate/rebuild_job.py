@@ -6,13 +6,14 @@ the pipeline's own, at one of its starts. So the job only looks, and a lost job 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from changes.model import TargetName
 from daemon.jobs.port import Advanced, Control, Finished, JobFailed, Look, Outcome, Plan
 from daemon.jobs.record import Job, Progress, State, Wanted, new_job
+from daemon.jobs.requested import wrong_targets
 from daemon.jobs.window import Window
 from daemon.operate.rebuild_plan import RebuildRequest, new_table
 from daemon.runtime.edits import EditRefused
@@ -49,6 +50,10 @@ class RebuildKind:
             return Plan((wanted,), refusals=(str(error),))
         line = f"{target}: is read again from its log into a new table, which takes its name"
         return Plan((wanted,), (line,), {"target": target})
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """See ``JobKind``."""
+        return list(wrong_targets(wanted, most=1))
 
     def step(self, job: Job, control: Control) -> Outcome:
         """Begin it, then look until the new table has its name."""

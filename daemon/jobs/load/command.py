@@ -13,6 +13,7 @@ from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.jobs.load.kind import KIND, LoadKind
 from daemon.jobs.offline import OfflineLook
+from daemon.jobs.load.together import together
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
 from daemon.jobs.requests import added, failed, followed
@@ -64,26 +65,11 @@ def planned(settings: Config, patterns: Sequence[str], *, anew: bool = False) ->
     """A plan for each pipeline that has one of the tables; if none has, all their refusals."""
     look, kind = OfflineLook(settings), LoadKind()
     params = {"anew": True} if anew else {}
-    plans = [
-        kind.plan(look, Wanted(KIND, name, tuple(patterns), params)) for name in settings.pipeline
-    ]
-    usable = [plan for plan in plans if plan.document.get("patterns")]
-    if not usable:
-        return plans
-    chosen = {name for plan in usable for name in plan.document["patterns"]}
-    left = [f"{one}: no table is called so" for one in patterns if one not in chosen]
-    if left:
-        return [Plan((), refusals=tuple(left))]
-    unmatched = {f"{one}: no table of pipeline" for one in patterns}
-    return [
-        Plan(plan.wanted, plan.lines, plan.document, _own(plan.refusals, unmatched))
-        for plan in usable
-    ]
-
-
-def _own(refusals: Sequence[str], unmatched: set[str]) -> tuple[str, ...]:
-    """Without those of patterns that another pipeline has."""
-    return tuple(line for line in refusals if not any(line.startswith(u) for u in unmatched))
+    plans = {
+        name: kind.plan(look, Wanted(KIND, name, tuple(patterns), params))
+        for name in settings.pipeline
+    }
+    return list(together(plans, patterns).values())
 
 
 def _show(console: Console, plans: Sequence[Plan], as_json: bool) -> None:

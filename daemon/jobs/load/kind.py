@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 from daemon.config.config import Config
 from daemon.jobs.load.attempts import undo
@@ -16,6 +17,7 @@ from daemon.jobs.load.source_tables import SourceTables
 from daemon.jobs.load.step import Step
 from daemon.jobs.port import Advanced, Control, JobAway, JobStopped, Look, Outcome, Plan
 from daemon.jobs.record import Job, Wanted
+from daemon.jobs.requested import wrong_tables
 from daemon.jobs.thread import AWAY
 from daemon.jobs.window import Window
 
@@ -40,6 +42,13 @@ class LoadKind:
     def plan(self, look: Look, wanted: Wanted) -> Plan:
         """What would be loaded, and what it takes."""
         return planned(look, wanted)
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """See ``JobKind``. ``rows``: the plan's estimates, by target."""
+        rows = wanted.params.get("rows", {})
+        known = isinstance(rows, dict) and all(type(each) is int for each in rows.values())
+        estimates = () if known else ('"rows" has no number for each target',)
+        return [*wrong_tables(wanted), *estimates]
 
     def step(self, job: Job, control: Control) -> Outcome:
         """See ``JobKind``."""

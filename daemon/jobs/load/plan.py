@@ -50,6 +50,8 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     missing = unmatched(wanted.targets, found)
     refusals = [f"{one}: no table of pipeline {pipeline} is called so" for one in missing]
     refusals += [f"{name}: {why}" for name, why in found.refused]
+    if not found.tables and not refusals:
+        refusals.append(f"no table of pipeline {pipeline} is chosen")
     snapshot = look.snapshot(pipeline)
     refusals += list(_not_now(look, pipeline, snapshot))
     tables: list[Loaded] = []

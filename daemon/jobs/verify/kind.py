@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from actors.contract.ports import TargetRefused
 from daemon.databases.port import DatabaseRefused
 from daemon.jobs.port import Advanced, Control, Finished, Look, Outcome, Plan
 from daemon.jobs.record import Job, Progress, Wanted
+from daemon.jobs.requested import wrong_tables
 from daemon.jobs.verify.columns import NotComparable
 from daemon.jobs.verify.lookout import Interrupted
 from daemon.jobs.verify.repair import Repair, Repaired
@@ -63,6 +65,12 @@ class VerifyKind:
             "patterns": [pattern for pattern in wanted.targets if pattern not in missing],
         }
         return Plan((whole,), tuple(lines), document, tuple(refusals))
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """See ``JobKind``."""
+        sample = wanted.params.get("sample")
+        known = isinstance(sample, int | float) and not isinstance(sample, bool)
+        return [*wrong_tables(wanted), *(() if known else ('"sample" is no number',))]
 
     def step(self, job: Job, control: Control) -> Outcome:
         """Do the next part of the present table, or begin the next one."""

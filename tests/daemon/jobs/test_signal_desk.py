@@ -26,7 +26,7 @@ LANE = TopicPartition("signals", 0)
 
 
 class Load(Count):
-    """A load that counts: a job for each table that is asked for, of those that there are."""
+    """A load that counts, planned by patterns as the real one is: a job for each table that is asked for, of those that there are."""
 
     name = "load"
 
@@ -39,10 +39,11 @@ class Load(Count):
         if self.away:
             self.away -= 1
             raise DatabaseAway("the database is away")
-        chosen = [table for table in self.tables if table in wanted.params["tables"]]
+        chosen = [table for table in self.tables if table in wanted.targets]
         if not chosen:
             return Plan((), refusals=("no table matches",))
-        return Plan(tuple(self._of(table, wanted) for table in chosen))
+        document = {"patterns": chosen}
+        return Plan(tuple(self._of(table, wanted) for table in chosen), document=document)
 
     def _of(self, table: str, wanted: Wanted) -> Wanted:
         params = {"tables": [table], "to": 9}

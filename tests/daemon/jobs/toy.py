@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daemon.jobs.port import Advanced, Control, Finished, Look, Outcome, Plan
@@ -44,6 +44,10 @@ class Count:
         to = wanted.params["to"]
         refusals = () if to >= 0 else ("it is negative",)
         return Plan((wanted,), (f"counts to {to}",), {"to": to}, refusals)
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """It takes all."""
+        return ()
 
     def step(self, job: Job, control: Control) -> Outcome:
         """One more."""
