@@ -12,8 +12,8 @@ from rich.console import Console
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.jobs.load.kind import KIND, LoadKind
-from daemon.jobs.offline import OfflineLook
 from daemon.jobs.load.together import together
+from daemon.jobs.offline import OfflineLook
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
 from daemon.jobs.requests import added, failed, followed

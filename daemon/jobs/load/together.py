@@ -1,5 +1,4 @@
-"""Plans of several pipelines for the same patterns: what one of them has, the others need not. Pure.
-"""
+"""Plans of several pipelines for the same patterns: what one has, the others need not. Pure."""
 
 from __future__ import annotations
 

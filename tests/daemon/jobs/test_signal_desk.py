@@ -26,7 +26,8 @@ LANE = TopicPartition("signals", 0)
 
 
 class Load(Count):
-    """A load that counts, planned by patterns as the real one is: a job for each table that is asked for, of those that there are."""
+    """A load that counts, planned by patterns as the real one is: a job for each table that is
+    asked for, of those that there are."""
 
     name = "load"
 
