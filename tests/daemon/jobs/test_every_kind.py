@@ -18,6 +18,7 @@ from daemon.jobs.desk import JobsDesk
 from daemon.jobs.hands import DaemonLook
 from daemon.jobs.kinds import kinds_of
 from daemon.jobs.load import plan as load_plan
+from daemon.jobs.load.estimates import Flow
 from daemon.jobs.load.memory import Memory
 from daemon.jobs.load.rule import new_memory
 from daemon.jobs.record import Job, Wanted, new_job
@@ -112,7 +113,7 @@ class Signals:
         monkeypatch.setattr(pipeline, "named_databases", lambda self: [("*", "db")])
         monkeypatch.setattr(targets, "_tables", lambda *_: iter(tables))
         monkeypatch.setattr(load_plan, "_not_now", lambda *_: iter(()))
-        monkeypatch.setattr(load_plan, "flow_of", lambda *_: load_plan.Flow(0.0, 0))
+        monkeypatch.setattr(load_plan, "flow_of", lambda *_: Flow(0.0, 0))
         monkeypatch.setattr(
             load_plan,
             "_loaded",
