@@ -70,9 +70,13 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     lines = [*_lines(tables), *_total(look, tables, flow), *soft]
     groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
     jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
-    document = {
-        "pipeline": pipeline,
-        "patterns": [pattern for pattern in wanted.targets if pattern not in missing],
+    patterns = [pattern for pattern in wanted.targets if pattern not in missing]
+    document = {"pipeline": pipeline, "patterns": patterns, **_document(look, tables, flow)}
+    return Plan(jobs, tuple(lines), document, tuple(refusals))
+
+
+def _document(look: Look, tables: list[Loaded], flow: Flow) -> dict[str, object]:
+    return {
         "tables": [
             {"target": t.target, "table": t.table, "rows": t.rows, "bytes": t.bytes} for t in tables
         ],
@@ -80,7 +84,6 @@ def planned(look: Look, wanted: Wanted) -> Plan:
         "spill_bytes": _spill(look, tables, flow),
         "seconds": round(_seconds(look, tables)),
     }
-    return Plan(jobs, tuple(lines), document, tuple(refusals))
 
 
 def _wanted(wanted: Wanted, group: list[Loaded]) -> Wanted:
