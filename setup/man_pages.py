@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import binlogd
 import typer.main
 
 STATUS = (
@@ -30,6 +31,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 def root() -> Any:
     """The whole command line."""
+    binlogd.use_code()
     from daemon.cli import app
 
     return typer.main.get_command(app)
@@ -105,7 +107,7 @@ def _text(text: str) -> str:
 
 def completion(shell: str) -> str:
     """What a shell reads to complete binlogd's words."""
-    call = "import sys; sys.argv[0] = 'binlogd'; from daemon.cli import main; main()"
+    call = "import sys; sys.argv[0] = 'binlogd'; from binlogd import main; main()"
     ran = subprocess.run(
         [sys.executable, "-c", call], env=os.environ | {"_BINLOGD_COMPLETE": f"source_{shell}"},
         capture_output=True, text=True, check=True, timeout=60,

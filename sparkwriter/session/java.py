@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-"""The folder with our packages: a checkout, or an environment's ``site-packages``."""
+"""The folder with our packages: a checkout, or the wheel's own (``binlogd/code``)."""
 
 IS_CHECKOUT = (CHECKOUT / "pyproject.toml").is_file()
 VAR = CHECKOUT / "var" if IS_CHECKOUT else Path(sys.prefix) / "share" / "binlogd"

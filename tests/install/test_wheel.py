@@ -15,21 +15,46 @@ from sparkwriter.session.java import find_java
 from tests.install.conftest import CHECKOUT, tracked
 
 PACKAGES = ("offsets", "changes", "actors", "sparkwriter", "daemon", "demo", "jars")
+LAUNCHER = "packaging/wheel/"
+CODE = "binlogd/code/"
 
 
 def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
     """A file that setuptools was not told of is missed only where it is read: once installed."""
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert tracked(*PACKAGES) == inside
+    launcher = {name.removeprefix(LAUNCHER) for name in tracked(LAUNCHER)}
+    assert {CODE + name for name in tracked(*PACKAGES)} | launcher == inside
 
 
 def test_it_names_what_it_needs(wheel: Path) -> None:
     """What pip installs beside it, and the command."""
     files = zipfile.ZipFile(wheel)
     (entry,) = (name for name in files.namelist() if name.endswith("entry_points.txt"))
-    assert "binlogd = daemon.cli:main" in files.read(entry).decode()
+    assert "binlogd = binlogd:main" in files.read(entry).decode()
     (metadata,) = (name for name in files.namelist() if name.endswith("METADATA"))
     assert "Requires-Dist: pyspark~=4.1.4" in files.read(metadata).decode()
+
+
+def test_packages_of_the_same_names_stay_apart(wheel: Path, tmp_path: Path) -> None:
+    """python-daemon is ``daemon`` for everybody, and ours for a process that runs binlogd."""
+    venv = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=60)
+    pip = [venv / "bin" / "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    theirs = CHECKOUT / "tests" / "install" / "python-daemon.txt"
+    subprocess.run([*pip, "--require-hashes", "-r", theirs], check=True, timeout=120)
+    subprocess.run([*pip, "--no-index", wheel], check=True, timeout=60)
+    names = [_daemon_of(venv, before) for before in ("", "import binlogd; binlogd.use_code(); ")]
+    assert names == ["daemon/__init__.py", "binlogd/code/daemon/__init__.py"]
+
+
+def _daemon_of(venv: Path, before: str) -> str:
+    """Where ``import daemon`` leads to, below site-packages."""
+    code = f"{before}import daemon; print(daemon.__file__)"
+    ran = subprocess.run(
+        [venv / "bin" / "python", "-c", code], cwd=venv, capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    return ran.stdout.strip().rpartition("site-packages/")[2]
 
 
 class Installed:
@@ -70,12 +95,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installe
 def test_the_demo_from_the_wheel_alone(installed: Installed) -> None:
     """No jars: refused, with the command; without a network from a folder; then equal tables."""
     binlogd = str(installed.bin / "binlogd")
-    where = "import daemon, sys; print(daemon.__file__)"
+    where = "import binlogd; print(binlogd.CODE)"
     assert str(installed.bin.parent) in installed.run(
         str(installed.bin / "python"), "-c", where, within_s=60
     )
     refused = subprocess.run(
-        [installed.bin / "python", "-m", "demo", "--changes", "100"],
+        [installed.bin / "python", "-m", "binlogd.demo", "--changes", "100"],
         cwd=installed.folder, env=installed.environ, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert refused.returncode == 1
@@ -84,7 +109,7 @@ def test_the_demo_from_the_wheel_alone(installed: Installed) -> None:
     assert f"jars brought to: {installed.bin.parent}/share/binlogd/jars" in said
     assert "jars were there" in installed.run(binlogd, "setup", within_s=60)
     done = installed.run(
-        str(installed.bin / "python"), "-m", "demo", "--changes", "20000",
+        str(installed.bin / "python"), "-m", "binlogd.demo", "--changes", "20000",
         "--var", str(installed.folder / "demo"), within_s=500,
     )  # fmt: skip
     assert "demo: OK, 20000 changes, 15 tables equal" in done
