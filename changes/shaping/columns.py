@@ -113,11 +113,12 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
 
 def check_names(names: Iterator[str]) -> None:
     """Raise ShapeRefused where two columns would have one name."""
-    taken: set[str] = set()
+    taken: dict[str, str] = {}
     for name in names:
-        if name.lower() in taken:
-            raise ShapeRefused(f"a column would be named {name}, and another one has that name")
-        taken.add(name.lower())
+        if (other := taken.get(name.lower())) is not None:
+            has = "has that name" if other == name else f"is named {other}, in another case"
+            raise ShapeRefused(f"a column would be named {name}, and another one {has}")
+        taken[name.lower()] = name
 
 
 def check_layout(shape: Shape, columns: Iterable[Column]) -> None:

@@ -13,6 +13,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changes.decimals import shortest
+
 ALLOWED = "keep_last(n), redact, sha256"
 REDACTED = "***"
 
@@ -98,7 +100,7 @@ def text_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(column.type):
         return column
     if pa.types.is_decimal(column.type):
-        return _each_value(column, lambda value: f"{value.normalize():f}", as_is=True)
+        return _each_value(column, shortest, as_is=True)
     return pc.cast(column, pa.string())
 
 

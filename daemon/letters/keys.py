@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from actors.fetcher.multi_entry import by_target, entry_groups
+from changes.decimals import shortest
 from changes.formats.base import Format, MultiEntry, TableDecoder
 from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
 from changes.routing import Router, TargetRoute
@@ -105,7 +106,7 @@ def keys_of(changes: Changes) -> frozenset[Key] | None:
 def _text(value: object) -> str:
     match value:
         case Decimal():
-            return f"{value.normalize():f}"
+            return shortest(value)
         case datetime():
             return value.isoformat()
         case _:

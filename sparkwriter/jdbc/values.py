@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.contract.ports import TargetRefused
+from changes import decimals
 from sparkwriter.jdbc.tables import DbColumn
 from sparkwriter.sql.schema import arrow_type
 
@@ -56,6 +57,8 @@ class Texts:
             column = pc.cast(column, pa.float64())
         if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
             column = self._date(name, column, key)
+        if pa.types.is_decimal(type_):
+            return decimals.texts(column)
         return pc.cast(column, pa.string())
 
     def _text(self, name: str, column: pa.Array, into: DbColumn | None, key: bool) -> pa.Array:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changes import decimals
 from changes.model import ZeroDates
 from sparkwriter.sql.canonical import is_readable
 from sparkwriter.sql.forms import Form, bytes_text
@@ -72,10 +73,7 @@ def printed(column: pa.Array) -> pa.Array:
         return _bits(column)
     if pa.types.is_timestamp(type_):
         column = pc.cast(column, pa.timestamp("us"))
-    texts = pc.cast(column, pa.string())
-    if pa.types.is_decimal(type_) and pc.any(pc.match_substring(texts, "E")).as_py():
-        return pa.array([None if v is None else f"{v:f}" for v in column.to_pylist()], "string")
-    return texts
+    return decimals.texts(column) if pa.types.is_decimal(type_) else pc.cast(column, pa.string())
 
 
 def row_text(texts: Sequence[str | None], frees: Sequence[bool]) -> str:

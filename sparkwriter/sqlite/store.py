@@ -172,7 +172,18 @@ class SqliteStore(LedgeredStore):
                     name = quote(table_name(target))
                     self._connection.execute(f"DELETE FROM {name} WHERE {away}")
 
+    def _check_name(self, name: str, mine: str = "") -> None:
+        """Refuse a name whose case alone tells it from another table's: SQLite does not."""
+        text = "SELECT name FROM sqlite_master WHERE name = ? COLLATE NOCASE AND name NOT IN (?, ?)"
+        other = self._connection.execute(text, (name, name, mine)).fetchone()
+        if other is not None:
+            raise TargetRefused(
+                f"its table {name} differs from {other[0]} in case alone, which SQLite does not"
+                " tell apart: give one of them a route with another target"
+            )
+
     def _make(self, name: str, made: Made) -> None:
+        self._check_name(name)
         columns = ", ".join(quote(field.name) for field in made.fields)
         self._connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
         self._index(name, made)
@@ -202,6 +213,11 @@ class SqliteStore(LedgeredStore):
         self._connection.execute(f"DROP TABLE {quote(aside)}")
 
     def _rename(self, before: str, after: str, made: Made) -> None:
+        self._check_name(after, before)
         self._connection.execute(f"DROP INDEX IF EXISTS {quote(f'{before} key')}")
+        if before.lower() == after.lower():  # the name is its own for SQLite, which refuses that
+            aside = f"__binlogd_old {before}"
+            self._connection.execute(f"ALTER TABLE {quote(before)} RENAME TO {quote(aside)}")
+            before = aside
         self._connection.execute(f"ALTER TABLE {quote(before)} RENAME TO {quote(after)}")
         self._index(after, made)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.contract.ports import TargetRefused
+from changes import decimals
 from sparkwriter.sql.schema import arrow_type
 
 NAN = "NaN"
@@ -22,7 +23,10 @@ NAN = "NaN"
 def to_sqlite(name: str, column: pa.ChunkedArray | pa.Array) -> Sequence[object]:
     """A column's values. ``name`` is for the error: raises TargetRefused."""
     type_ = column.type
-    if pa.types.is_decimal(type_) or pa.types.is_temporal(type_):
+    if pa.types.is_decimal(type_):
+        digits: list[object] = decimals.texts(column).to_pylist()
+        return digits
+    if pa.types.is_temporal(type_):
         try:
             texts: list[object] = pc.cast(column, pa.string()).to_pylist()
             return texts

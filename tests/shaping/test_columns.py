@@ -82,7 +82,10 @@ def test_a_row_with_a_masked_key_moves_with_what_it_had(together: bool, tmp_path
     ("shape", "said"),
     [
         (Shape(masks=(("fone", "redact"),)), "mask names column fone, which the rows don't have"),
-        (Shape(rename=(("note", "N"),)), "a column would be named N, and another one has that"),
+        (
+            Shape(rename=(("note", "N"),)),
+            "a column would be named N, and another one is named n, in another case",
+        ),
         (Shape(drop=("id",)), "column id is not shown, and is part of the key"),
         (Shape(masks=(("id", "redact"),)), "only sha256 keeps two values two"),
         (Shape(columns=("id", "zip")), "columns names column zip, which the rows don't have"),
