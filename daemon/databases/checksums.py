@@ -80,7 +80,7 @@ class Checksums:
         self._database = database
         self._words = WORDS[database.kind]
         self._table = table
-        self._from = database.table_sql(table.name)
+        self._from = database.table_sql(table)
         self._columns = tuple(columns)
         self._keys = tuple(keys)
         self._unhashed = unhashed

@@ -81,7 +81,7 @@ class MySqlDatabase(SqlDatabase):
         """See ``port.Database``."""
         # The position first: whatever a read before could see is at or below it.
         position = mysql_checks.position(self.ask, self._session.is_mariadb(), self._section.role)
-        ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
+        ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))")
         return Moment(int(str(now)), position)
 
     def ask(self, sql: str) -> list[tuple[object, ...]]:

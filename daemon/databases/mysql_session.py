@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 import pymysql
 from pymysql.constants import ER
@@ -15,6 +16,16 @@ from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.databases.sections import DatabaseSection
 from sparkwriter.sql.forms import LONG_BYTES
 from sparkwriter.sql.jdbc import JdbcOptions
+from sparkwriter.sql.server_settings import (
+    MYSQL_MARK,
+    POOLED,
+    differing,
+    reading,
+    set_all_mysql,
+    set_mysql,
+    show_mysql,
+    unlimited_mysql,
+)
 
 _CONNECT_WITHIN_S = 15
 _SLOW_READER_S = 3600
@@ -46,6 +57,8 @@ class MySqlSession:
         self._name, self._section, self._password = name, section, password
         self._connection: Any = None
         self._mariadb = False
+        self._mark = ""
+        self._known: dict[str, str] = {}
 
     def jdbc(self, rows: int) -> JdbcOptions:
         """The same for Spark, which fetches so many rows at a time: by MariaDB's driver, which
@@ -64,14 +77,12 @@ class MySqlSession:
         mariadb = self.is_mariadb()
         # Before Spark has a session's first statement run it asks for the columns, in one without.
         url += f"&sessionVariables={'='.join(self._limit(mariadb))}"
-        settings = self._settings(mariadb)
-        session = "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in settings)
         return JdbcOptions(
             url=url,
             driver="org.mariadb.jdbc.Driver",
             user=self._section.user,
             password=self._password(),
-            session=session,
+            session=set_all_mysql(self._settings(mariadb), self._known),
             fetch_rows=rows,
         )
 
@@ -98,16 +109,30 @@ class MySqlSession:
             return "max_statement_time", f"{seconds:g}"
         return "max_execution_time", str(int(seconds * 1000))
 
-    def _settings(self, mariadb: bool) -> list[tuple[str, str]]:
+    def _settings(self, mariadb: bool) -> dict[str, str]:
         """A session that writes nothing, in which each text is the canonical one."""
-        return [
-            ("sql_mode", "''"),
-            ("time_zone", "'+00:00'"),
-            ("net_write_timeout", str(_SLOW_READER_S)),
-            ("tx_read_only" if mariadb else "transaction_read_only", "1"),
-            self._limit(mariadb),
-            *([] if mariadb else [("information_schema_stats_expiry", "0")]),
-        ]
+        name, limit = self._limit(mariadb)
+        more = {"net_write_timeout": str(_SLOW_READER_S), name: limit}
+        return {**reading("mariadb" if mariadb else "mysql"), **more}
+
+    def _set_up(self) -> None:
+        """Have the session's settings, and see that it has them. Raises DatabaseRefused."""
+        settings = self._settings(self._mariadb)
+        self._answer(unlimited_mysql())
+        self._known = self._shown(settings)
+        if (statement := set_mysql(settings, self._known)) is not None:
+            try:
+                self._answer(statement)
+            except DatabaseRefused as error:
+                raise DatabaseRefused(f"{error}: its session's settings: {statement}") from error
+            known = self._shown(settings)
+            for name, value in differing(settings, known).items():
+                line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
+                raise DatabaseRefused(f"{self._name}: {line}")
+        self._answer(f"SET {MYSQL_MARK} = %s", (self._mark,))
+
+    def _shown(self, settings: Mapping[str, str]) -> dict[str, str]:
+        return {str(name): str(value) for name, value in self._answer(show_mysql(settings))}
 
     def _connected(self) -> Any:
         if self._connection is not None:
@@ -124,9 +149,9 @@ class MySqlSession:
             raise self._told(error, connecting=True) from error
         self._connection = connection
         self._mariadb = "mariadb" in str(connection.get_server_info()).lower()
+        self._mark = uuid4().hex
         try:
-            for name, value in self._settings(self._mariadb):
-                self.run(f"SET SESSION {name} = {value}")
+            self._set_up()
             self._check_packets()
         except BaseException:
             self.close()  # no question may meet a session that is half set up
@@ -150,6 +175,17 @@ class MySqlSession:
 
     def run(self, sql: str, values: Sequence[str] | None = None) -> list[tuple[object, ...]]:
         """The rows of a statement. Raises DatabaseAway, DatabaseRefused."""
+        self._check_mark()
+        return self._answer(sql, values)
+
+    def _check_mark(self) -> None:
+        """Raises DatabaseRefused where the session is not the one that was set up."""
+        self._connected()
+        if self._answer(f"SELECT {MYSQL_MARK}") != [(self._mark,)]:
+            self.close()
+            raise DatabaseRefused(f"{self._name}: {POOLED}")
+
+    def _answer(self, sql: str, values: Sequence[str] | None = None) -> list[tuple[object, ...]]:
         connection = self._connected()
         try:
             with connection.cursor() as cursor:
@@ -163,6 +199,7 @@ class MySqlSession:
 
     def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
         """The rows of a SELECT in lists of so many, as the server sends them."""
+        self._check_mark()
         cursor, ended = SSCursor(self._connected()), False
         try:
             cursor.execute(sql)

@@ -68,6 +68,9 @@ class SourceTable:
     rows: int
     bytes: int
     definition: str
+    only: bool = False
+    """Whether its own rows are read by PostgreSQL's ONLY: without it a SELECT has the rows of the
+    tables that inherit from it, too."""
 
     def column(self, name: str) -> SourceColumn:
         """A column by its name. Raises KeyError."""
@@ -167,7 +170,7 @@ class Database(Protocol):
         """
         ...
 
-    def table_sql(self, table: TableName) -> str:
+    def table_sql(self, table: SourceTable) -> str:
         """A table's name as SQL has it."""
         ...
 

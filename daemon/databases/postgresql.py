@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 import psycopg
 
@@ -28,6 +30,7 @@ from daemon.databases.postgresql_sql import PostgreSqlWords, form_of
 from daemon.databases.sections import DatabaseSection
 from daemon.databases.sql_database import SqlDatabase
 from sparkwriter.sql.jdbc import JdbcOptions
+from sparkwriter.sql.server_settings import POOLED, mark_of_postgresql, reading, set_postgresql
 
 _CONNECT_WITHIN_S = 15
 _PASSING = ("08", "53", "57", "40", "55P03", "25006")
@@ -47,6 +50,7 @@ class PostgreSqlDatabase(SqlDatabase):
         self._name, self._section, self._password = name, section, password
         super().__init__(PostgreSqlWords())
         self._connection: psycopg.Connection[tuple[object, ...]] | None = None
+        self._mark = ""
 
     def tables(self, pattern: str) -> list[TableName]:
         """See ``port.Database``."""
@@ -58,24 +62,28 @@ class PostgreSqlDatabase(SqlDatabase):
         found = self._run(_TABLE, table)
         if not found:
             raise DatabaseRefused(f"{table}: no such table")
-        oid, kind, rows, size, made = found[0]
+        oid, kind, rows, size, made, lasting, hidden = found[0]
         if kind not in ("r", "p"):
             raise DatabaseRefused(f"{table} is not a table")
+        if (why := postgresql_checks.unread(lasting, hidden, self._section.user)) is not None:
+            raise DatabaseRefused(f"{table}: {why}")
         columns = self._run(_COLUMNS, (str(oid),))
         keys = tuple(str(row[0]) for row in self._run(_KEY, (str(oid),)))
         shape = json.dumps([[*map(str, row)] for row in columns] + [list(keys), oid, made])
-        return SourceTable(
+        described = SourceTable(
             name=table,
             columns=tuple(map(_column, columns)),
             keys=keys,
-            rows=self._estimated(table) if int(str(rows)) <= 0 else int(str(rows)),
+            rows=int(str(rows)),
             bytes=int(str(size)),
             definition=hashlib.sha256(shape.encode()).hexdigest(),
+            only=kind == "r",
         )
+        return described if described.rows > 0 else replace(described, rows=self._rows(described))
 
-    def _estimated(self, table: TableName) -> int:
+    def _rows(self, table: SourceTable) -> int:
         """The planner's estimate, for a table of which no statistics were gathered yet."""
-        ((plan,),) = self.ask(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {self._words.table(table)}")
+        ((plan,),) = self.ask(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {self.table_sql(table)}")
         found: Any = json.loads(plan) if isinstance(plan, str) else plan
         return int(found[0]["Plan"]["Plan Rows"])
 
@@ -100,8 +108,10 @@ class PostgreSqlDatabase(SqlDatabase):
 
     def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
         """See ``port.Database``."""
+        connection = self._connected()
         try:
-            with self._connected().cursor() as cursor:
+            with connection.transaction(), connection.cursor() as cursor:
+                self._check_mark(connection.execute(mark_of_postgresql()).fetchall())
                 coming = cursor.stream(sql)
                 while some := list(islice(coming, rows)):
                     yield some
@@ -120,13 +130,14 @@ class PostgreSqlDatabase(SqlDatabase):
         url += f"&connectTimeout={_CONNECT_WITHIN_S}&socketTimeout={self._silence_s}"
         if self._section.tls_ca:
             url += f"&sslrootcert={quote(self._section.tls_ca, safe='/')}"
-        session = "; ".join(f"SET {name} = {value}" for name, value in self._settings())
+        first, *session = set_postgresql(self._settings())
         return JdbcOptions(
             url=url,
             driver="org.postgresql.Driver",
             user=self._section.user,
             password=self._password(),
-            session=f"SET TRANSACTION READ ONLY; {session}",
+            # It is one transaction with the read itself: so its settings are those of the read.
+            session="; ".join([f"SET TRANSACTION {_TRANSACTION}", first, *session]),
             fetch_rows=fetch_rows(table),
         )
 
@@ -145,18 +156,10 @@ class PostgreSqlDatabase(SqlDatabase):
         """So long may a connection say nothing."""
         return int(self._section.statement_timeout_s) + 60
 
-    def _settings(self) -> list[tuple[str, str]]:
+    def _settings(self) -> dict[str, str]:
         """A session that writes nothing, in which each text is the canonical one."""
-        return [
-            ("default_transaction_read_only", "on"),
-            ("statement_timeout", f"'{int(self._section.statement_timeout_s * 1000)}ms'"),
-            ("TimeZone", "'UTC'"),
-            ("DateStyle", "'ISO, YMD'"),
-            ("extra_float_digits", "3"),
-            ("bytea_output", "'hex'"),
-            ("standard_conforming_strings", "on"),
-            ("xmlbinary", "'base64'"),
-        ]
+        limit = f"{int(self._section.statement_timeout_s * 1000)}ms"
+        return {**reading("postgresql"), "statement_timeout": limit}
 
     def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
         if self._connection is not None:
@@ -164,6 +167,7 @@ class PostgreSqlDatabase(SqlDatabase):
         address = self._section.address
         try:
             connection = psycopg.connect(
+                cursor_factory=psycopg.ClientCursor,
                 host=address.host, port=address.port, dbname=address.database,
                 user=self._section.user, password=self._password(), autocommit=True,
                 connect_timeout=_CONNECT_WITHIN_S, client_encoding="UTF8",
@@ -173,19 +177,23 @@ class PostgreSqlDatabase(SqlDatabase):
             )  # fmt: skip
         except psycopg.Error as error:
             raise self._told(error) from error
-        self._connection = connection
+        self._mark = uuid4().hex
         try:
-            for name, value in self._settings():
-                self._run(f"SET {name} = {value}", None)
-        except BaseException:
-            self.close()  # no question may meet a session that is half set up
-            raise
+            for statement in set_postgresql(self._settings(), self._mark):
+                connection.execute(statement)
+        except psycopg.Error as error:
+            connection.close()  # no question may meet a session that is half set up
+            raise self._told(error, "a setting of the session can't be made: ") from error
+        self._connection = connection
         return connection
 
     def _run(self, sql: str, values: Sequence[str] | None) -> list[tuple[object, ...]]:
         connection = self._connected()
         try:
-            cursor = connection.execute(sql, values)
+            # Both in one message, which is one transaction: no pooler can come between.
+            cursor = connection.execute(f"{mark_of_postgresql()}; {sql}", values)
+            self._check_mark(cursor.fetchall())
+            cursor.nextset()
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
             told = self._told(error)
@@ -193,17 +201,27 @@ class PostgreSqlDatabase(SqlDatabase):
                 self.close()
             raise told from error
 
-    def _told(self, error: psycopg.Error) -> DatabaseAway | DatabaseRefused:
+    def _check_mark(self, found: Sequence[Sequence[object]]) -> None:
+        """Raises DatabaseRefused where the session is not the one that was set up."""
+        if found[0][0] != self._mark:
+            self.close()
+            raise DatabaseRefused(f"{self._name}: {POOLED}")
+
+    def _told(self, error: psycopg.Error, doing: str = "") -> DatabaseAway | DatabaseRefused:
         """The error in the port's words: one line."""
         state: Any = error.sqlstate
         text = " ".join(str(error).split())
-        line = f"{self._name}: {text}"
+        line = f"{self._name}: {doing}{text}"
         if state is None or str(state).startswith(_PASSING):
             return DatabaseAway(line)
-        if state == _DENIED:
+        if state == _DENIED and "row-level security" in text:
+            line += f"; {postgresql_checks.unread('p', True, self._section.user)}"
+        elif state == _DENIED and not doing:
             line += f"; {postgresql_checks.grant(self._section.user)}"
         return DatabaseRefused(line)
 
+
+_TRANSACTION = "ISOLATION LEVEL READ COMMITTED, READ ONLY"
 
 _SSL_MODES = {"off": "disable", "required": "require", "verified": "verify-full"}
 
@@ -214,7 +232,7 @@ AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"""
 
 _TABLE = """
 SELECT c.oid::text, c.relkind::text, c.reltuples::bigint, pg_table_size(c.oid)::bigint,
-c.relfilenode::text
+c.relfilenode::text, c.relpersistence::text, row_security_active(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s"""
 

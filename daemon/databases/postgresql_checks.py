@@ -19,6 +19,22 @@ def grant(user: str) -> str:
     return f"GRANT USAGE ON SCHEMA … TO {name}; GRANT SELECT ON ALL TABLES IN SCHEMA … TO {name}"
 
 
+def unread(persistence: object, hidden: object, user: str) -> str | None:
+    """Why a table's rows are not all read, or not those of the stream; None where they are.
+
+    ``persistence`` is the catalog's letter; ``hidden``: a policy of the table holds for the user.
+    """
+    if hidden:
+        name = '"' + user.replace('"', '""') + '"'
+        return (
+            f"its row security hides rows from {user}, and rows that are not seen would be taken"
+            f" for deleted ones; ALTER ROLE {name} BYPASSRLS"
+        )
+    if persistence != "p":
+        return "it is UNLOGGED, or temporary: the stream has no change of it; SET LOGGED"
+    return None
+
+
 def of_server(ask: Ask, section: DatabaseSection, ahead_us: int) -> Iterator[Finding]:
     """The server's version, log, role, encoding and clock."""
     ((version, level, encoding, replica),) = ask(

@@ -55,9 +55,15 @@ def query(
 ) -> str:
     """``Database.query``."""
     return (
-        f"SELECT {_listed(map(words.sent, columns))} FROM {words.table(table.name)}"
+        f"SELECT {_listed(map(words.sent, columns))} FROM {rows_of(words, table)}"
         f" WHERE {predicate(words, table, part)}"
     )
+
+
+def rows_of(words: Dialect, table: SourceTable) -> str:
+    """What follows FROM: the table's own rows, and no others'."""
+    name = words.table(table.name)
+    return f"ONLY {name}" if table.only else name
 
 
 def compared(words: Dialect, column: SourceColumn) -> str:
@@ -86,7 +92,7 @@ def bound(words: Dialect, table: SourceTable, low: Key | None, rows: int) -> str
     keys = key_columns(table)
     order = ", ".join(words.quote(column.name) for column in keys)
     return (
-        f"SELECT {_listed(map(words.text, keys))} FROM {words.table(table.name)}"
+        f"SELECT {_listed(map(words.text, keys))} FROM {rows_of(words, table)}"
         f" WHERE {predicate(words, table, KeyRange(low))} ORDER BY {order}"
         f" LIMIT 1 OFFSET {rows - 1}"
     )
@@ -97,7 +103,7 @@ def look_up(
 ) -> str:
     """The SELECT of some rows by their keys: the key's texts first, then the columns'."""
     texts = _listed([*map(words.text, key_columns(table)), *map(words.sent, columns)])
-    return f"SELECT {texts} FROM {words.table(table.name)} WHERE {matching(words, table, keys)}"
+    return f"SELECT {texts} FROM {rows_of(words, table)} WHERE {matching(words, table, keys)}"
 
 
 def matching(words: Dialect, table: SourceTable, keys: Sequence[Key]) -> str:

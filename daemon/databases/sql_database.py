@@ -66,9 +66,9 @@ class SqlDatabase(ABC):
         """See ``port.Database``."""
         return selects.compared(self._words, column)
 
-    def table_sql(self, table: TableName) -> str:
+    def table_sql(self, table: SourceTable) -> str:
         """See ``port.Database``."""
-        return self._words.table(table)
+        return selects.rows_of(self._words, table)
 
     def predicate(self, table: SourceTable, part: KeyRange) -> str:
         """See ``port.Database``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from changes.model import TargetName
-from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.dialect import rows_of, target_name
 from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.tables import DbTable, check_new
 from sparkwriter.kit.changelog import rows_above
@@ -30,7 +30,7 @@ def _statements(
             yield dialect.make(target, made, "")
         case Remake(target, emptied=emptied):
             if emptied:
-                yield empty(session, target)
+                yield empty(session, target, table_of(target))
             if not operation.is_same:
                 table = table_of(target)
                 check_new(table, operation.before, operation.after)
@@ -44,12 +44,12 @@ def _statements(
                 before.offsets, after.offsets, lambda name: dialect.quote(lake_name(name))
             )
             if away is not None:
-                yield f"DELETE FROM {target_name(dialect, target)} WHERE {away}"
+                yield f"DELETE FROM {rows_of(dialect, target, table_of(target))} WHERE {away}"
 
 
-def empty(session: Session, target: TargetName) -> str:
+def empty(session: Session, target: TargetName, table: DbTable) -> str:
     """The statement that takes all rows away, inside a transaction."""
-    name = target_name(session.dialect, target)
+    name = rows_of(session.dialect, target, table)
     if session.transactional_ddl and not session.is_referenced(target):
         return f"TRUNCATE TABLE {name}"
     return f"DELETE FROM {name}"

@@ -88,6 +88,12 @@ class Dialect(Protocol):
         ...
 
 
+def rows_of(dialect: Dialect, target: TargetName, table: DbTable) -> str:
+    """A target's own rows, where they are read, changed or deleted. Raises TargetRefused."""
+    name = target_name(dialect, target)
+    return f"ONLY {name}" if table.only else name
+
+
 def target_name(dialect: Dialect, target: TargetName) -> str:
     """A target's table in SQL. Raises TargetRefused."""
     if target.table.startswith("__binlogd_"):

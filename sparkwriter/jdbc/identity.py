@@ -15,7 +15,7 @@ import structlog
 from actors.contract.ports import LostRace
 from changes.model import Mode, TargetName
 from offsets.rollback import ways_out
-from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.dialect import rows_of
 from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.ledgered.made import Made
@@ -43,7 +43,7 @@ def made_again(
     of_ledger, known, identity = made.identity.partition("/")
     if not known or of_ledger != ledger or identity == table.identity:
         return False
-    certain = session.lasting_identity or not has_rows(session, target)
+    certain = session.lasting_identity or not has_rows(session, target, table)
     what = "table_made_again" if certain else "table_altered_by_others"
     log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
     return certain
@@ -62,9 +62,9 @@ def check_same(session: Session, target: TargetName, before: DbTable) -> None:
         raise LostRace("somebody has altered the table, or made it again, meanwhile")
 
 
-def unknown_marks(session: Session, target: TargetName, made: Made) -> list[str]:
+def unknown_marks(session: Session, target: TargetName, made: Made, table: DbTable) -> list[str]:
     """Why a table of which the ledger knows nothing can't be gone on with. Raises DbError."""
-    if made.mode is not Mode.APPEND or not has_rows(session, target):
+    if made.mode is not Mode.APPEND or not has_rows(session, target, table):
         return []
     return [
         "it is a changelog with rows, and the ledger has no marks of them: what is read again would"
@@ -72,6 +72,6 @@ def unknown_marks(session: Session, target: TargetName, made: Made) -> list[str]
     ]
 
 
-def has_rows(session: Session, target: TargetName) -> bool:
+def has_rows(session: Session, target: TargetName, table: DbTable) -> bool:
     """Whether there is a row. Raises DbError."""
-    return bool(session.rows(f"SELECT 1 FROM {target_name(session.dialect, target)} LIMIT 1"))
+    return bool(session.rows(f"SELECT 1 FROM {rows_of(session.dialect, target, table)} LIMIT 1"))

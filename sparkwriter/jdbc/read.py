@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.dialect import rows_of
 from sparkwriter.jdbc.session import Session
 from sparkwriter.ledgered.made import Row
 from sparkwriter.sql.ddl_plan import LakeField
@@ -17,8 +17,10 @@ def read_table(session: Session, seen: Row) -> pa.Table:
     """The whole table, in the types that it was written in. Raises DbError."""
     fields = seen.table.fields
     names = [chosen(session, field) for field in fields]
-    table = target_name(session.dialect, seen.target)
-    rows = session.rows(f"SELECT {', '.join(names)} FROM {table}")
+    table = session.describe(seen.target)
+    assert table is not None
+    of = rows_of(session.dialect, seen.target, table)
+    rows = session.rows(f"SELECT {', '.join(names)} FROM {of}")
     columns = zip(*rows, strict=True) if rows else [() for _ in fields]
     arrays = [as_stored(values, field) for field, values in zip(fields, columns, strict=True)]
     return pa.table(arrays, [field.name for field in fields])

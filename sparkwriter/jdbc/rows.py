@@ -20,12 +20,14 @@ from sparkwriter.jdbc.tables import DbColumn
 class Shape:
     """What of a table a batch's file carries.
 
+    ``table`` is where rows are added, ``rows`` where they are found (``dialect.rows_of``).
     ``given`` are its columns that the file has, ``lacking`` the others; ``flagged`` those of the
     given that some rows lack. ``moved``: some rows come from another key. ``nullable``: the key's
     columns that have a null in this batch.
     """
 
     table: str
+    rows: str
     keys: tuple[DbColumn, ...]
     given: tuple[DbColumn, ...]
     lacking: tuple[DbColumn, ...]
@@ -88,31 +90,31 @@ class Plan:
         if shape.moved:
             old = [f"__binlogd_k{at}" for at in range(len(shape.keys))]
             yield self._dialect.update(
-                shape.table,
+                shape.rows,
                 f"{self._match(old)} AND s.{self._quote('__binlogd_f')} = 1",
                 [("__binlogd_done", "1"), *sets],
                 "s",
             )
             # Without a row of the old key it was moved before: then it keeps what it has.
             same += f" AND s.{self._quote('__binlogd_done')} IS NULL"
-        yield self._dialect.update(shape.table, f"{same} AND {self._lives}", sets, "s")
+        yield self._dialect.update(shape.rows, f"{same} AND {self._lives}", sets, "s")
 
     def delete(self) -> str:
         """Delete the rows that are gone."""
         same = self._match(self._key_names)
-        return self._dialect.delete(self._shape.table, f"{same} AND NOT ({self._lives})")
+        return self._dialect.delete(self._shape.rows, f"{same} AND NOT ({self._lives})")
 
     def update(self) -> str | None:
         """Change the rows that are there, where they are; None where the key is all they have."""
         if not (sets := self._sets()):
             return None
         on = f"{self._match(self._key_names)} AND {self._lives}"
-        return self._dialect.update(self._shape.table, on, sets, "t")
+        return self._dialect.update(self._shape.rows, on, sets, "t")
 
     def insert(self) -> Iterator[str]:
         """Add the rows that are not there."""
-        same, table = self._match(self._key_names), self._shape.table
-        where = f"{self._lives} AND NOT EXISTS (SELECT 1 FROM {table} AS t WHERE {same})"
+        same, rows = self._match(self._key_names), self._shape.rows
+        where = f"{self._lives} AND NOT EXISTS (SELECT 1 FROM {rows} AS t WHERE {same})"
         yield from self._inserts(where)
 
     def merge(self) -> Iterator[str]:
@@ -123,7 +125,7 @@ class Plan:
 
     def replace(self) -> Iterator[str]:
         """Delete and insert all of the batch's rows: where unique values change places."""
-        yield self._dialect.delete(self._shape.table, self._match(self._key_names))
+        yield self._dialect.delete(self._shape.rows, self._match(self._key_names))
         yield from self._inserts(self._lives)
 
     def _inserts(self, where: str) -> Iterator[str]:

@@ -77,6 +77,11 @@ class Session(Protocol):
         """Add rows to a table, each value as it is or an error."""
         ...
 
+    def begin(self) -> None:
+        """Begin a transaction. Raises DbError, AWAY, where it is not in the session that was set
+        up: behind a pooler."""
+        ...
+
     def commit(self) -> None:
         """End a transaction; when it returns the server has it durably."""
         ...
@@ -125,7 +130,7 @@ class Session(Protocol):
 @contextmanager
 def transaction(session: Session) -> Iterator[None]:
     """Commit what is done inside, or roll it back."""
-    session.run("BEGIN")
+    session.begin()
     try:
         yield
         session.commit()

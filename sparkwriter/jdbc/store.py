@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out
-from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.dialect import rows_of, target_name
 from sparkwriter.jdbc.identity import check_same, has_rows, identified, made_again, unknown_marks
 from sparkwriter.jdbc.ledger import NONE, Ledger
 from sparkwriter.jdbc.mysql.words import MySqlWords
@@ -148,7 +148,7 @@ class JdbcStore(LedgeredStore):
             entry = replace(entry, marks=Absent().marks, made=None)
         if entry is None or entry.made is None:
             made = adopted(table)
-            wrong += unknown_marks(self.session, target, made)
+            wrong += unknown_marks(self.session, target, made, table)
         else:
             made = entry.made
         wrong += problems(table, made, target)
@@ -279,14 +279,15 @@ class JdbcStore(LedgeredStore):
 
     def is_empty(self, seen: Row) -> bool:
         """Whether there is no row."""
-        return not has_rows(self.session, seen.target)
+        return not has_rows(self.session, seen.target, self._table(seen.target))
 
     def may_hold_null(self, seen: Row, column: str) -> bool:
         """Whether a row has a null there; a column that is not there has nothing but."""
-        found = self._table(seen.target).find(column)
+        table = self._table(seen.target)
+        found = table.find(column)
         if found is None:
             return True
-        name, quote = target_name(self.session.dialect, seen.target), self.session.dialect.quote
+        name, quote = rows_of(self.session.dialect, seen.target, table), self.session.dialect.quote
         text = f"SELECT 1 FROM {name} WHERE {quote(found.name)} IS NULL LIMIT 1"
         return bool(self.session.rows(text))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sparkwriter.jdbc.dialect import STAGE, target_name
+from sparkwriter.jdbc.dialect import STAGE, rows_of
 from sparkwriter.jdbc.read import as_stored, chosen
 from sparkwriter.jdbc.session import Loaded, Session, transaction
 from sparkwriter.jdbc.tables import DbTable
@@ -45,7 +45,7 @@ def stored_rows(
         for statement in dialect.filled():
             session.run(statement)
         rows = session.rows(
-            f"SELECT {wanted} FROM {STAGE} AS s JOIN {target_name(dialect, seen.target)} AS t"
+            f"SELECT {wanted} FROM {STAGE} AS s JOIN {rows_of(dialect, seen.target, table)} AS t"
             f" ON {' AND '.join(terms)}"
         )
     at = {row[0]: row[1:] for row in rows}

@@ -46,7 +46,8 @@ class DbTable:
     that change its rows by themselves. ``by_row``: those to itself that are checked amid a
     statement. ``deferrable``: it has constraints that can be checked at the commit. ``comment``:
     its own. ``identity``: differs from that of another table which had the name before.
-    ``unsafe``: why what is written may not be what is there.
+    ``unsafe``: why what is written may not be what is there. ``only``: statements name its own
+    rows by PostgreSQL's ONLY, or they reach the rows of tables that inherit from it.
     """
 
     columns: tuple[DbColumn, ...]
@@ -59,6 +60,7 @@ class DbTable:
     comment: str = ""
     identity: str = ""
     unsafe: tuple[str, ...] = ()
+    only: bool = False
 
     def find(self, name: str) -> DbColumn | None:
         """A column by its name, case aside."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from actors.contract.ports import TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.dialect import rows_of, target_name
 from sparkwriter.jdbc.ledger import LEDGER
 from sparkwriter.jdbc.session import DbError, Session, transaction
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
@@ -79,12 +79,13 @@ def _target(session: Session, target: TargetName) -> Iterator[str]:
         yield f"its triggers run with each write, and may make it differ: {', '.join(triggers)}"
     if made.fields:
         column = session.dialect.quote(made.fields[0].name)
+        rows = rows_of(session.dialect, target, table)
         try:
             with transaction(session):
-                session.run(f"DELETE FROM {name} WHERE 1 = 0")
-                session.run(f"UPDATE {name} SET {column} = {column} WHERE 1 = 0")
+                session.run(f"DELETE FROM {rows} WHERE 1 = 0")
+                session.run(f"UPDATE {rows} SET {column} = {column} WHERE 1 = 0")
                 session.run(
-                    f"INSERT INTO {name} ({column}) SELECT {column} FROM {name} WHERE 1 = 0"
+                    f"INSERT INTO {name} ({column}) SELECT {column} FROM {rows} WHERE 1 = 0"
                 )
         except DbError as error:
             yield f"can't be written: {error}"

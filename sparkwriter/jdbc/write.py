@@ -14,7 +14,7 @@ import structlog
 from actors.contract.ports import LostRace, TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import FROM, FROM_PREFIX, OP, Mode
-from sparkwriter.jdbc.dialect import STAGE, target_name
+from sparkwriter.jdbc.dialect import STAGE, rows_of, target_name
 from sparkwriter.jdbc.rows import Plan, Shape, StageColumn
 from sparkwriter.jdbc.session import Cause, DbError, Loaded, Session
 from sparkwriter.jdbc.tables import DbColumn, DbTable
@@ -145,6 +145,7 @@ class RowWriter:
         given = tuple(column for column in fields if column.name.lower() in names)
         return Shape(
             target_name(self.session.dialect, self.seen.target),
+            rows_of(self.session.dialect, self.seen.target, self.table),
             tuple(map(self._column, self.seen.table.keys)),
             given,
             tuple(column for column in fields if column.name.lower() not in names),

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import pymysql
 from pymysql.connections import Connection
@@ -21,6 +22,15 @@ from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.jdbc.url import JdbcUrl
+from sparkwriter.sql.server_settings import (
+    MYSQL_MARK,
+    POOLED,
+    differing,
+    set_mysql,
+    show_mysql,
+    unlimited_mysql,
+    writing,
+)
 
 CONNECT_WITHIN_S = 10
 LOCK_WITHIN_S = 30
@@ -30,17 +40,7 @@ STATEMENT_BYTES = 4 << 20
 """Of an INSERT at most, and never more than three quarters of the server's max_allowed_packet.
 Smaller ones cost the server more; larger ones memory."""
 
-_SETTINGS = {
-    # Nothing is rounded, cut or made zero without an error; a backslash escapes.
-    "sql_mode": "'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
-    "time_zone": "'+00:00'",
-    "innodb_lock_wait_timeout": str(LOCK_WITHIN_S),
-    "lock_wait_timeout": str(LOCK_WITHIN_S),
-    "foreign_key_checks": "1",
-    "unique_checks": "1",
-    "sql_safe_updates": "0",
-    "group_concat_max_len": "1048576",
-}
+_LIMITS = dict.fromkeys(("innodb_lock_wait_timeout", "lock_wait_timeout"), str(LOCK_WITHIN_S))
 
 _AWAY = {1040, 1042, 1043, 1045, 1053, 1077, 1080, 1129, 1130, 1152, 1158, 1159, 1160, 1161,
          1184, 1203, 1226, 1290, 1698, 1792, 1836, 1927, 3032, 3168, 4031}  # fmt: skip
@@ -61,10 +61,34 @@ class MySqlSession:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
+        self._mark = uuid4().hex
         version, packet = self._one("SELECT VERSION(), @@max_allowed_packet")
         self.dialect = MySqlWords(mariadb="mariadb" in str(version).lower())
         self._packet = int(packet)
         self._most = min(STATEMENT_BYTES, self._packet * 3 // 4)
+
+    def set_up(self) -> None:
+        """Have the session's settings, and see that it has them. Raises DbError."""
+        settings = {**writing("mariadb" if self.dialect.is_mariadb else "mysql"), **_LIMITS}
+        self.run(unlimited_mysql())
+        statement = set_mysql(settings, dict(self.rows(show_mysql(settings))))
+        if statement is not None:
+            try:
+                self.run(statement)
+            except DbError as error:
+                text = f"{error}: its session's settings: {statement}"
+                raise DbError(error.cause, text) from error
+            known = dict(self.rows(show_mysql(settings)))
+            for name, value in differing(settings, known).items():
+                line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
+                raise DbError(Cause.REFUSED, line)
+        self.run(f"SET {MYSQL_MARK} = %s", (self._mark,))
+
+    def begin(self) -> None:
+        """See ``Session``."""
+        self.run("BEGIN")
+        if self._one(f"SELECT {MYSQL_MARK}") != (self._mark,):
+            raise DbError(Cause.AWAY, POOLED)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """See ``Session``."""
@@ -189,9 +213,11 @@ def _connect(
                 raise
             connection = _open(url, host, port, user, password, None)
     session = MySqlSession(connection)
-    settings = ", ".join(f"SESSION {name} = {value}" for name, value in _SETTINGS.items())
-    session.run(f"SET {settings}")
-    session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    try:
+        session.set_up()
+    except BaseException:
+        session.close()
+        raise
     return session
 
 

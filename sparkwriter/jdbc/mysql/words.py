@@ -47,6 +47,7 @@ class MySqlWords:
     holds_nan = False
 
     def __init__(self, mariadb: bool) -> None:
+        self.is_mariadb = mariadb
         self.name = "MariaDB" if mariadb else "MySQL"
         self._most_scale = 38 if mariadb else 30
         # Bytes are compared, and spaces at the end count.

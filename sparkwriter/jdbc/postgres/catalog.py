@@ -93,6 +93,7 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
         deferrable=any(deferrable for _, _, deferrable, _, _, _ in found),
         identity=str(oid),
         unsafe=tuple(why for why, here in zip(_UNSAFE, unsafe, strict=True) if here),
+        only=kind == "r",
     )
 
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 
@@ -17,6 +18,7 @@ from sparkwriter.jdbc.postgres.words import PostgresWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.jdbc.url import JdbcUrl
+from sparkwriter.sql.server_settings import POOLED, mark_of_postgresql, set_postgresql, writing
 
 CONNECT_WITHIN_S = 10
 LOCK_WITHIN_S = 30
@@ -24,17 +26,7 @@ LOCK_WITHIN_S = 30
 
 PIECE_BYTES = 1 << 20
 
-_SETTINGS = {
-    "search_path": "pg_catalog",
-    "timezone": "UTC",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "bytea_output": "hex",
-    "standard_conforming_strings": "on",
-    "default_transaction_isolation": "read committed",
-    "lock_timeout": f"{LOCK_WITHIN_S}s",
-    "client_min_messages": "warning",
-}
+_SETTINGS = {**writing("postgresql"), "lock_timeout": f"{LOCK_WITHIN_S}s"}
 
 _AWAY = ("08", "57P", "28", "3D", "53300", "25006", "XX")
 _LATER = ("40", "53", "55", "57", "58", "23503")
@@ -49,6 +41,28 @@ class PostgresSession:
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
+        self._mark = uuid4().hex
+
+    def set_up(self) -> None:
+        """Have the session's settings. Raises DbError."""
+        try:
+            for statement in set_postgresql(_SETTINGS, self._mark):
+                self.run(statement)
+        except DbError as error:
+            text = f"a setting of the session can't be made: {error}"
+            raise DbError(error.cause, text) from error
+        # Marks that a crash takes back would be below what is recorded elsewhere.
+        if self.rows("SHOW synchronous_commit") == [("off",)]:
+            self.run("SET synchronous_commit = on")
+
+    def begin(self) -> None:
+        """See ``Session``. One message: the session's mark costs no way of its own."""
+        with _errors():
+            cursor = self._connection.execute(f"BEGIN; {mark_of_postgresql()}".encode())
+            cursor.nextset()
+            mark = cursor.fetchall()
+        if mark != [(self._mark,)]:
+            raise DbError(Cause.AWAY, POOLED)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """See ``Session``."""
@@ -163,11 +177,11 @@ def _connect(
             prepare_threshold=None,
         )
     session = PostgresSession(connection)
-    for name, value in _SETTINGS.items():
-        session.run(f"SET {name} = {session.dialect.literal(value)}")
-    # Marks that a crash takes back would be below what is recorded elsewhere.
-    if session.rows("SHOW synchronous_commit") == [("off",)]:
-        session.run("SET synchronous_commit = on")
+    try:
+        session.set_up()
+    except BaseException:
+        session.close()
+        raise
     return session
 
 

@@ -61,9 +61,9 @@ def test_a_long_value_is_whole_and_has_a_digest(
         assert row["t"] == "ü" * (BYTES // 2)
         blob = table.column("b")
         digest = f"sha256:{sha256(value).hexdigest()}"
-        sql = f"SELECT {database.compared(blob)} FROM {database.table_sql(LONG)}"
+        sql = f"SELECT {database.compared(blob)} FROM {database.table_sql(table)}"
         assert database.ask(sql) == [(digest,)]
-        ((number,),) = database.ask(f"SELECT id FROM {database.table_sql(LONG)}")
+        ((number,),) = database.ask(f"SELECT id FROM {database.table_sql(table)}")
         key = (str(number),)
         assert database.rows(table, [blob], [key]) == {key: (digest,)}
         stored = spark.read.parquet(str(part.out)).selectExpr(printed(Form.HEX, "binary", "b"))

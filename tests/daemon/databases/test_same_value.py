@@ -128,7 +128,7 @@ def test_a_stored_value_prints_as_the_databases_text(
             shown.append(f"{printed(form, one.type, quote(one.column.name), scale)} AS t")
         ours = sorted(tuple(row) for row in stored.selectExpr(*shown).collect())
         texts = ", ".join(database.compared(column) for column in columns)
-        theirs = sorted(database.ask(f"SELECT {texts} FROM {database.table_sql(table.name)}"))
+        theirs = sorted(database.ask(f"SELECT {texts} FROM {database.table_sql(table)}"))
     finally:
         database.close()
     for place, column in enumerate(columns):

@@ -234,10 +234,10 @@ class Meddling:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
 
-    def run(self, sql: str, values: Any = ()) -> int:
-        if sql == "BEGIN" and self._left:
+    def begin(self) -> None:
+        if self._left:
             self._left.pop()()
-        return int(self._session.run(sql, values))
+        self._session.begin()
 
 
 def test_a_table_that_is_made_again_between_look_and_write(

@@ -40,6 +40,9 @@ class Mortal:
     def run(self, sql: str, values: Any = ()) -> int:
         return self._count(lambda: self._session.run(sql, values))
 
+    def begin(self) -> None:
+        self._count(self._session.begin)
+
     def commit(self) -> None:
         self._count(self._session.commit)
 
