@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import typer
 
+from changes.printable import PrintableStream
 from daemon.commands import dead_letters_group, jobs_group, offsets_group, tables_group
 from daemon.commands.check_config import check_config
 from daemon.commands.decode_command import decode
@@ -44,6 +48,13 @@ app.add_typer(dead_letters_group.app, name="dead-letters")
 
 def main() -> None:
     """The console script."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            continue  # closed by whoever started this
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale may know no umlaut
+        setattr(sys, name, PrintableStream(stream))
     app()
 
 

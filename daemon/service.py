@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from daemon.commands.progress import Show
 from daemon.config.config import Config
 from daemon.jobs.desk import JobsDesk
@@ -30,6 +31,7 @@ from daemon.reload.reload import Running
 from daemon.runtime.edits import Change, EditRequested, Fate
 from daemon.runtime.hang_up import reloads_on_hang_up
 from daemon.runtime.lifecycle import Exit
+from daemon.runtime.periodic import threads_watched
 from daemon.runtime.startup import StartUp, Unusable
 from daemon.runtime.stop_signals import StopSignals
 from daemon.runtime.supervisor import EventQueue, Supervisor
@@ -69,8 +71,12 @@ class Service:
 
     def run(self) -> Exit:
         """Start everything, wait for the end, return how it ended. Raises Unusable."""
-        config, startup = self._config, self._startup
         calm_collector()
+        with threads_watched(self._thread_died):
+            return self._run()
+
+    def _run(self) -> Exit:
+        config, startup = self._config, self._startup
         signals = StopSignals(self._events.tell)
         with signals.handled(), startup.claimed_state_dir(), startup.open_stores():
             startup.check_staging()
@@ -119,6 +125,10 @@ class Service:
         done: Future[None] = Future()
         self._events.tell(EditRequested(pipeline, change, done, fate))
         return done
+
+    def _thread_died(self, name: str, reason: str) -> None:
+        """Each loop has a guard for what it handles; what passes that is a crash, by name."""
+        self._events.tell(msg.ActorCrashed(Address("", f"thread {name}"), reason))
 
     def _open_jobs(self) -> None:
         try:

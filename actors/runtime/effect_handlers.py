@@ -31,6 +31,7 @@ from actors.contract.ports import (
 from actors.contract.writes import StagedBatch
 from actors.runtime.shell import Directory, Run
 from changes.model import TargetName
+from changes.printable import reason_of
 from offsets.fence import Fenced, Straggler
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore, StoreError, restricted
@@ -139,7 +140,7 @@ class FetcherEffects:
                 self._committer, msg.Release(sources), left_s
             )
         except (pykka.Timeout, pykka.ActorDeadError) as error:
-            self._log.warning("revoked_without_commit", reason=str(error))
+            self._log.warning("revoked_without_commit", reason=reason_of(error))
             return
         if commit and frontiers:
             self._source.commit(frontiers, wait=True)
@@ -184,9 +185,9 @@ class ProcessorEffects:
                 try:
                     return self._spill(effect)
                 except NotKept as error:
-                    return msg.SpillFailed(target, str(error))
+                    return msg.SpillFailed(target, reason_of(error))
                 except SpillBroken as error:
-                    return msg.SpillFailed(target, str(error), lasting=True)
+                    return msg.SpillFailed(target, reason_of(error), lasting=True)
             case _:
                 raise TypeError(f"not an effect of a processor: {effect!r}")
 
@@ -214,7 +215,7 @@ class DeadLetterEffects:
                 try:
                     self._store.keep(letter)
                 except NotKept as error:
-                    return msg.DeadLetterNotKept(str(error), isinstance(error, LogAway))
+                    return msg.DeadLetterNotKept(reason_of(error), isinstance(error, LogAway))
                 return msg.DeadLetterKept(letter)
             case _:
                 raise TypeError(f"not an effect of the dead letters: {effect!r}")
@@ -246,17 +247,17 @@ class WriterEffects:
         try:
             return act(self._sinks[target.sink])
         except LostRace as error:
-            return msg.Failed(target, msg.FailureKind.RACED, str(error))
+            return msg.Failed(target, msg.FailureKind.RACED, reason_of(error))
         except WaitsForName as error:
-            return msg.Failed(target, msg.FailureKind.WAITS, str(error), error.other)
+            return msg.Failed(target, msg.FailureKind.WAITS, reason_of(error), error.other)
         except SinkUnavailable as error:
-            return msg.Failed(target, msg.FailureKind.RETRY, str(error))
+            return msg.Failed(target, msg.FailureKind.RETRY, reason_of(error))
         except TargetRefused as error:
-            return msg.Failed(target, msg.FailureKind.REFUSED, str(error))
+            return msg.Failed(target, msg.FailureKind.REFUSED, reason_of(error))
         except Straggler as error:
-            return msg.Failed(target, msg.FailureKind.STRAGGLER, str(error))
+            return msg.Failed(target, msg.FailureKind.STRAGGLER, reason_of(error))
         except Fenced as error:
-            return msg.Failed(target, msg.FailureKind.FENCED, str(error))
+            return msg.Failed(target, msg.FailureKind.FENCED, reason_of(error))
 
 
 def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
@@ -279,7 +280,7 @@ class CommitterEffects:
                     # Bounded: a store's promise. It may be as long as a revoke waits, not longer.
                     self._store.set(restricted(snapshot, owned)).result()
                 except StoreError as error:
-                    return msg.SaveFailed(str(error))
+                    return msg.SaveFailed(reason_of(error))
                 partitions = snapshot.partitions.items()
                 return msg.Saved({source: state.frontier for source, state in partitions})
             case _:

@@ -18,6 +18,7 @@ from actors.contract import effects as fx
 from actors.contract.addresses import Address
 from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAvailable
 from actors.runtime.mailbox import Clock, DataQueue, Mailbox
+from changes.printable import reason_of
 
 Perform = Callable[[Any], "object | None"]
 """Carries out one effect; returns its answer for the same logic, if it has one."""
@@ -199,7 +200,9 @@ class Shell(pykka.ThreadingActor):
         pykka.ActorRegistry.unregister(self.actor_ref)
         self.actor_stopped.set()
         if self._supervisor is not None:
-            reason = f"{exception_type.__name__ if exception_type else '?'}: {exception_value}"
+            kind = exception_type.__name__ if exception_type else "?"
+            said = "" if exception_value is None else reason_of(exception_value)
+            reason = f"{kind}: {said}"
             self._supervisor.tell(ActorCrashed(self._address, reason))
 
     def on_stop(self) -> None:

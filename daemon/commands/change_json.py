@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from changes.formats.base import RowChange, Statement
+from changes.printable import escaped_json
 
 
 def as_line(change: RowChange | Statement) -> str:
@@ -27,7 +28,7 @@ def as_line(change: RowChange | Statement) -> str:
             "after": _image(change.after),
             "ts_ms": change.ts_ms,
         }
-    return json.dumps(members, ensure_ascii=False, allow_nan=False)
+    return escaped_json(json.dumps(members, ensure_ascii=False, allow_nan=False))
 
 
 def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:

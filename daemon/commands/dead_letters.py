@@ -15,6 +15,7 @@ from rich.table import Table
 
 from changes.formats.base import RowChange
 from changes.model import BadMessage
+from changes.printable import json_text
 from daemon.commands.change_json import as_line
 from daemon.commands.detected_records import format_of
 from daemon.config.config import Config
@@ -76,7 +77,7 @@ def list_letters(
         return _complain(config, str(error))
     stored = [each for index in found for each in index.pick(wanted)]
     if as_json:
-        print(json.dumps([_listed(each) for each in stored], ensure_ascii=False, indent=1))
+        print(json_text([_listed(each) for each in stored], indent=1))
     else:
         _print_table(console, stored)
     return Exit.PIPELINE_FAILED.value if any(index.damage for index in found) else Exit.OK.value
@@ -95,7 +96,7 @@ def show_letter(config: Config, pipelines: Iterable[str], wanted: Wanted, as_jso
         return Exit.UNUSABLE.value
     documents = [full(config, each) for each in stored]
     if as_json:
-        print(json.dumps(documents, ensure_ascii=False, indent=1))
+        print(json_text(documents, indent=1))
     else:
         print("\n\n".join("\n".join(_lines(document)) for document in documents))
     return Exit.OK.value
@@ -213,7 +214,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     said = decoded["error"] or ("good" if decoded["changes"] else "no change")
     yield _line("decode says", one_line(said))
     for change in decoded["changes"]:
-        yield f"  {json.dumps(change, ensure_ascii=False)}"
+        yield f"  {json_text(change)}"
 
 
 def one_line(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 
+from changes.printable import json_text
 from daemon.config.config import Config
 from daemon.jobs import offline
 from daemon.jobs.effects import Request
@@ -90,7 +90,7 @@ def _printed(
     if found is None:
         return _failed(missing, Exit.UNUSABLE)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, indent=1))
+        print(json_text(found, indent=1))
     else:
         show(console, found)
     return Exit.PIPELINE_FAILED.value if damage else Exit.OK.value

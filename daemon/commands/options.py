@@ -4,13 +4,15 @@ refusal."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from changes.printable import printable_within_lines
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.observe import control
@@ -25,9 +27,21 @@ StateDirOption = Annotated[
 ]
 
 
+class PrintableConsole(Console):
+    """Writes what others have named and said: no character of it acts on a terminal."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """See ``Console``: also the cells of a table come by here."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(printable_within_lines(text), style)
+
+
 def make_console() -> Console:
     """A console for standard output, as wide as tables need if it is no terminal."""
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    return PrintableConsole(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 def load_config(path: Path, lenient: bool = False) -> Config:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from changes.printable import json_text
 from daemon.commands.options import (
     ConfigOption,
     load_config,
@@ -39,6 +39,6 @@ def status(
         print(f"binlogd: {error}", file=sys.stderr)
         sys.exit(Exit.PIPELINE_FAILED.value)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, indent=1))
+        print(json_text(found, indent=1))
     else:
         print_status(make_console(), found)

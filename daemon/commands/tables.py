@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
+from changes.printable import json_text
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.config import Config
 from daemon.jobs import offline
@@ -233,7 +233,7 @@ def _away(away: Mapping[str, Any]) -> str:
 
 def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(list(rows), ensure_ascii=False, indent=1))
+        print(json_text(list(rows), indent=1))
         return
     table = Table("target", "phase", "high-water marks", "spilled", "last error", box=None)
     rows = list(rows)

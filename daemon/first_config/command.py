@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
+from changes.printable import printable
 from daemon.commands.options import refuse
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.first_config.look import NothingSeen, SeenTopic, look_at
 from daemon.first_config.sinks import NotASink, Place
 from daemon.first_config.text import configuration, pipeline_names
-from daemon.observe.printable import printable
 from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, TopicMissing
 

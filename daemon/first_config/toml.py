@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from daemon.observe.printable import printable
+from changes.printable import printable
 
 
 def quote(text: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from daemon.jobs.port import Outcome
-from daemon.jobs.record import Job, Progress
+from daemon.jobs.record import Job, Progress, Wanted
 from daemon.jobs.window import Window
 
 Request = Literal["pause", "resume", "cancel"]
@@ -139,3 +140,33 @@ class NotSaved:
 
 Effect = Save | Step | Undo | Ask | Release | Remove | Notify
 Event = Stepped | Broken | Undone | Left | Told | NotSaved
+
+# --- requests of other threads
+
+
+@dataclass(frozen=True, slots=True)
+class AddJob:
+    """Record a job; ``id`` None: the runner names it."""
+
+    wanted: Wanted
+    id: str | None
+    done: Future[Job]
+
+
+@dataclass(frozen=True, slots=True)
+class AskJob:
+    """Pause, resume or cancel a job. ``done``: why it is refused, or None."""
+
+    id: str
+    request: Request
+    done: Future[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class StopJobs:
+    """Begin no further step."""
+
+
+def id_of(effect: Effect) -> str:
+    """The job that an effect is for."""
+    return effect.job.id if isinstance(effect, Save | Step | Undo | Notify) else effect.id

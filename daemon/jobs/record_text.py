@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from changes.printable import own_json_text
 from daemon.jobs.record import NAME, Job
 
 VERSION = 1
@@ -22,7 +23,7 @@ def encode(job: Job) -> str:
     """The file's text: indented JSON with a checksum over the body."""
     body = msgspec.to_builtins(job)
     document = {"version": VERSION, "sha256": _checksum(body), "body": body}
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return own_json_text(document, indent=1) + "\n"
 
 
 def decode(text: str) -> Job:
@@ -36,11 +37,11 @@ def decode(text: str) -> Job:
     if (version := document.get("version")) != VERSION:
         raise DamagedJob(f"version {version!r}, this binlogd reads {VERSION}")
     body = document["body"]
-    if document.get("sha256") != _checksum(body):
-        raise DamagedJob("the checksum does not match the content")
     try:
+        if document.get("sha256") != _checksum(body):
+            raise DamagedJob("the checksum does not match the content")
         job = msgspec.convert(body, Job)
-    except ValueError as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise DamagedJob(f"a member is missing or has the wrong type: {error}") from error
     if unknown := _unknown(body, msgspec.to_builtins(job)):
         raise DamagedJob(f"a newer binlogd wrote it: {unknown} is unknown to this one")
@@ -61,4 +62,8 @@ def _unknown(body: dict[str, Any], known: dict[str, Any]) -> str | None:
 
 def _checksum(body: dict[str, Any]) -> str:
     """Over the content, not the layout: a person may re-indent the file."""
-    return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()
+    try:
+        text = msgspec.json.encode(body, order="sorted")
+    except UnicodeEncodeError:  # half a character
+        text = own_json_text(body).encode()
+    return hashlib.sha256(text).hexdigest()

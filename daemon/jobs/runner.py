@@ -11,14 +11,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import structlog
 
 from actors.contract.effects import Log
+from changes.printable import reason_of
 from daemon.jobs.effects import (
+    AddJob,
     Ask,
+    AskJob,
+    Broken,
     Effect,
     Event,
     Notify,
@@ -29,7 +32,9 @@ from daemon.jobs.effects import (
     Request,
     Save,
     Step,
+    StopJobs,
     Undo,
+    id_of,
 )
 from daemon.jobs.hands import Daemon
 from daemon.jobs.kinds import limits_of
@@ -47,25 +52,6 @@ thread; returns soon, raises nothing."""
 
 class JobsClosed(Exception):
     """The jobs do not run: one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Add:
-    wanted: Wanted
-    id: str | None
-    done: Future[Job]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    id: str
-    request: Request
-    done: Future[str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    pass
 
 
 def now() -> Now:
@@ -89,7 +75,7 @@ class JobRunner:
         self._kinds = kinds
         self._send = send
         self._keep = keep
-        self._events: queue.SimpleQueue[Event | _Add | _Asked | _Stop] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event | AddJob | AskJob | StopJobs] = queue.SimpleQueue()
         self._crew = Crew(kinds, daemon, self._events.put)
         self._shown: tuple[Job, ...] = ()
         self._closed: str | None = "the jobs have not started yet"
@@ -132,7 +118,7 @@ class JobRunner:
         future fails with JobsClosed, OSError, ValueError.
         """
         done: Future[Job] = Future()
-        self._put(_Add(wanted, id_, done), done)
+        self._put(AddJob(wanted, id_, done), done)
         return done
 
     def ask(self, id_: str, request: Request) -> Future[str | None]:
@@ -141,7 +127,7 @@ class JobRunner:
         It is done once the request is durable. It fails with JobsClosed.
         """
         done: Future[str | None] = Future()
-        self._put(_Asked(id_, request, done), done)
+        self._put(AskJob(id_, request, done), done)
         return done
 
     def watch(self, id_: str, until: Callable[[Job], bool], within_s: float) -> Job | None:
@@ -158,7 +144,7 @@ class JobRunner:
         """A stop was requested: begin no step, and have those under way end. Returns at once."""
         if self._stop_asked_s is None:
             self._stop_asked_s = time.monotonic()
-            self._events.put(_Stop())
+            self._events.put(StopJobs())
 
     def stop(self, within_s: float) -> None:
         """Wait for the steps under way, until so long after the stop was requested. One that takes
@@ -171,7 +157,7 @@ class JobRunner:
         for id_ in self._crew.end(deadline):
             self._log.warning("job_step_left", job=id_)
 
-    def _put(self, message: _Add | _Asked, done: Future[Any]) -> None:
+    def _put(self, message: AddJob | AskJob, done: Future[Any]) -> None:
         with self._lock:
             if self._closed is None:
                 self._events.put(message)
@@ -200,7 +186,7 @@ class JobRunner:
                 left = self._events.get_nowait()
             except queue.Empty:
                 return
-            if isinstance(left, _Add | _Asked):
+            if isinstance(left, AddJob | AskJob):
                 left.done.set_exception(JobsClosed(why))
 
     def _loop(self) -> None:
@@ -211,25 +197,48 @@ class JobRunner:
             match self._next():
                 case None:
                     continue
-                case _Stop():
+                case StopJobs():
                     stopping = True
                     self._carry_out(self._logic.stop())
-                case _Add() as add:
-                    self._added(add)
-                case _Asked(id_, request, done):
-                    refusal, out = self._logic.ask(id_, request, now())
-                    self._carry_out(out)
-                    self._show()
-                    done.set_result(refusal)
+                case AddJob() | AskJob() as message:
+                    self._answer(message)
                 case event:
-                    self._carry_out(self._logic.handle(event, now()))
+                    self._handle(event)
+
+    def _answer(self, message: AddJob | AskJob) -> None:
+        """A fault of one request is its answer; the jobs go on."""
+        try:
+            found = self._added(message) if isinstance(message, AddJob) else self._ask(message)
+        except (OSError, ValueError) as error:
+            message.done.set_exception(error)
+        except Exception as error:
+            self._log.exception("job_request_failed")
+            text = f"{type(error).__name__}: {reason_of(error)}"
+            message.done.set_exception(JobsClosed(text))
+        else:
+            message.done.set_result(found)  # type: ignore[arg-type]  # each its own
+
+    def _ask(self, asked: AskJob) -> str | None:
+        refusal, out = self._logic.ask(asked.id, asked.request, now())
+        self._carry_out(out)
+        self._show()
+        return refusal
+
+    def _handle(self, event: Event) -> None:
+        """A fault in what one job's event leads to is that job's end, not that of all."""
+        try:
+            self._carry_out(self._logic.handle(event, now()))
+        except Exception as error:
+            self._log.exception("job_event_failed", job=event.id)
+            reason = f"{type(error).__name__}: {reason_of(error)}"
+            self._carry_out(self._logic.handle(Broken(event.id, reason, False), now()))
 
     def _show(self) -> None:
         with self._news:
             self._shown = tuple(self._logic.jobs)
             self._news.notify_all()
 
-    def _next(self) -> Event | _Add | _Asked | _Stop | None:
+    def _next(self) -> Event | AddJob | AskJob | StopJobs | None:
         deadline = self._logic.deadline(now())
         try:
             wait = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -237,24 +246,20 @@ class JobRunner:
         except queue.Empty:
             return None
 
-    def _added(self, add: _Add) -> None:
-        try:
-            job = new_job(add.wanted, now().ms, add.id)
-            if (kind := self._kinds.get(job.wanted.kind)) is not None:
-                check(kind.name, kind.wrong(job.wanted))
-            known = next((other for other in self._logic.jobs if other.id == job.id), None)
-            if known is None:
-                self._store.save(job)
-                self._logic.add(job)
-        except (OSError, ValueError) as error:
-            add.done.set_exception(error)
-            return
+    def _added(self, add: AddJob) -> Job:
+        """Raises OSError, ValueError."""
+        job = new_job(add.wanted, now().ms, add.id)
+        if (kind := self._kinds.get(job.wanted.kind)) is not None:
+            check(kind.name, kind.wrong(job.wanted))
+        known = next((other for other in self._logic.jobs if other.id == job.id), None)
+        if known is not None:
+            return known
+        self._store.save(job)
+        self._logic.add(job)
         self._show()
-        if known is None:
-            wanted = job.wanted
-            fields = {"pipeline": wanted.pipeline, "targets": list(wanted.targets)}
-            self._log.info("job_recorded", job=job.id, origin=wanted.origin, **fields)
-        add.done.set_result(known or job)
+        fields = {"pipeline": job.wanted.pipeline, "targets": list(job.wanted.targets)}
+        self._log.info("job_recorded", job=job.id, origin=job.wanted.origin, **fields)
+        return job
 
     def _carry_out(self, effects: Out) -> None:
         failed: set[str] = set()
@@ -262,14 +267,18 @@ class JobRunner:
         for effect in effects:
             if isinstance(effect, Log):
                 getattr(self._log, effect.level)(effect.event, **effect.fields)
-            elif (id_ := _id_of(effect)) in failed:
+            elif (id_ := id_of(effect)) in failed:
                 held |= {id_} if isinstance(effect, Step | Undo) else set()
             else:
                 try:
                     self._do(effect)
                 except OSError as error:
                     failed.add(id_)
-                    self._log.error("job_file_not_written", job=id_, reason=str(error))
+                    self._log.error("job_file_not_written", job=id_, reason=reason_of(error))
+                except Exception:
+                    # One job's fault: the others go on, and it is tried again as a full disk is.
+                    failed.add(id_)
+                    self._log.exception("job_effect_failed", job=id_)
         for id_ in failed:
             self._carry_out(self._logic.handle(NotSaved(id_, id_ in held), now()))
 
@@ -289,7 +298,3 @@ class JobRunner:
                 self._crew.release(id_)
             case _:
                 assert_never(effect)
-
-
-def _id_of(effect: Effect) -> str:
-    return effect.job.id if isinstance(effect, Save | Step | Undo | Notify) else effect.id

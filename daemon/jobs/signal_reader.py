@@ -6,7 +6,6 @@ on none is left out, also of those that came while no daemon ran.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +13,9 @@ from typing import Any, Protocol
 import msgspec
 import structlog
 
+from changes.printable import reason_of
 from daemon.jobs.store import FOLDER, write_durably
+from daemon.runtime.periodic import Periodic
 from daemon.source.port import (
     BrokerUnreachable,
     LogGone,
@@ -80,33 +81,28 @@ class SignalReader:
         self._place: Place | None = None
         self._questions: Questions | None = None
         self._said = ""
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="signals", daemon=True)
+        self._rounds = Periodic("signals", self._round, EVERY_S, "jobs", "signals_not_read")
         self._log: Any = structlog.get_logger().bind(actor="jobs", topic=log.topic)
 
     def start(self) -> None:
         """Begin to read. Main thread."""
         self._place = self._load()
-        self._thread.start()
+        self._rounds.start()
 
     def close(self, within_s: float = 2.0) -> None:
         """Read no further record. A look that is under way is bounded in time."""
-        self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join(within_s)
+        self._rounds.close(within_s)
 
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                self.look()
-                self._said = ""
-            except AWAY as error:
-                self._questions = None
-                self._tell("signals_not_read", str(error))
-            except OSError as error:
-                # What was carried out is known in this process; after a crash it is repeated.
-                self._tell("signals_place_not_stored", str(error))
-            self._closed.wait(EVERY_S)
+    def _round(self) -> None:
+        try:
+            self.look()
+            self._said = ""
+        except AWAY as error:
+            self._questions = None
+            self._tell("signals_not_read", reason_of(error))
+        except OSError as error:
+            # What was carried out is known in this process; after a crash it is repeated.
+            self._tell("signals_place_not_stored", reason_of(error))
 
     def _tell(self, event: str, reason: str) -> None:
         """Once, while the reason stays."""
@@ -159,7 +155,7 @@ class SignalReader:
             at = end
         if at < end:
             for record in self._source.reader().read(source, at, end - 1):
-                if self._closed.is_set() or not self._carry_out(source, record, place.topic_id):
+                if self._rounds.closed or not self._carry_out(source, record, place.topic_id):
                     return
                 place.offsets[source.partition] = record.offset + 1
                 self._save(place)

@@ -41,7 +41,7 @@ class JobStore:
                 jobs.append(job)
             except FileNotFoundError:
                 continue  # a running daemon removed it meanwhile
-            except (DamagedJob, UnicodeDecodeError) as error:
+            except (DamagedJob, UnicodeDecodeError, OSError) as error:
                 damage.append(f"{path}: {error}")
         return Found(tuple(sorted(jobs, key=lambda job: (job.created_ms, job.id))), tuple(damage))
 

@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
+from changes.printable import reason_of
 from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.jobs.effects import Asked, Broken, Event, Left, Step, Stepped, Told, Undo, Undone
 from daemon.jobs.hands import Daemon, Hands
@@ -78,16 +79,16 @@ class JobThread:
         except JobStopped:
             return Left(job.id)
         except NotAnswered as error:
-            return Broken(job.id, str(error), error.away)
+            return Broken(job.id, reason_of(error), error.away)
         except AWAY as error:
-            return Broken(job.id, str(error) or type(error).__name__, True)
+            return Broken(job.id, reason_of(error), True)
         except REFUSED as error:
-            return Broken(job.id, str(error), False)
+            return Broken(job.id, reason_of(error), False)
         except Exception as error:
             # A job's fault must never end the flow: it is logged whole, and the job has failed.
             log: Any = structlog.get_logger().bind(actor="jobs")
             log.exception("job_crashed", job=job.id)
-            return Broken(job.id, f"{type(error).__name__}: {error}", False)
+            return Broken(job.id, f"{type(error).__name__}: {reason_of(error)}", False)
 
     def _carried_out(self, effect: Step | Undo, job: Job) -> Event:
         pipeline = job.wanted.pipeline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from changes.printable import json_text
 from daemon.kafka.log_reader import LogReader
 from daemon.kafka.positions import ANSWER_TIMEOUT_S, admin_client
 from daemon.kafka.questions import LogQuestions, asking
@@ -83,7 +83,7 @@ class NotificationTopic:
         try:
             if self._producer is None:
                 self._producer = Producer(self._settings)
-            value = json.dumps(document, ensure_ascii=False).encode()
+            value = json_text(document).encode()
             self._producer.produce(self._topic, value, key.encode(), on_delivery=self._delivered)
             self._producer.poll(0)
         except (KafkaException, BufferError) as error:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec
@@ -21,6 +20,7 @@ from confluent_kafka.admin import OffsetSpec
 from actors.runtime.mailbox import Clock
 from daemon.kafka.log_keeping import Kept
 from daemon.kafka.positions import admin_client, said_by
+from daemon.runtime.periodic import Periodic
 from offsets.position import TopicPartition
 
 EVERY_S = 1.0
@@ -64,16 +64,15 @@ class LogEnds:
         self._whole_at = clock()
         self._answered = False
         self._error: str | None = None
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="log-ends", daemon=True)
+        self._rounds = Periodic("log-ends", self.look, EVERY_S, "log-ends", "log_ends_not_asked")
 
     def start(self) -> None:
         """Start querying."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """Stop querying. A running query is not awaited, because it is bounded in time."""
-        self._closed.set()
+        self._rounds.close()
 
     def figures(self) -> LogEndFigures:
         """What is known now."""
@@ -97,15 +96,6 @@ class LogEnds:
             self._error = error
             if error is None:
                 self._answered, self._whole_at = True, now
-
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                self.look()
-            except Exception:
-                # Nobody awaits this thread: without a report the lag would be unknown for ever.
-                structlog.get_logger().bind(actor="log-ends").exception("log_ends_not_asked")
-            self._closed.wait(EVERY_S)
 
 
 class EndQuestion:

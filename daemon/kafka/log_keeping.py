@@ -6,7 +6,6 @@ log's beginning comes close to what is not applied yet.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from confluent_kafka.admin import (
 
 from actors.runtime.mailbox import Clock
 from daemon.kafka.positions import admin_client
+from daemon.runtime.periodic import Periodic
 from offsets.position import TopicPartition
 
 EVERY_S = 30.0
@@ -55,17 +55,18 @@ class LogKeeping:
         self._ask = ask
         self._clock = clock
         self._last: tuple[float, Kept] | None = None
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="log-keeping", daemon=True)
+        self._rounds = Periodic(
+            "log-keeping", self.look, EVERY_S, "log-keeping", "log_starts_not_asked"
+        )
         self._log = structlog.get_logger().bind(actor="log-keeping")
 
     def start(self) -> None:
         """Start querying."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """Stop querying. A running query is not awaited, because it is bounded in time."""
-        self._closed.set()
+        self._rounds.close()
 
     def kept(self) -> Kept:
         """What is known now; nothing if that is too old."""
@@ -79,15 +80,6 @@ class LogKeeping:
         except (KafkaException, TimeoutError) as error:
             # The logs' ends say the same each second, and are shown as unknown.
             self._log.debug("log_starts_not_known", reason=str(error))
-
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                self.look()
-            except Exception:
-                # Nobody awaits this thread: without a report the figures would be gone for ever.
-                self._log.exception("log_starts_not_asked")
-            self._closed.wait(EVERY_S)
 
 
 class KeepQuestion:

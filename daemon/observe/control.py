@@ -7,7 +7,6 @@ only asks the actors and holds none of their state.
 
 from __future__ import annotations
 
-import errno
 import json
 import socket
 import threading
@@ -18,12 +17,16 @@ from typing import Any
 
 import structlog
 
+from changes.printable import holds_half, json_text, printable_within_lines, reason_of
 from daemon.observe.unix_socket import claim, short_path
 
 NAME = "control.sock"
 
 LONGEST_REQUEST = 64 * 1024
 """Bytes. A request names a thing or two; a longer one is not one of ours."""
+
+LONGEST_REPLY = 1 << 30
+"""Bytes. Of thousands of targets it is some megabytes."""
 
 SERVE_WITHIN_S = 5.0
 """The limit for one connection, from accept to the last byte. A client that hangs delays the next
@@ -50,6 +53,7 @@ class ControlServer:
         self._answers = dict(answers)
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
         self._log = structlog.get_logger().bind(actor="control")
 
     def start(self) -> None:
@@ -65,6 +69,7 @@ class ControlServer:
         """Stop serving, and remove the file."""
         if self._socket is None or self._thread is None:
             return
+        self._closed.set()
         self._path.unlink(missing_ok=True)
         self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept, which close alone does not
         self._thread.join(SERVE_WITHIN_S)
@@ -72,44 +77,53 @@ class ControlServer:
 
     def _serve(self) -> None:
         assert self._socket is not None
-        while True:
+        while not self._closed.is_set():
             try:
                 connection, _ = self._socket.accept()
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                if not self._closed.is_set():  # no descriptor, or the client went at once
                     self._log.warning("control_not_served", reason=str(error))
-                    threading.Event().wait(1.0)
-                    continue
-                return  # closed
+                    self._closed.wait(1.0)
+                continue
             with connection:
                 try:
                     self._one(connection)
                 except OSError as error:
                     self._log.info("control_client_gone", reason=str(error))
+                except Exception:
+                    # Nobody awaits this thread: the next client must find it.
+                    self._log.exception("control_failed")
 
     def _one(self, connection: socket.socket) -> None:
         deadline = time.monotonic() + SERVE_WITHIN_S
+        line = _read_line(connection, LONGEST_REQUEST, deadline)
+        reply = self._reply(line)
+        connection.settimeout(max(0.01, deadline - time.monotonic()))
+        connection.sendall(reply + b"\n")
+
+    def _reply(self, line: bytes | None) -> bytes:
+        """The whole reply, made inside the guard: what can't be written is a fault of its answer,
+        as what was raised is."""
         try:
-            line = _read_line(connection, LONGEST_REQUEST, deadline)
-            reply = {"ok": True, "answer": self._answer(line)}
+            if line is None:
+                raise ControlError(f"a request is one line of at most {LONGEST_REQUEST} bytes")
+            return _written({"ok": True, "answer": self._answer(line)})
         except ControlError as error:
-            reply = {"ok": False, "error": str(error)}
-        except OSError:
-            raise
+            return _written({"ok": False, "error": printable_within_lines(str(error))})
         except Exception as error:
             # The client gets a fault in an answer, and it is logged; the next client is served.
             self._log.exception("control_failed")
-            reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
-        connection.settimeout(max(0.01, deadline - time.monotonic()))
-        connection.sendall(json.dumps(reply, ensure_ascii=False).encode() + b"\n")
+            return _written({"ok": False, "error": f"{type(error).__name__}: {reason_of(error)}"})
 
     def _answer(self, line: bytes) -> Any:
         try:
             request = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ControlError(f"not JSON: {error}") from error
         if not isinstance(request, dict) or not isinstance(request.get("ask"), str):
             raise ControlError('an object with "ask" is wanted')
+        if holds_half(request):
+            raise ControlError("the request holds text that is not UTF-8; no name is such a text")
         answer = self._answers.get(request["ask"])
         if answer is None:
             known = ", ".join(sorted(self._answers))
@@ -127,7 +141,7 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
             with short_path(path) as place:
                 sock.connect(place)
             sock.sendall(json.dumps(request).encode() + b"\n")
-            line = _read_line(sock, 1 << 30, deadline)
+            line = _read_line(sock, LONGEST_REPLY, deadline)
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
         raise NotRunning(f"no daemon runs on {state_dir}") from error
     except PermissionError as error:
@@ -139,6 +153,8 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
     except OSError as error:
         raise ControlError(f"{path}: {error.strerror or error}") from error
     try:
+        if line is None:
+            raise ValueError("too long")
         reply = json.loads(line)
     except ValueError as error:
         raise ControlError(f"{path}: the answer was cut short") from error
@@ -147,14 +163,21 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
     return reply["answer"]
 
 
-def _read_line(sock: socket.socket, longest: int, deadline: float) -> bytes:
+def _written(reply: Mapping[str, Any]) -> bytes:
+    return json_text(reply).encode()
+
+
+def _read_line(sock: socket.socket, longest: int, deadline: float) -> bytes | None:
+    """A line, or what there is of it at the end; None: it is longer. Raises OSError."""
     got = bytearray()
     while b"\n" not in got:
-        sock.settimeout(max(0.01, deadline - time.monotonic()))
+        if (left := deadline - time.monotonic()) <= 0:
+            raise TimeoutError("the line has not come in time")
+        sock.settimeout(left)
         part = sock.recv(64 * 1024)
         got += part
         if not part:
             break
         if len(got) > longest:
-            raise ControlError(f"a request is one line of at most {longest} bytes")
+            return None
     return bytes(got.split(b"\n", 1)[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from changes.printable import json_text
 from daemon.observe.durations import duration
 
 FINAL = ("cancelled", "failed", "done")
@@ -52,8 +52,8 @@ def print_job(console: Console, job: Mapping[str, Any]) -> None:
         "recorded": _time(job["created_ms"]),
         "started": _time(job["started_ms"]),
         "ended": _time(job["ended_ms"]),
-        "asked for": json.dumps(job["params"], ensure_ascii=False),
-        "result": json.dumps(job["result"], ensure_ascii=False),
+        "asked for": json_text(job["params"]),
+        "result": json_text(job["result"]),
     }
     table = Table(box=None, show_header=False)
     for name, text in members.items():

@@ -12,11 +12,11 @@ from typing import Any, BinaryIO, TextIO, cast
 
 import structlog
 
+from changes.printable import printable_event
 from daemon.config.secrets import Redactor
 from daemon.config.sections import LogSection
 from daemon.observe.log_level import LogLevels
 from daemon.observe.log_stream import LogStream
-from daemon.observe.printable import printable_event
 
 
 def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> LogLevels:
@@ -53,7 +53,8 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> LogLev
 
 def _stream(section: LogSection) -> TextIO:
     if not section.file:
-        return sys.stderr
+        # The terminal's colours are our own, and `_renderers` sees to the rest.
+        return cast(TextIO, getattr(sys.stderr, "rich_proxied_file", sys.stderr))
     Path(section.file).parent.mkdir(parents=True, exist_ok=True)
     # Open as long as the process lives. Nothing is buffered: on a full disk that would be a part of
     # a line in front of another.

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from changes.printable import distinct, holds_half
 from daemon.observe.job_metrics import job_metrics
 
 Status = Callable[[], Mapping[str, Any]]
@@ -80,6 +81,15 @@ _TARGET = (
 )  # fmt: skip
 
 
+def _whole(metric: Metric) -> Metric:
+    """With labels that can be written. The format itself escapes the others, and keeps them two."""
+    for at, sample in enumerate(metric.samples):
+        if holds_half(list(sample.labels.values())):
+            labels = {name: distinct(value) for name, value in sample.labels.items()}
+            metric.samples[at] = sample._replace(labels=labels)
+    return metric
+
+
 class StatusCollector(Collector):
     """Makes one status document for each scrape. Called on the scrape's thread."""
 
@@ -88,6 +98,10 @@ class StatusCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """All metrics at this moment. Unknown values are left out."""
+        for metric in self._made():
+            yield _whole(metric)
+
+    def _made(self) -> Iterable[Metric]:
         status = self._status()
         yield from _process(status)
         pipelines = [({"pipeline": p["pipeline"]}, p) for p in status["pipelines"]]

@@ -6,13 +6,13 @@ not asked: a write may take as long as it takes, and the processors that wait fo
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import structlog
 
 from daemon.observe.metrics import Status
 from daemon.observe.notify import Notifier
+from daemon.runtime.periodic import Periodic
 
 INTERVAL_S = 5.0
 """Between two checks once it runs; a third of the watchdog's time if that is less."""
@@ -31,8 +31,9 @@ class Monitor:
         self._notifier = notifier
         self._status = status
         self._log = structlog.get_logger().bind(actor="monitor")
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
+        self._rounds = Periodic(
+            "monitor", self.look, lambda: self._interval_s, "monitor", "status_not_reported"
+        )
         self._ready = False
         self._said = ""
         self._stuck: tuple[str, ...] = ()
@@ -40,18 +41,11 @@ class Monitor:
     def start(self) -> None:
         """Start, if there is a manager."""
         if self._notifier.listening:
-            self._thread.start()
+            self._rounds.start()
 
     def close(self) -> None:
         """Stop."""
-        self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join(2.0)
-
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            self.look()
-            self._closed.wait(self._interval_s)
+        self._rounds.close(2.0)
 
     @property
     def _interval_s(self) -> float:

@@ -11,6 +11,8 @@ from collections.abc import MutableMapping
 
 import structlog
 
+from changes.printable import printable
+
 SEND_TIMEOUT_S = 1.0
 """The manager always reads; one that doesn't must not block a thread."""
 
@@ -61,7 +63,7 @@ class Notifier:
 
     def status(self, text: str) -> None:
         """One line for ``systemctl status``."""
-        self._send("STATUS=" + " ".join(text.split()))
+        self._send("STATUS=" + printable(" ".join(text.split())))
 
     def _send(self, *lines: str) -> None:
         if self._address is None:

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from changes.printable import printable
 from daemon.observe.durations import duration
 from daemon.observe.jobs_table import done_of, open_jobs, state_of
-from daemon.observe.printable import printable
 from daemon.observe.status_table import size, troubles
 from daemon.page.history import History
 from daemon.page.targets import Row, chosen, rows_of

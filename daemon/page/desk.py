@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import structlog
-
 from daemon.page.document import page, target_page
 from daemon.page.history import INTERVAL_S, History
 from daemon.page.view import View, target_of
+from daemon.runtime.periodic import Periodic
 
 SHARED_S = 1.0
 """How old a document may be. A reader asks every two seconds."""
@@ -35,16 +34,15 @@ class PageDesk:
         self._history = History()
         self._lock = threading.Lock()
         self._shared: dict[tuple[str, str], tuple[float, str | None]] = {}
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+        self._rounds = Periodic("history", self.sample, INTERVAL_S, "web", "sample_not_taken")
 
     def start(self) -> None:
         """Begin to remember."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """Stop."""
-        self._closed.set()
+        self._rounds.close()
 
     def document(self, path: str, query: str) -> str | None:
         """The document of an address, None if there is none."""
@@ -69,12 +67,3 @@ class PageDesk:
         if path == "/":
             return page(status, self._history, View.of(query))
         return target_page(status, self._history, *target_of(query))
-
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                self.sample()
-            except Exception:
-                # Nobody awaits this thread: without a report the lines would end for no reason.
-                structlog.get_logger().bind(actor="web").exception("sample_not_taken")
-            self._closed.wait(INTERVAL_S)

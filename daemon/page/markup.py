@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 
-from daemon.observe.printable import printable
+from changes.printable import printable
 
 VOID = frozenset({"input", "meta", "line", "rect", "path", "circle"})
 """Elements without content. The SVG ones among them are closed by themselves."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from actors.contract.figures import bare
+from changes.printable import printable
 from daemon.observe.durations import duration
-from daemon.observe.printable import printable
 from daemon.observe.status_table import size
 
 BEHIND_S = 300.0

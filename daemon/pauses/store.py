@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
+from changes.printable import own_json_text
 from daemon.jobs.store import write_durably
 from sparkwriter.private_files import make_private_folder
 
@@ -26,6 +29,10 @@ class Pause:
     reason: str = ""
 
 
+class _Versioned(msgspec.Struct):
+    version: int
+
+
 class Pauses:
     """The pauses of one state directory. Any thread."""
 
@@ -40,15 +47,14 @@ class Pauses:
             return
         try:
             document = json.loads(self._path.read_text(encoding="utf-8"))
-            version, paused = document["version"], document["paused"]
-            found = {name: Pause(p["since_ms"], p["reason"]) for name, p in paused.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            version = msgspec.convert(document, _Versioned).version
+            if version != VERSION:
+                raise PausesUnreadable(f"{self._path}: of version {version}, this reads {VERSION}")
+            self._paused = msgspec.convert(document["paused"], dict[str, Pause])
+        except (ValueError, KeyError, OverflowError, RecursionError) as error:
             raise PausesUnreadable(
                 f"{self._path}: damaged ({error}); without the file nothing is paused"
             ) from error
-        if version != VERSION:
-            raise PausesUnreadable(f"{self._path}: of version {version}, this reads {VERSION}")
-        self._paused = found
 
     def now(self) -> Mapping[str, Pause]:
         """What is paused, by its name. A target's name has a dot, a pipeline's has none."""
@@ -63,5 +69,5 @@ class Pauses:
             recorded = {each: asdict(p) for each, p in sorted(found.items())}
             document = {"version": VERSION, "paused": recorded}
             make_private_folder(self._path.parent)
-            write_durably(self._path, json.dumps(document, ensure_ascii=False, indent=1))
+            write_durably(self._path, own_json_text(document, indent=1))
             self._paused = found

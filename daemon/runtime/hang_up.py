@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import structlog
+
 
 @contextmanager
 def reloads_on_hang_up(reload: Callable[[], None]) -> Iterator[None]:
@@ -33,7 +35,11 @@ def reloads_on_hang_up(reload: Callable[[], None]) -> Iterator[None]:
                 goes_on = came.get()
             if not goes_on:
                 return
-            reload()
+            try:
+                reload()
+            except Exception:
+                # The next signal must find this thread.
+                structlog.get_logger().bind(actor="reload").exception("reload_refused")
 
     threading.Thread(target=follow, name="hang-up", daemon=True).start()
     before = signal.signal(signal.SIGHUP, note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -12,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from changes.printable import json_text
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.config import Config
 from daemon.observe import control
@@ -98,4 +98,4 @@ def _listing(folder: Path) -> str:
 
 
 def _json(found: Any) -> str:
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    return json_text(found, indent=1) + "\n"

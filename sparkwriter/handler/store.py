@@ -21,6 +21,7 @@ import structlog
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import TargetName
+from changes.printable import json_text, printable
 from offsets.fence import Marks
 from sparkwriter.handler.calls import About, Apply, AskMarks, Carry, Done
 from sparkwriter.handler.ledger import HandlerLedger
@@ -171,16 +172,18 @@ class HandlerStore(LedgeredStore):
             return
         path = self._folder / "rejected.jsonl"
         try:
-            with open(path, "a", opener=private_opener) as file:
+            with open(path, "a", encoding="utf-8", opener=private_opener) as file:
                 for row, reason in done.rejected:
                     line = {"target": str(target), "reason": reason, "row": json.loads(row)}
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    file.write(json_text(line) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise SinkUnavailable(f"{target}: {path}: {error}") from error
         rows, (_, first) = len(done.rejected), done.rejected[0]
-        log.warning("rows_rejected", target=str(target), rows=rows, first=first, file=str(path))
+        log.warning(
+            "rows_rejected", target=str(target), rows=rows, first=printable(first), file=str(path)
+        )
 
 
 def _begun_anew(entries: Sequence[Entry], seen: Sequence[Row]) -> list[TargetName]:

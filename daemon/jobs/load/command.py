@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from rich.console import Console
 
+from changes.printable import json_text
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.jobs.load.kind import KIND, LoadKind
@@ -74,7 +74,7 @@ def planned(settings: Config, patterns: Sequence[str], *, anew: bool = False) ->
 
 def _show(console: Console, plans: Sequence[Plan], as_json: bool) -> None:
     if as_json:
-        print(json.dumps([dict(plan.document) for plan in plans], ensure_ascii=False, indent=1))
+        print(json_text([dict(plan.document) for plan in plans], indent=1))
         return
     for plan in plans:
         for line in plan.lines:

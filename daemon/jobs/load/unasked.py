@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import glob
 import json
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import structlog
 
+from changes.printable import reason_of
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 from daemon.jobs.load.kind import KIND, LoadKind
@@ -20,6 +20,7 @@ from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
 from daemon.jobs.store import write_durably
 from daemon.jobs.thread import AWAY, REFUSED
+from daemon.runtime.periodic import Periodic
 from daemon.source.port import NotAnswered
 from offsets.snapshot import Snapshot
 from sparkwriter.private_files import make_private_folder
@@ -71,27 +72,33 @@ class UnaskedLoads:
         self._config = config
         self._runner = runner
         self._look = look
-        self._ended = threading.Event()
         self._told: dict[str, str] = {}
-        self._thread = threading.Thread(target=self._run, name="unasked-loads", daemon=True)
+        self._rounds = Periodic(
+            "unasked-loads", self.look, LOOK_EVERY_S, "jobs", "loads_not_looked_for"
+        )
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 
     def start(self) -> None:
         """Begin: a reload may want it of any pipeline."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """Record no more. Returns at once; a planning under way is left behind."""
-        self._ended.set()
+        self._rounds.close()
 
-    def _run(self) -> None:
-        while not self._ended.wait(LOOK_EVERY_S):
-            wanted = (name for name, each in self._config.pipeline.items() if each.loads_unasked)
-            for pipeline in wanted:
-                try:
-                    self.look_at(pipeline)
-                except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:
-                    self._log.warning("loads_not_looked_for", pipeline=pipeline, reason=str(error))
+    def look(self) -> None:
+        """Look at all pipelines once. On the thread."""
+        for pipeline, section in self._config.pipeline.items():
+            if not section.loads_unasked or self._rounds.closed:
+                continue
+            try:
+                self.look_at(pipeline)
+            except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:
+                reason = reason_of(error)
+                self._log.warning("loads_not_looked_for", pipeline=pipeline, reason=reason)
+            except Exception:
+                # An unforeseen fault of one pipeline must not end the loads of the others.
+                self._log.exception("loads_not_looked_for", pipeline=pipeline)
 
     def look_at(self, pipeline: str) -> None:
         """Record the loads that are due. Raises what planning raises."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from rich.console import Console
 
+from changes.printable import json_text
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.jobs.offline import OfflineLook
@@ -77,7 +77,7 @@ def planned(settings: Config, patterns: Sequence[str], params: Mapping[str, Any]
 
 def _show_plans(console: Console, plans: Sequence[Plan], as_json: bool) -> None:
     if as_json:
-        print(json.dumps([dict(plan.document) for plan in plans], ensure_ascii=False, indent=1))
+        print(json_text([dict(plan.document) for plan in plans], indent=1))
         return
     for plan in plans:
         for line in plan.lines:
@@ -89,7 +89,7 @@ def _printed(
 ) -> int:
     if as_json:
         documents = [{"job": job["job"], "state": job["state"], **job["result"]} for job in jobs]
-        print(json.dumps(documents, ensure_ascii=False, indent=1))
+        print(json_text(documents, indent=1))
     status = Exit.OK
     for job in jobs:
         if job["state"] != "done":

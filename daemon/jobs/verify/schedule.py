@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import structlog
 
+from changes.printable import reason_of
 from daemon.config.config import Config
 from daemon.jobs.port import Look
 from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
 from daemon.jobs.thread import AWAY, REFUSED
 from daemon.jobs.verify.kind import KIND, VerifyKind
+from daemon.runtime.periodic import Periodic
 from daemon.source.port import NotAnswered
 
 ORIGIN = "schedule"
@@ -45,25 +46,26 @@ class VerifySchedule:
         self._config = config
         self._runner = runner
         self._look = look
-        self._ended = threading.Event()
         self._tried: dict[str, float] = {}
-        self._thread = threading.Thread(target=self._run, name="verify-schedule", daemon=True)
+        self._rounds = Periodic(
+            "verify-schedule", self.look, LOOK_EVERY_S, "jobs", "verify_schedule_failed"
+        )
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 
     def start(self) -> None:
         """Begin: a reload may give any pipeline a schedule."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """Record no more. Returns at once; a planning under way is left behind."""
-        self._ended.set()
+        self._rounds.close()
 
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            for pipeline, section in self._config.pipeline.items():
-                if (every_s := section.verify.every_s) is not None:
-                    self._look_at(pipeline, every_s)
-            self._ended.wait(LOOK_EVERY_S)
+    def look(self) -> None:
+        """Look at all pipelines once. On the thread."""
+        for pipeline, section in self._config.pipeline.items():
+            every_s = section.verify.every_s
+            if every_s is not None and not self._rounds.closed:
+                self._look_at(pipeline, every_s)
 
     def _look_at(self, pipeline: str, every_s: int) -> None:
         now_ms = time.time_ns() // 1_000_000
@@ -81,4 +83,7 @@ class VerifySchedule:
                 self._runner.add(plan.wanted[0]).result()
             self._tried[pipeline] = time.monotonic()
         except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:
-            self._log.warning("verify_not_scheduled", pipeline=pipeline, reason=str(error))
+            self._log.warning("verify_not_scheduled", pipeline=pipeline, reason=reason_of(error))
+        except Exception:
+            # An unforeseen fault of one pipeline must not end the schedule of the others.
+            self._log.exception("verify_not_scheduled", pipeline=pipeline)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from daemon.observe.printable import printable
+from changes.printable import printable
 from daemon.observe.web import WebServer
 from daemon.page.view import target_address
 from tests.daemon.page.documents import (
