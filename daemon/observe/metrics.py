@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from changes.printable import distinct, holds_half
+from changes.printable import distinct
 from daemon.observe.job_metrics import job_metrics
 
 Status = Callable[[], Mapping[str, Any]]
@@ -82,9 +82,9 @@ _TARGET = (
 
 
 def _whole(metric: Metric) -> Metric:
-    """With labels that can be written. The format itself escapes the others, and keeps them two."""
+    """With labels that can be written and shown; two that differ stay two."""
     for at, sample in enumerate(metric.samples):
-        if holds_half(list(sample.labels.values())):
+        if not all(label.isprintable() and "\\" not in label for label in sample.labels.values()):
             labels = {name: distinct(value) for name, value in sample.labels.items()}
             metric.samples[at] = sample._replace(labels=labels)
     return metric

@@ -63,13 +63,13 @@ def threads_watched(died: Callable[[str, str], None]) -> Iterator[None]:
     def told(args: threading.ExceptHookArgs) -> None:
         name = "?" if args.thread is None else args.thread.name
         reason = "" if args.exc_value is None else reason_of(args.exc_value)
+        died(name, f"{args.exc_type.__name__}: {reason}")  # first: a log may be what is broken
         log = structlog.get_logger().bind(actor="threads")
         log.critical(
             "thread_died",
             thread=name,
             exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
         )
-        died(name, f"{args.exc_type.__name__}: {reason}")
 
     before = threading.excepthook
     threading.excepthook = told

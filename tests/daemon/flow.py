@@ -204,6 +204,12 @@ class Flow:
         self._thread.join(WITHIN_S)
         assert self._ended == [Exit.OK]
 
+    def ended(self) -> list[Exit | BaseException]:
+        """Wait until it has ended; how."""
+        assert self._thread is not None
+        self._thread.join(WITHIN_S)
+        return self._ended
+
     def ask(self, what: str, **more: Any) -> Any:
         """A request to the control socket."""
         return control.ask(self.folder / "state", {"ask": what, **more})

@@ -13,6 +13,7 @@ import pytest
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from changes.model import LEFT, AddColumn, Column, TruncateTable
+from changes.printable import reason_of
 from sparkwriter.handler.rows import CountedRows
 from sparkwriter.session.java import CHECKOUT
 from tests.sparkwriter.conftest import LANE
@@ -78,6 +79,27 @@ def test_rows_are_rejected(writer, staging, orders, tmp_path: Path) -> None:
         ("cache.shop.orders", "it is bad")
     }
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_rows_are_rejected_with_half_a_character(
+    writer, staging, orders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the row, in a column's name, in the reason: kept in a form that everybody can read."""
+    sink = writer(how="reject half", once=str(tmp_path / "once"))
+    sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    (line,) = (tmp_path / "state" / "rejected.jsonl").read_text("utf-8").splitlines()
+    kept = json.loads(line)
+    assert kept["reason"] == "it is \\udcff\n"
+    assert kept["row"]["note"] == "\\ud800"
+    assert "udcff" in capsys.readouterr().out
+
+
+def test_what_it_raises_may_hold_half_a_character(writer, staging, orders, tmp_path: Path) -> None:
+    """The reason that the writer reports is a text that can be written anywhere."""
+    sink = writer(how="raise half", once=str(tmp_path / "once"))
+    with pytest.raises(SinkUnavailable) as raised:
+        sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    assert reason_of(raised.value).isprintable()
 
 
 def test_too_many_are_rejected(writer, staging, orders) -> None:

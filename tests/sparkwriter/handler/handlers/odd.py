@@ -32,6 +32,11 @@ def odd(how: str, batch: Any, context: Any) -> None:
             os._exit(7)
         case "raise":
             raise ValueError(f"no luck with {context.table}")
+        case "raise half":
+            raise ValueError(f"no luck with \ud800\x1b[31m {context.table}")
+        case "reject half":
+            for row in batch.read_all().to_pylist():
+                context.reject({**row, "note": "\ud800", "\udcff": 1}, "it is \udcff\n")
         case "reject":
             for row in batch.read_all().to_pylist():
                 context.reject(row, "it is bad")
