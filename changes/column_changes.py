@@ -14,13 +14,12 @@ from changes.mysql.shapes import keeps, shape_of
 class ColumnChange(NamedTuple):
     """One change of a column, found in rows; ``model.ChangeColumn`` is a statement's.
 
-    ``table`` is empty where the rows don't show whose column it is. Kind ``default``: inserts lack
-    the column, so it took a default that no message carries. ``filled``: the default may stand in
-    the place of NULL; always with the table. ``amid``: rows from before the change may be written
-    in the same batch, also into an empty table.
+    ``table`` is empty where the rows don't show whose column it is. Kind ``filled``: the default
+    may stand in the place of NULL; always with the table. ``amid``: rows from before the change may
+    be written in the same batch, also into an empty table.
     """
 
-    kind: Literal["new", "gone", "type", "default", "filled"]
+    kind: Literal["new", "gone", "type", "filled"]
     column: str
     what: str
     table: str = ""
@@ -41,15 +40,6 @@ class ListedType(NamedTuple):
 
     def __str__(self) -> str:
         return self.source or self.sent
-
-
-def left_out(names: Iterable[str]) -> tuple[ColumnChange, ...]:
-    """The changes of kind ``default``: columns that inserts lack."""
-    what = "has a default at the source that inserts don't carry: NULL here"
-    return tuple(
-        ColumnChange("default", name, f"column {name} {what}", amid=True)
-        for name in dict.fromkeys(names)
-    )
 
 
 def filled(table: str, names: Iterable[str]) -> tuple[ColumnChange, ...]:

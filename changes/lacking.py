@@ -1,25 +1,78 @@
-"""Finds inserts that lack columns: MINIMAL row images leave out those with their default."""
+"""Finds which columns inserts carry: MINIMAL row images leave out those that took their default."""
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
 import pyarrow.compute as pc
 
-from changes.decoding.assemble import letters
-from changes.model import HAS_PREFIX
+from changes.decoding.assemble import Pieces, RowSegment, Text, letters
+
+_INSERT = b"I"
 
 
-def lacking_inserts(table: pa.Table, ops: bytes) -> tuple[str, ...]:
-    """The columns that some insert among the rows lacks; ``ops`` has a letter for each row.
+def carried_by_inserts(pieces: Pieces) -> frozenset[str] | None:
+    """The columns that each insert among the rows carries; None where no row is an insert.
 
-    Only columns that some row lacks are checked: whole rows cost nothing.
+    Rows are looked at only in columns that some row lacks: whole rows cost nothing. After
+    ``assemble``.
     """
-    flags = [name for name in table.column_names if name.startswith(HAS_PREFIX)]
-    if not flags or b"I" not in ops:
-        return ()
+    return common(_carried(part) for part in pieces.segments if _INSERT in part.ops)
+
+
+def common(found: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    """The columns that are in all of them; None says nothing."""
+    told = [each for each in found if each is not None]
+    return reduce(frozenset.intersection, told) if told else None
+
+
+def lacked_by_inserts(ops: bytes, texts: Mapping[str, Text]) -> set[str]:
+    """The columns of some rows that an insert among them lacks; ``ops`` has a letter a row."""
+    some = {name: text.carried for name, text in texts.items() if text.carried is not None}
+    if not some:
+        return set()
     inserts = pc.equal(letters(ops), "I")
-    return tuple(
-        flag.removeprefix(HAS_PREFIX)
-        for flag in flags
-        if pc.any(pc.and_(inserts, pc.invert(table[flag]))).as_py()
-    )
+    return {name for name, has in some.items() if pc.any(pc.and_not(inserts, has)).as_py()}
+
+
+def shows_null(text: Text) -> bool:
+    """Whether some row carries the column as null."""
+    lacked = 0 if text.carried is None else len(text.carried) - text.carried.true_count
+    return bool(text.values.null_count > lacked)
+
+
+@dataclass(frozen=True, slots=True)
+class Inserts:
+    """What a writer's inserts carry that may leave nulls out, which then look like defaults.
+
+    The first null that it shows says that it leaves none out: what inserts lacked until then took
+    its default. ``earlier``: what those carried.
+    """
+
+    shows_nulls: bool
+    earlier: frozenset[str] | None = None
+
+    def after(
+        self, pieces: Pieces, lacked: Collection[str], shows_nulls: bool
+    ) -> tuple[Inserts, frozenset[str] | None]:
+        """After one call's rows, and the columns that its inserts carry, as far as that is known.
+        ``lacked``: what they lack, in the rows as they came."""
+        carried = carried_by_inserts(pieces)
+        if carried is not None:
+            carried -= frozenset(lacked)
+        carried = common((self.earlier, carried))
+        if not (self.shows_nulls or shows_nulls):
+            return Inserts(False, carried), None
+        return Inserts(True), carried
+
+
+def _carried(segment: RowSegment) -> frozenset[str]:
+    lacked: set[str] = set()
+    start = 0
+    for block in segment.blocks:
+        end = start + len(next(iter(block.values())).values)
+        lacked |= lacked_by_inserts(bytes(segment.ops[start:end]), block)
+        start = end
+    return frozenset(segment.columns) - lacked

@@ -338,9 +338,10 @@ class Changes:
     the row that has the columns it lacks; they are absent where no key changed. ``POSITION`` is
     there, in each row, where the decoder has ``positions``: then each row carries all columns that
     the source had at that point. ``nulled`` counts the values that are null by configuration
-    because the lake can't hold them (zero dates). ``lacking`` are columns that an insert does not
-    carry, in formats whose inserts leave out only columns that took their default. ``begins`` is
-    the letter of the first change: I, U or D.
+    because the lake can't hold them (zero dates). ``carried`` are the columns that each insert
+    carries, in formats whose inserts leave out columns that took their default; None where no row
+    is an insert, or inserts are always whole. ``begins`` is the letter of the first change: I, U
+    or D.
     """
 
     table: pa.Table
@@ -348,10 +349,18 @@ class Changes:
     mode: Mode
     count: int
     nulled: int = 0
-    lacking: tuple[str, ...] = ()
+    carried: frozenset[str] | None = None
     begins: str = ""
     origins: Origins | None = None
     """Where its rows come from; None where nobody may ask."""
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The columns of ``schema`` that some insert does not carry."""
+        if self.carried is None:
+            return ()
+        names = (column.name for column in self.schema.columns)
+        return tuple(name for name in names if name not in self.carried)
 
 
 @dataclass(frozen=True, slots=True)

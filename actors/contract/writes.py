@@ -86,6 +86,9 @@ class StagedBatch:
     whole: bool = False
     """Its rows may be new to the target, whatever they were at the source: they must have all
     columns that it has."""
+    carried: frozenset[str] | None = None
+    """The columns that each insert among its rows carries, where inserts may leave out columns
+    that took their default at the source; None where none may."""
     filter: RowFilter | None = None
     """The same; but of rows that lack columns the stored ones may decide whether they are there."""
 

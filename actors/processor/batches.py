@@ -25,10 +25,11 @@ from actors.processor.closing import (
     record_at,
     rows_batch,
 )
-from actors.processor.column_changes import note_column_changes
+from actors.processor.column_changes import note_column_changes, with_column_changes
 from actors.processor.entry_groups import EntryGroups
 from actors.processor.waiting import Chunk, Closing, StagedFile
 from changes.formats.base import Format
+from changes.lacking import common
 from changes.model import DdlPolicy
 from changes.routing import Router
 from offsets.position import NO_OFFSET, TopicPartition
@@ -252,10 +253,8 @@ class Batches:
         if staged.path is not None:
             ((source, through),) = closing.through.items()
             first = closing.firsts()[source]
-            file = StagedFile(
-                source, staged.path, staged.changes, staged.size, through, first, closing.table
-            )
-            buffer.staged_files.append(file)
+            more = staged.changes, staged.size, through, first, closing.table, staged.carried
+            buffer.staged_files.append(StagedFile(source, staged.path, *more))
         return []
 
     def _batch_staged(
@@ -267,7 +266,8 @@ class Batches:
         lanes = buffer.spans(closing.through)
         batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
         more = sum(file.changes for file in closing.staged_files)
-        batch = replace(batch, changes=batch.changes + more)
+        carried = common((batch.carried, *(file.carried for file in closing.staged_files)))
+        batch = replace(batch, changes=batch.changes + more, carried=carried)
         # A bad record at the front of a lane was given back: the write has nothing of it.
         firsts = closing.firsts().items()
         buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
@@ -283,8 +283,8 @@ class Batches:
     ) -> list[object]:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
-        if batch.path is not None and buffer.columns.doubts:
-            batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
+        if batch.path is not None:
+            batch = with_column_changes(buffer, batch, self._router)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
             if buffer.through.get(source, last + 1) <= last:  # no file waits behind this write

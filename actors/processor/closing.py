@@ -147,6 +147,7 @@ def rows_batch(
         positions=staged.positions,
         options=route.options,
         table=table,
+        carried=staged.carried,
         whole=filtered and filter_ is None,
         filter=filter_ if filtered else None,
     )

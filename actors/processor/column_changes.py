@@ -11,12 +11,16 @@ from dataclasses import replace
 
 from actors.contract import effects as fx
 from actors.contract.messages import Staged
-from actors.contract.writes import Doubt
+from actors.contract.writes import Doubt, StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.doubts import WAY_OUT
 from changes.column_changes import ColumnChange
 from changes.model import Mode, TableSchema
+from changes.routing import Router
 from changes.types import widen
+
+_NEW = "new "
+"""Before a new column's name, in the keys of what is noted."""
 
 _Report = tuple[str, tuple[str, bool]]
 """A key, so that it is reported once; the text; whether it is true of rows written now, too."""
@@ -63,14 +67,6 @@ def note_column_changes(
         buffer.columns.doubts[key] = Doubt(text, amid=amid)
         fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
         out.append(fx.Log("warning", "columns_changed", fields))
-    # A new column beside rows of before it is reported as new.
-    left_out = [
-        change
-        for change in staged.column_changes
-        if change.kind == "default" and f"new {change.column.lower()}" not in found
-    ]
-    if left_out and not shared():
-        out += _take_defaults(buffer, left_out)
     return out
 
 
@@ -91,22 +87,39 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[ob
     return [fx.Log("warning", "begins_amid", {"target": buffer.name, "what": what, "help": _LOAD})]
 
 
-def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnChange]) -> list[object]:
-    """Columns that took a default in rows which are written now: reported once in a run."""
-    out: list[object] = []
-    for change in left_out:
-        name = change.column.lower()
-        if name in buffer.columns.defaulted:
-            continue
-        buffer.columns.defaulted.add(name)
-        # Without a place, so that the mark says it once, over restarts too.
-        doubt = buffer.columns.doubts[f"default {name}"] = Doubt(
-            f"{buffer.name}: {change.what}", amid=True
-        )
-        help_ = "binlog_row_image = FULL at the source; then have it send the rows again"
-        fields = {"target": buffer.name, "what": doubt.what, "help": help_}
-        out.append(fx.Log("warning", "rows_may_differ", fields))
-    return out
+def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router) -> StagedBatch:
+    """The write of rows, with what they say of columns: changes, and what each insert carries.
+
+    Columns that are reported as new count as carried, for rows of before lack them, and those of
+    the target that the route does not show. Of several tables' rows nothing is known of inserts:
+    their columns differ.
+    """
+    batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
+    if batch.carried is None:
+        return batch
+    known = batch.schema.columns + (buffer.state.schema or batch.schema).columns
+    if batch.carried.issuperset(column.name for column in known):
+        return batch
+    if router.shared(buffer.route.name):
+        return replace(batch, carried=None)
+    return replace(batch, carried=batch.carried | _new_columns(buffer) | _own_columns(buffer))
+
+
+def _new_columns(buffer: TargetBuffer) -> frozenset[str]:
+    """The columns, in small letters, that are reported as new: rows of before lack them."""
+    return frozenset(
+        key.removeprefix(_NEW) for key in buffer.columns.doubts if key.startswith(_NEW)
+    )
+
+
+def _own_columns(buffer: TargetBuffer) -> frozenset[str]:
+    """The target's columns, in small letters, that come from no column which the route shows."""
+    shape, stored = buffer.route.shape, buffer.state.schema
+    if stored is None or (shape.columns is None and not shape.drop):
+        return frozenset()
+    old = {new.lower(): name for name, new in shape.rename}
+    names = [column.name.lower() for column in stored.columns]
+    return frozenset(name for name in names if not shape.shows(old.get(name, name)))
 
 
 def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[object]:
@@ -154,7 +167,7 @@ def _seen(buffer: TargetBuffer, staged: Staged, behind_write: bool) -> Iterator[
     """What types show, and columns that the table has not."""
     stored, about = buffer.state.schema, buffer.name
     for change in staged.column_changes:
-        if not change.table and change.kind != "default":
+        if not change.table:
             yield f"{change.kind} {change.column.lower()}", (f"{about}: {change.what}", change.amid)
     if behind_write or staged.schema is None:
         return

@@ -24,8 +24,6 @@ class Columns:
     member's."""
     stated: set[str] = field(default_factory=set)
     """Those that statements added, after their tables: rows that have them are no change."""
-    defaulted: set[str] = field(default_factory=set)
-    """Those reported because inserts don't carry their default."""
     filled: set[str] = field(default_factory=set)
     """Those reported because their NULLs may come as the default, after their tables."""
     begun: bool = False

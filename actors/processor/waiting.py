@@ -117,6 +117,7 @@ class StagedFile:
     through: int
     first: int
     table: TableName | None = None
+    carried: frozenset[str] | None = None
 
 
 class ClosingPart(NamedTuple):

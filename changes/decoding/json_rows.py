@@ -21,6 +21,7 @@ from changes.decoding.json_moves import may_move, moves, with_nulls, with_olds
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit, decoded, other_key
 from changes.formats.base import DecoderDefaults
+from changes.lacking import Inserts, lacked_by_inserts, shows_null
 from changes.model import (
     BadRecord,
     Changes,
@@ -109,6 +110,7 @@ class JsonTableDecoder(DecoderDefaults):
         self._names: frozenset[bytes] = frozenset()
         self._run = KeyRun()
         self._seen = False
+        self._inserts = Inserts(shows_nulls=not dialect.drops_nulls)
 
     @property
     def schema(self) -> TableSchema | None:
@@ -140,13 +142,14 @@ class JsonTableDecoder(DecoderDefaults):
         self._layout, self._names, self._seen = layout, frozenset(decoding.names), True
         self._run = decoding.run.ended(decoding.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
+        self._inserts, carried = self._inserts.after(pieces, decoding.lacked, decoding.shows_nulls)
         return Changes(
             table,
             layout.schema,
             mode,
             decoding.count,
             converter.nulled,
-            (),
+            carried,
             pieces.begins,
             pieces,
         )
@@ -175,6 +178,10 @@ class _DecodePass:
         """The texts that name the key of the layout."""
         self.place = 0
         self.segments: list[RowSegment] = []
+        self.lacked: set[str] = set()
+        """Where nulls may be left out: the columns that an insert lacks."""
+        self.shows_nulls = False
+        """Whether a null was shown, so that none is left out."""
         self._dialect = dialect
         self._fixed = fixed
         self._segment_layout: JsonLayout | None = None
@@ -278,6 +285,8 @@ class _DecodePass:
             self.layout = layout.with_documents(found.names)
             return
         if self._dialect.drops_nulls:
+            self.shows_nulls = self.shows_nulls or any(map(shows_null, texts))
+            self.lacked |= lacked_by_inserts(ops, dict(zip(layout.columns, texts, strict=True)))
             texts = with_nulls(layout, ops, olds, texts)
         segment = self._segment()
         segment.moved += [len(segment.ops) + place for place in moved]

@@ -25,7 +25,7 @@ from changes.decoding.convert import Converter
 from changes.decoding.flat_rows import FlatRows, spans
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Layout, Refused, other_key
-from changes.lacking import lacking_inserts
+from changes.lacking import carried_by_inserts
 from changes.model import BadRecord, Changes, Mode
 
 Cell = str | UnsetType | None
@@ -229,14 +229,13 @@ class RowBlocks:
             raise BadRecord(misfit.record, str(misfit)) from misfit
         assert table is not None
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
-        lacking = lacking_inserts(table, pieces.ops)
         return Changes(
             table,
             layout.schema,
             mode,
             self.count,
             converter.nulled,
-            lacking,
+            carried_by_inserts(pieces),
             pieces.begins,
             pieces,
         )

@@ -50,13 +50,12 @@ class Plan:
     def shaped(self, changes: Changes, known: frozenset[str], read: Read) -> Changes:
         """The changes as the target shows them. ``known`` are the columns, in small letters, that
         it had before. Raises BadRecord, and ShapeRefused."""
-        lacking = [self.shown[name].column.name for name in changes.lacking if name in self.shown]
         old = {name for name, each in self.shown.items() if each.column.name.lower() in known}
         raw = self.compute.filtered(changes, old, read.images)
         columns = list(self._columns(raw.table, changes.mode))
         columns += self.compute.columns(raw)
         table = pa.table([each for _, each in columns], [name for name, _ in columns])
-        shaped = replace(raw, table=table, schema=self.schema, lacking=tuple(lacking))
+        shaped = replace(raw, table=table, schema=self.schema, carried=self._carried(changes))
         if self.additions is None:
             return shaped
         return replace(shaped, table=self.additions.added(shaped, self.schema, read))
@@ -74,6 +73,16 @@ class Plan:
                     yield HAS_PREFIX + self.shown[of].column.name, column
             elif (of := name.removeprefix(FROM_PREFIX)) != name:
                 yield FROM_PREFIX + self.shown[of].column.name, self._values(of, column)
+
+    def _carried(self, changes: Changes) -> frozenset[str] | None:
+        """The target's columns that each insert has: also those that are made of others."""
+        if changes.carried is None:
+            return None
+        own = {each.column.name for each in self.shown.values()}
+        made = {column.name for column in self.schema.columns} - own
+        return frozenset(
+            made | {each.column.name for n, each in self.shown.items() if n in changes.carried}
+        )
 
     def _values(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         mask = self.shown[name].mask

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
-from changes.column_changes import ColumnChange, changed_types, left_out
+from changes.column_changes import ColumnChange, changed_types
 from changes.formats.base import Format, TableDecoder
+from changes.lacking import common
 from changes.model import (
     CHANGELOG_COLUMNS,
     FROM,
@@ -80,8 +81,6 @@ class StageWork:
             return StageFailed(target, f"{path}: {error}")
         again = table if request.all_types else None
         declared, changed = self._declarations(target, decoder, again)
-        if upsert:
-            changed += left_out(name for part in decoded for name in part.lacking)
         if request.earlier_files:
             changed = tuple(each._replace(amid=True) for each in changed)
         return Staged(
@@ -103,6 +102,7 @@ class StageWork:
             column_changes=changed,
             begins=decoded[0].begins if decoded else "",
             moves=FROM in table.column_names,
+            carried=common(part.carried for part in decoded),
         )
 
     def _decoder(self, request: Stage) -> TableDecoder:

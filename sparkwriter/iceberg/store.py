@@ -254,6 +254,10 @@ class IcebergStore:
         """Whether a stored row may have a null in the column, by the files' counts."""
         return seen.table.may_hold_null(seen.main, column)
 
+    def filled(self, seen: Seen) -> frozenset[str]:
+        """None: a row that is written has what its file has."""
+        return frozenset()
+
     def added_otherwise(self, seen: Seen, batch: StagedBatch) -> list[str]:
         """What the batch's statements add with another default than the table shows it with."""
         return added_otherwise(seen, batch)

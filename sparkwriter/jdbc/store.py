@@ -281,6 +281,10 @@ class JdbcStore(LedgeredStore):
         """Whether there is no row."""
         return not has_rows(self.session, seen.target, self._table(seen.target))
 
+    def filled(self, seen: Row) -> frozenset[str]:
+        """Those with a default, which somebody else gave them."""
+        return self._table(seen.target).filled
+
     def may_hold_null(self, seen: Row, column: str) -> bool:
         """Whether a row has a null there; a column that is not there has nothing but."""
         table = self._table(seen.target)

@@ -62,6 +62,11 @@ class DbTable:
     unsafe: tuple[str, ...] = ()
     only: bool = False
 
+    @property
+    def filled(self) -> frozenset[str]:
+        """The columns, in small letters, that have a value in a row that does not give one."""
+        return frozenset(one.name.lower() for one in self.columns if one.default or one.generated)
+
     def find(self, name: str) -> DbColumn | None:
         """A column by its name, case aside."""
         lower = name.lower()

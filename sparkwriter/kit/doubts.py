@@ -12,21 +12,30 @@ import structlog
 
 from actors.contract.writes import StagedBatch
 from changes.model import Mode
-from offsets.doubts import noted
+from offsets.doubts import names, noted
 from sparkwriter.kit.shape import columns_added
 from sparkwriter.kit.store import E, TableStore
 
 log: Any = structlog.get_logger(__name__)
+
+_HELP = (
+    "binlog_row_image = FULL at the source; then have it send the rows again. Of a column that is "
+    "the target's own: give it a default there, or list the source's in the route's columns"
+)
 
 
 def mark_after(store: TableStore[E], seen: E, batch: StagedBatch) -> str | None:
     """The target's mark once the batch is written.
 
     Without rows there is nothing that could differ, but for what the batch itself brings, or other
-    lanes of a target with positions may; and a changelog's rows are what happened.
+    lanes of a target with positions may; and a changelog's rows are what happened, but for what
+    inserts leave out.
     """
+    left = _left_out(store, seen, batch)
+    if seen.stored.mode is Mode.APPEND:
+        return noted(seen.differs, left)
     adds = store.added_otherwise(seen, batch) + columns_added(batch, seen.shape)
-    if not (batch.doubts or adds) or seen.stored.mode is Mode.APPEND:
+    if not (batch.doubts or adds or left):
         return seen.differs
     empty = seen.positions is None and store.is_empty(seen)
     if empty:
@@ -39,7 +48,34 @@ def mark_after(store: TableStore[E], seen: E, batch: StagedBatch) -> str | None:
         if (doubt.amid or not empty)
         if doubt.if_null is None or store.may_hold_null(seen, doubt.if_null)
     ]
-    return noted(seen.differs, events)
+    return noted(seen.differs, events + left)
+
+
+def _left_out(store: TableStore[E], seen: E, batch: StagedBatch) -> list[str]:
+    """The target's columns that some of the batch's inserts lack: they took a default that only the
+    source knows. Those that the source has dropped, and that the table fills by itself, are none.
+    """
+    if batch.carried is None or batch.path is None:
+        return []
+    whole = {name.lower() for name in (*batch.carried, *seen.stored.keys)}
+    lacked = [c.name for c in seen.stored.schema.columns if c.name.lower() not in whole]
+    events = {name: _unsaid(batch, name) for name in lacked}
+    told = [name for name, event in events.items() if not names(seen.differs, event)]
+    if not told:
+        return list(events.values())
+    here = {column.name.lower() for column in batch.schema.columns}
+    beside = (store.columns(seen).kept | store.filled(seen)) - here
+    events = {name: event for name, event in events.items() if name.lower() not in beside}
+    for name in told:
+        if name in events:
+            log.warning("rows_may_differ", target=str(batch.target), what=events[name], help=_HELP)
+    return list(events.values())
+
+
+def _unsaid(batch: StagedBatch, column: str) -> str:
+    # Without a place, so that the mark says it once.
+    what = "inserts come without it, and its default at the source is not in the stream"
+    return f"{batch.target}: column {column}: {what}"
 
 
 def mark_of_new(batch: StagedBatch) -> str | None:

@@ -222,6 +222,10 @@ class TableStore(Protocol[E]):
         """Whether a stored row may have a null in the column."""
         ...
 
+    def filled(self, seen: E) -> frozenset[str]:
+        """The columns, in small letters, that the table fills by itself in rows without them."""
+        ...
+
     def added_otherwise(self, seen: E, batch: StagedBatch) -> list[str]:
         """What the batch's statements add with another default than the table shows it with."""
         ...

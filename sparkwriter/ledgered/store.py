@@ -164,6 +164,10 @@ class LedgeredStore(ABC):
         """Note which renaming may take the name."""
         self.step([], [Frees(target, renaming)])
 
+    def filled(self, seen: Row) -> frozenset[str]:
+        """None: the tables that binlogd makes have no defaults."""
+        return frozenset()
+
     def added_otherwise(self, seen: Row, batch: StagedBatch) -> list[str]:
         """Nothing: without positions a target is of one table, whose columns come in order."""
         return []

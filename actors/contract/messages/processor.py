@@ -100,6 +100,8 @@ class Staged:
     """Why the target can't have the shape that its route asks for. Then nothing is staged."""
     moves: bool = False
     """Some row takes what it lacks from the stored row of another key."""
+    carried: frozenset[str] | None = None
+    """As of ``changes.model.Changes``, of what was decoded (without earlier files)."""
 
 
 @dataclass(frozen=True, slots=True)

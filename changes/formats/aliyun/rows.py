@@ -17,7 +17,7 @@ from changes.decoding.row_blocks import BlockLayout
 from changes.formats.aliyun.record import Images, Record, read_record, table_name
 from changes.formats.aliyun.values import declared_types, text_of
 from changes.formats.base import DecoderDefaults
-from changes.lacking import lacking_inserts
+from changes.lacking import carried_by_inserts
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
@@ -136,14 +136,13 @@ class AliyunTableDecoder(DecoderDefaults):
         self._layout, self._seen = layout, True
         self._run = decoding.run.ended(decoding.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
-        lacking = lacking_inserts(table, pieces.ops)
         return Changes(
             table,
             layout.schema,
             mode,
             decoding.count,
             converter.nulled,
-            lacking,
+            carried_by_inserts(pieces),
             pieces.begins,
             pieces,
         )

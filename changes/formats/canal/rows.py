@@ -20,7 +20,7 @@ from changes.decoding.layout import Refused, Unfit, decoded, other_key
 from changes.formats.base import DecoderDefaults
 from changes.formats.canal import careful
 from changes.formats.canal.layout import LETTERS, CanalLayout, HandleKey, place_texts
-from changes.lacking import lacking_inserts
+from changes.lacking import carried_by_inserts
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 from changes.values import Values
@@ -94,14 +94,13 @@ class CanalTableDecoder(DecoderDefaults):
         self._run = decoding.run.ended(decoding.count)
         # Copies: the parts of a message keep all of it in memory, which is written over.
         self._types, self._names = decoding.types.copy(), decoding.names.copy()
-        lacking = lacking_inserts(table, b"".join(part.ops for part in decoding.segments))
         return Changes(
             table,
             layout.schema,
             mode,
             decoding.count,
             converter.nulled,
-            lacking,
+            carried_by_inserts(pieces),
             pieces.begins,
             pieces,
         )

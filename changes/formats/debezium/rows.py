@@ -103,7 +103,7 @@ class DebeziumTableDecoder(DecoderDefaults):
             mode,
             decoding.count,
             converter.nulled,
-            (),
+            None,
             pieces.begins,
             pieces,
         )

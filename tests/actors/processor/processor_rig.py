@@ -14,7 +14,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.raw_messages import Messages
-from actors.contract.writes import TargetState
+from actors.contract.writes import StagedBatch, TargetState
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import OpenSpill, ProcessorSettings
 from actors.runtime.effect_handlers import ProcessorEffects
@@ -94,6 +94,7 @@ class ProcessorRig:
         self.work: deque[Any] = deque()
         self.states: dict[str, TargetState] = {}
         self.rows: dict[str, dict[Any, Any]] = {}
+        self.written: list[StagedBatch] = []
         self.owners: dict[str, TableName] = {}
         self.refusing: dict[str, str] = {}
         self.failing: dict[str, msg.FailureKind] = {}
@@ -230,6 +231,7 @@ class ProcessorRig:
         if batch.step is not None:
             shown = held.steps.get(S0)
             assert batch.begun == (0 if shown is None else shown.done)
+        self.written.append(batch)
         rows = self.rows.setdefault(name, {})
         empty = not rows
         if any(isinstance(step, TruncateTable) for steps in batch.ddl for step in steps):
@@ -243,7 +245,7 @@ class ProcessorRig:
                 if row[OP] == "D":
                     rows.pop(key, None)
                 else:
-                    rows[key] = row["name"]
+                    rows[key] = row.get("name")
         hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
         amid = dict.fromkeys(batch.lanes, batch.step) if batch.amid and batch.step else {}
         steps = still_open({**held.steps, **amid}, hwms)

@@ -13,8 +13,7 @@ from actors.contract import messages as msg
 from changes.formats.base import pack
 from changes.model import Mode
 from changes.routing import Route
-from offsets.snapshot import TargetMark
-from tests.actors.processor.processor_rig import S0, ProcessorRig, canal
+from tests.actors.processor.processor_rig import ProcessorRig, canal
 
 T = "lake.db.t"
 FIELDS = {"id": "int32", "name": "string"}
@@ -237,25 +236,3 @@ def test_rows_that_lack_columns_from_the_first_on(tmp_path: Path) -> None:
     rig.send("t", (3, canal("t", 2, type="UPDATE", data=[{"id": "2"}], old=[{}])))
     rig.settle()
     assert rig.logged("columns_changed") == [what]
-
-
-def test_an_insert_that_lacks_a_column_took_its_default(tmp_path: Path) -> None:
-    """MINIMAL images: NULL stands where the source has its default; told once, and the mark."""
-    rig = ProcessorRig(tmp_path)
-    rig.send("t", (1, canal("t", 1, "a")))
-    rig.settle()
-    update = canal("t", 1, type="UPDATE", data=[{"id": "1"}], old=[{}])
-    rig.send("t", (2, update))
-    rig.settle()
-    assert (rig.logged("rows_may_differ"), rig.states[T].rows_may_differ) == ([], None)
-    for offset in (3, 4):
-        rig.send("t", (offset, canal("t", offset, data=[{"id": str(offset)}])))
-        rig.settle()
-    (what,) = rig.logged("rows_may_differ")
-    assert what.startswith("lake.db.t: column name has a default at the source")
-    assert rig.states[T].rows_may_differ == what
-    rig.recorded = {T: TargetMark("v", {S0: 4}, rows_may_differ=what)}
-    rig.start()
-    rig.send("t", (5, canal("t", 5, "b")), (6, canal("t", 6, data=[{"id": "6"}])))
-    rig.settle()
-    assert rig.states[T].rows_may_differ == what

@@ -15,6 +15,7 @@ from actors.contract.raw_messages import Messages
 from changes.formats import FORMATS
 from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
+from changes.shaping.shape import Shape
 from daemon.staging.work import StageWork
 from offsets.position import TopicPartition
 from sparkwriter.kit.staged_tables import ParquetTables
@@ -222,3 +223,17 @@ def test_a_default_beside_a_type_told_otherwise_hides_nothing(tmp_path: Path) ->
         request = Stage(UPSERT, (), (lane(record(value, {"id": 1})),))
         found.append([change.kind for change in done(work.stage(request, path)).column_changes])
     assert found == [["filled"], ["filled", "type"]]
+
+
+def test_what_inserts_carry_has_the_targets_names(work: StageWork, tmp_path: Path) -> None:
+    """Renamed, left out, made of others; earlier calls' rows count, too."""
+    shape = Shape(rename=(("v", "w"),), computed=(("twice", "id * 2"),), metadata=("_op",))
+    route = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None, shape=shape)
+    path, whole = str(tmp_path / "1.parquet"), message("INSERT", 1, "a")
+    body = msgspec.json.decode(whole) | {"data": [{"id": "2"}], "mysqlType": {"id": "int"}}
+    bare = msgspec.json.encode(body)
+    made = {"id", "twice", "_op"}
+    one = Stage(route, (), (lane(whole),))
+    assert done(work.stage(one, path)).carried == made | {"w"}
+    two = Stage(route, (), (lane(whole), lane(bare, source=OTHER)))
+    assert done(work.stage(two, path)).carried == made
