@@ -125,8 +125,7 @@ class JdbcStore(LedgeredStore):
 
     def replaced(self, target: TargetName) -> Row | Absent:
         """The same, whether they agree or not. Marks that can't be read are none."""
-        here, _ = self._found(target)
-        return here
+        return self._found(target)[0]
 
     def _found(self, target: TargetName) -> tuple[Row | Absent, list[str]]:
         target_name(self.session.dialect, target)
