@@ -8,7 +8,7 @@ from dataclasses import replace
 from offsets.load import Broken, Load
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild
-from offsets.rebuild_steps import lanes_of, moved_back
+from offsets.rebuild_steps import lanes_of, left_by, moved_back
 from offsets.snapshot import Snapshot, TargetMark
 
 
@@ -20,11 +20,12 @@ def begun_load(
     Of a load that is under way it is the next attempt: its table is left to be removed.
     """
     earlier = snapshot.rebuilds.get(target)
-    if earlier is None:
-        rebuild = Rebuild(into, lanes_of(snapshot, target), keep_old, load=load)
+    left = left_by(snapshot, target)
+    if earlier is None or earlier.cancelled:
+        lanes = lanes_of(snapshot, target)
+        rebuild = Rebuild(into, lanes, keep_old, load=load, leftover=left)
     else:
-        left = (*earlier.leftover, earlier.into)
-        rebuild = replace(earlier, into=into, load=load, leftover=left)
+        rebuild = replace(earlier, into=into, load=load, leftover=left, refused=None)
     return moved_back(snapshot, load.since, {**snapshot.rebuilds, target: rebuild})
 
 

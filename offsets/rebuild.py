@@ -13,6 +13,23 @@ from dataclasses import dataclass, replace
 from offsets.load import Load
 from offsets.position import NO_OFFSET, TopicPartition
 
+FOR_GOOD = 5
+"""Attempts to exchange the names, after which the rebuild is given up: a quarter of an hour, for
+the job waits a minute after the first one, and twice as long after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why the new table could not take its name, one line, and how often that was tried."""
+
+    reason: str
+    attempts: int = FOR_GOOD
+
+    @property
+    def for_good(self) -> bool:
+        """Whether it is not tried again: the job gives the rebuild up."""
+        return self.attempts >= FOR_GOOD
+
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
@@ -22,7 +39,8 @@ class Rebuild:
     when the frontiers are beyond these. ``keep_old``: the old table gets another name and stays.
     ``cancelled``: it is given up, and what was made of it is still to be removed. ``load``: the
     new table is filled from the database first. ``leftover``: tables of its earlier attempts, still
-    to be removed.
+    to be removed. ``refused``: the new table can't take its name, for good or for now; its job
+    gives the rebuild up, or has it tried again.
     """
 
     into: str
@@ -31,9 +49,12 @@ class Rebuild:
     cancelled: bool = False
     load: Load | None = None
     leftover: tuple[str, ...] = ()
+    refused: Refused | None = None
 
     def passed_by(self, frontiers: Mapping[TopicPartition, int]) -> bool:
         """Whether everything below these frontiers is all that was asked for."""
+        if self.cancelled:
+            return False
         if self.load is not None and not self.load.passed_by(frontiers):
             return False
         return all(frontiers.get(source, 0) > last for source, last in self.until.items())
@@ -41,6 +62,8 @@ class Rebuild:
     @property
     def reads(self) -> frozenset[TopicPartition]:
         """The partitions that it needs without a gap."""
+        if self.cancelled:
+            return frozenset()
         since = () if self.load is None else self.load.since
         return frozenset({*self.until, *since})
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild, last_held
+from offsets.rebuild import Rebuild, Refused, last_held
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 
 
@@ -23,8 +23,17 @@ def begun(
     snapshot: Snapshot, target: str, into: str, low: Mapping[TopicPartition, int], keep_old: bool
 ) -> Snapshot:
     """Have a target's partitions read again from ``low`` into the new table."""
-    rebuild = Rebuild(into, lanes_of(snapshot, target), keep_old)
+    left = left_by(snapshot, target)
+    rebuild = Rebuild(into, lanes_of(snapshot, target), keep_old, leftover=left)
     return moved_back(snapshot, low, {**snapshot.rebuilds, target: rebuild})
+
+
+def left_by(snapshot: Snapshot, target: str) -> tuple[str, ...]:
+    """The tables of a rebuild that was given up, which could not be removed so far."""
+    earlier = snapshot.rebuilds.get(target)
+    if earlier is None:
+        return ()
+    return (*earlier.leftover, earlier.into)
 
 
 def cancelled(snapshot: Snapshot, target: str) -> Snapshot:
@@ -46,6 +55,12 @@ def is_complete(snapshot: Snapshot, target: str) -> bool:
     return rebuild.into not in snapshot.spills and rebuild.passed_by(frontiers)
 
 
+def refused(snapshot: Snapshot, target: str, why: Refused) -> Snapshot:
+    """The new table could not take its name: the pipeline goes on, and the job decides."""
+    rebuild = replace(snapshot.rebuilds[target], refused=why)
+    return replace(snapshot, rebuilds={**snapshot.rebuilds, target: rebuild})
+
+
 def delayed(snapshot: Snapshot, target: str, marks: Mapping[TopicPartition, int]) -> Snapshot:
     """Go on filling: the old table holds more than was recorded of it."""
     extended = snapshot.rebuilds[target].ahead(marks)
@@ -53,7 +68,10 @@ def delayed(snapshot: Snapshot, target: str, marks: Mapping[TopicPartition, int]
 
 
 def ended(snapshot: Snapshot, target: str) -> Snapshot:
-    """The rebuild is over. What the new table holds is the target's now, unless it was given up."""
+    """The rebuild is over. What the new table holds is the target's now, unless it was given up.
+
+    Tables of earlier attempts that are still there stay listed, as of a rebuild that was given up.
+    """
     rebuild = snapshot.rebuilds[target]
     targets, spills = dict(snapshot.targets), dict(snapshot.spills)
     new = targets.get(rebuild.into)
@@ -65,7 +83,16 @@ def ended(snapshot: Snapshot, target: str) -> Snapshot:
         targets[target] = new or TargetMark(None, {})
         spills.pop(target, None)
     rest = {name: other for name, other in snapshot.rebuilds.items() if name != target}
+    if rebuild.leftover:
+        first, *others = rebuild.leftover
+        rest[target] = Rebuild(first, {}, cancelled=True, leftover=tuple(others))
     return replace(snapshot, targets=targets, spills=spills, rebuilds=rest)
+
+
+def without_spill(snapshot: Snapshot, into: str) -> Snapshot:
+    """Nothing is kept for the new table any more; the rebuild is given up."""
+    rest = {name: mark for name, mark in snapshot.spills.items() if name != into}
+    return replace(snapshot, spills=rest)
 
 
 def moved_back(

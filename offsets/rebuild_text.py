@@ -10,7 +10,7 @@ import msgspec
 from offsets.load import Broken, Load
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild
+from offsets.rebuild import Rebuild, Refused
 
 V = TypeVar("V")
 Mark = Annotated[int, msgspec.Meta(ge=-1)]
@@ -64,6 +64,13 @@ class LoadForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         return Load(self.job, sources(self.since), ends, broken)
 
 
+class RefusedForm(msgspec.Struct, forbid_unknown_fields=True):
+    """Why a table could not take its name, as JSON's members."""
+
+    reason: str
+    attempts: int
+
+
 class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A rebuild as JSON's members."""
 
@@ -73,19 +80,22 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     cancelled: bool = False
     load: LoadForm | None = None
     leftover: tuple[str, ...] = ()
+    refused: RefusedForm | None = None
 
     @classmethod
     def of(cls, rebuild: Rebuild) -> RebuildForm:
         """From the value."""
         load = None if rebuild.load is None else LoadForm.of(rebuild.load)
-        until, left = texts(rebuild.until), rebuild.leftover
-        return cls(rebuild.into, until, rebuild.keep_old, rebuild.cancelled, load, left)
+        until, left, why = texts(rebuild.until), rebuild.leftover, rebuild.refused
+        refused = None if why is None else RefusedForm(why.reason, why.attempts)
+        return cls(rebuild.into, until, rebuild.keep_old, rebuild.cancelled, load, left, refused)
 
     def value(self) -> Rebuild:
         """Raises ValueError at a name that is no partition."""
         load = None if self.load is None else self.load.value()
-        until, left = sources(self.until), self.leftover
-        return Rebuild(self.into, until, self.keep_old, self.cancelled, load, left)
+        until, left, why = sources(self.until), self.leftover, self.refused
+        refused = None if why is None else Refused(why.reason, why.attempts)
+        return Rebuild(self.into, until, self.keep_old, self.cancelled, load, left, refused)
 
 
 def texts(by_source: Mapping[TopicPartition, V]) -> dict[str, V]:

@@ -122,7 +122,7 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
             f"an earlier reset of {', '.join(pending)} is recorded and not carried out yet: start "
             "the daemon, which does it first of all"
         )
-    for name in sorted(recorded.rebuilds):
+    for name in sorted(recorded.rebuilding):
         yield (
             f"{name} is being rebuilt: wait until it is, or give it up (`binlogd tables rebuild "
             f"{name} --cancel`)"

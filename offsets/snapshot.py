@@ -74,3 +74,8 @@ class Snapshot:
     spills: Mapping[str, SpillMark] = field(default_factory=dict)
     rebuilds: Mapping[str, Rebuild] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rebuilding(self) -> Mapping[str, Rebuild]:
+        """The rebuilds that go on. Of one that was given up a table may be left to be removed."""
+        return {target: each for target, each in self.rebuilds.items() if not each.cancelled}

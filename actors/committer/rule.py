@@ -262,6 +262,8 @@ class CommitterLogic:
             name
             for name in sorted(self._rebuilding)
             for rebuild in (self._rebuilds[name],)
+            # What was refused its name is the job's, which waits before it has it tried again.
+            if rebuild.refused is None
             if rebuild.into not in self._spills and rebuild.passed_by(frontiers)
         ]
         self._rebuilding.difference_update(done)

@@ -189,7 +189,7 @@ def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
 
 
 def _recorded_phase(snapshot: Snapshot, target: str) -> str:
-    if target in snapshot.rebuilds:
+    if target in snapshot.rebuilding:
         return "rebuilding"
     spill = snapshot.spills.get(target)
     if spill is None:

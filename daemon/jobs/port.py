@@ -196,9 +196,10 @@ class JobKind(Protocol):
         """
         ...
 
-    def undo(self, job: Job, control: Control) -> str:
+    def undo(self, job: Job, control: Control) -> str | Finished:
         """The job is cancelled: remove what it has begun; one line that says what is left.
 
+        ``Finished`` where it was done before it could be given up: it counts as done then.
         Repeatable; also called where nothing was begun. Raises as ``step``.
         """
         ...

@@ -95,7 +95,8 @@ class JobThread:
         if pipeline not in self._hands.config.pipeline:
             raise JobAway(f"the configuration has no pipeline {pipeline!r}")
         if isinstance(effect, Undo):
-            return Undone(job.id, self._kind.undo(job, self._hands))
+            said = self._kind.undo(job, self._hands)
+            return Undone(job.id, said) if isinstance(said, str) else Stepped(job.id, said)
         return Stepped(job.id, self._kind.step(job, self._hands))
 
 

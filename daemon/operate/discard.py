@@ -59,7 +59,7 @@ class Discard:
     def look(self, snapshot: Snapshot) -> tuple[Found | None, list[str]]:
         """The spill that would be deleted, and lines about all that would be given up. Raises
         EditRefused."""
-        if self.target in snapshot.rebuilds:
+        if self.target in snapshot.rebuilding:
             raise EditRefused(
                 f"{self.target} is being rebuilt, and its spill goes with that: `binlogd tables "
                 f"rebuild {self.target} --cancel` gives the rebuild up"

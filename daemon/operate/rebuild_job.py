@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from changes.model import TargetName
+from daemon.jobs.exchange import stays, wait_before_next_s, waits_for_name
 from daemon.jobs.port import Advanced, Control, Finished, JobFailed, Look, Outcome, Plan
 from daemon.jobs.record import Job, Progress, State, Wanted, new_job
 from daemon.jobs.requested import wrong_targets
 from daemon.jobs.window import Window
 from daemon.operate.rebuild_plan import RebuildRequest, new_table
 from daemon.runtime.edits import EditRefused
-from offsets.rebuild import Rebuild
+from offsets.rebuild import Rebuild, Refused
 from offsets.snapshot import Snapshot
 
 KIND = "rebuild"
@@ -58,31 +59,51 @@ class RebuildKind:
     def step(self, job: Job, control: Control) -> Outcome:
         """Begin it, then look until the new table has its name."""
         snapshot, target = control.snapshot(job.wanted.pipeline), job.wanted.targets[0]
-        rebuild = snapshot.rebuilds.get(target)
+        rebuild = snapshot.rebuilding.get(target)
         if rebuild is None:
             if "begun" in job.memory or into_of(job) in snapshot.targets:
                 return Finished({"target": target}, "the new table has its name", _all_of(job))
             control.edit(job.wanted.pipeline, request_of(job, control))
             snapshot = control.snapshot(job.wanted.pipeline)
-            if (rebuild := snapshot.rebuilds.get(target)) is None:
+            if (rebuild := snapshot.rebuilding.get(target)) is None:
                 return Advanced({"begun": {}}, None, "is read again")
         if rebuild.into != into_of(job):
             raise JobFailed(f"{target} is being rebuilt by another job, into {rebuild.into}")
         begun = job.memory.get("begun") or _frontiers(snapshot, rebuild)
+        if rebuild.refused is not None:
+            return self._refused(job, control, rebuild.refused, begun)
         spilled = rebuild.into in snapshot.spills
         waits = "waits until its spill is written: `binlogd tables list`" if spilled else ""
         done = _progress(snapshot, rebuild, begun)
         return Advanced({"begun": begun}, done, waits or "is read again", LOOK_EVERY_S)
 
-    def undo(self, job: Job, control: Control) -> str:
+    def _refused(
+        self, job: Job, control: Control, why: Refused, begun: Mapping[str, int]
+    ) -> Outcome:
+        """Give it up, or have the pipeline try again after a wait."""
+        if why.for_good:
+            said = self.undo(job, control)
+            raise JobFailed(f"{why.reason} ({said if isinstance(said, str) else said.message})")
+        if job.memory.get("waited") != why.attempts:
+            memory = {"begun": begun, "waited": why.attempts}
+            return Advanced(memory, None, waits_for_name(why), wait_before_next_s(why))
+        control.edit(job.wanted.pipeline, lambda snapshot: snapshot)
+        return Advanced({"begun": begun}, None, "its name was tried again")
+
+    def undo(self, job: Job, control: Control) -> str | Finished:
         """Give it up: the old table stays."""
         target, pipeline = job.wanted.targets[0], job.wanted.pipeline
         rebuild = control.snapshot(pipeline).rebuilds.get(target)
+        had_name = rebuild is None or (rebuild.cancelled and rebuild.into != into_of(job))
+        if had_name and "begun" in job.memory:
+            return Finished({"target": target}, "the new table had its name already", _all_of(job))
         if rebuild is None or rebuild.into != into_of(job):
             return "nothing of it is left"
-        request = replace(request_of(job, control), cancel=True)
-        control.edit(pipeline, request)
-        return "is given up; what came meanwhile is read again"
+        if not rebuild.cancelled:
+            request = replace(request_of(job, control), cancel=True)
+            control.edit(pipeline, request)
+        left = stays(control.snapshot(pipeline), (target,))
+        return f"is given up; what came meanwhile is read again{left}"
 
 
 def request_of(job: Job, look: Look) -> RebuildRequest:

@@ -51,7 +51,7 @@ class RebuildRequest:
                     "or the job's record is lost"
                 )
             return cancelled(snapshot, self.target)
-        if self.target in snapshot.rebuilds:
+        if self.target in snapshot.rebuilding:
             raise EditRefused(f"{self.target} is being rebuilt already")
         lanes = lanes_of(snapshot, self.target)
         if not lanes:

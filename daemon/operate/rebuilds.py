@@ -9,19 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, cast
 
 import structlog
 
 from actors.contract.ports import BatchWriter, SinkUnavailable, Swaps, SwapTooEarly, TargetRefused
-from actors.contract.writes import Swap
+from actors.contract.writes import Swap, TargetState
 from actors.runtime.waits import Waits
 from changes.model import TargetName
 from daemon.operate.rebuild_plan import put_aside
 from daemon.spills.file import SpillFolder
 from offsets.load_steps import tidied
-from offsets.rebuild import Rebuild
-from offsets.rebuild_steps import delayed, ended, is_complete
+from offsets.rebuild import Rebuild, Refused
+from offsets.rebuild_steps import delayed, ended, is_complete, refused, without_spill
 from offsets.snapshot import Snapshot, TargetMark
 
 FIRST_WAIT_S = 1.0
@@ -35,15 +35,22 @@ AT_START = 5
 WHILE_RUNNING = 20
 """Attempts, 8 minutes in all: nothing restarts a pipeline that has ended for this."""
 
-T = TypeVar("T")
+
+class SwappingWriter(Swaps, BatchWriter, Protocol):
+    """A sink's writer that can exchange its tables."""
 
 
 class RebuildNotEnded(Exception):
-    """A rebuild could not be ended: one line. The next start goes on from there."""
+    """Whether a table has taken its name is not known, for its sink or the state directory is away:
+    one line. The next start goes on from there."""
 
 
 class Rebuilds:
-    """Ends the rebuilds of one stopped pipeline. For one thread."""
+    """Ends the rebuilds of one stopped pipeline. For one thread.
+
+    A sink that answers and refuses stops nothing: the refusal is recorded with the rebuild, whose
+    job gives it up or has it tried again, and the pipeline goes on.
+    """
 
     def __init__(
         self,
@@ -69,77 +76,127 @@ class Rebuilds:
         """
         for target in sorted(snapshot.rebuilds):
             try:
-                snapshot = self._step(snapshot, target)
-            except (SinkUnavailable, TargetRefused, OSError) as error:
+                done = self._step(self._tidied(snapshot, target), target)
+            except (SinkUnavailable, OSError) as error:
                 raise RebuildNotEnded(f"the rebuild of {target} can't be ended: {error}") from error
+            if done != snapshot:
+                self._save(done)
+                snapshot = done
         return snapshot
+
+    def _tidied(self, snapshot: Snapshot, target: str) -> Snapshot:
+        left = snapshot.rebuilds[target].leftover
+        gone = [self._is_removed(TargetName.parse(name)) for name in left]
+        return tidied(snapshot, target) if left and all(gone) else snapshot
 
     def _step(self, snapshot: Snapshot, target: str) -> Snapshot:
         rebuild = snapshot.rebuilds[target]
         log: Any = structlog.get_logger().bind(pipeline=snapshot.pipeline, actor="supervisor")
         fields = {"target": target, "into": rebuild.into}
-        if rebuild.leftover:
-            for name in rebuild.leftover:
-                self._remove(TargetName.parse(name))
-            snapshot = tidied(snapshot, target)
-            self._save(snapshot)
         if rebuild.cancelled:
-            self._remove(TargetName.parse(rebuild.into))
-            snapshot = ended(snapshot, target)
+            if not self._is_removed(TargetName.parse(rebuild.into)):
+                return without_spill(snapshot, rebuild.into)
             log.info("rebuild_given_up", **fields)
-        elif not self._reached(TargetName.parse(target)):
+            return ended(snapshot, target)
+        if rebuild.refused is not None and rebuild.refused.for_good:
+            return snapshot
+        if not self._reached(TargetName.parse(target)):
             # Its later changes were dropped: the new table would take the name with a gap.
-            raise RebuildNotEnded(
-                f"{target} is being rebuilt, and no route leads to it any more: what is read again "
-                f"does not come to it. `binlogd tables rebuild {target} --cancel` leaves the old "
-                "table as it is; or have a route take it again"
-            )
-        elif not is_complete(snapshot, target):
+            why = "no route leads to it any more, and so what is read again does not come to it"
+            log.error("rebuild_refused", **fields, reason=why)
+            return refused(snapshot, target, Refused(why))
+        if not is_complete(snapshot, target):
             log.info("rebuilding", **fields)
             return snapshot
-        else:
-            try:
-                snapshot = self._swapped(snapshot, target, rebuild)
-                log.info("rebuilt", **fields, old_kept=rebuild.keep_old)
-            except SwapTooEarly as early:
-                snapshot = delayed(snapshot, target, early.marks)
-                marks = {str(source): at for source, at in early.marks.items()}
-                log.warning("rebuild_goes_on", **fields, old_table_holds=marks)
-        self._save(snapshot)
-        return snapshot
+        try:
+            done = self._swapped(snapshot, target, rebuild)
+        except SwapTooEarly as early:
+            marks = {str(source): at for source, at in early.marks.items()}
+            log.warning("rebuild_goes_on", **fields, old_table_holds=marks)
+            return delayed(snapshot, target, early.marks)
+        except _NotSwapped as error:
+            event = "rebuild_refused" if error.why.for_good else "rebuild_waits"
+            log.error(event, **fields, reason=error.why.reason, attempts=error.why.attempts)
+            return refused(snapshot, target, error.why)
+        log.info("rebuilt", **fields, old_kept=rebuild.keep_old)
+        return done
 
     def _swapped(self, snapshot: Snapshot, target: str, rebuild: Rebuild) -> Snapshot:
         old, new = TargetName.parse(target), TargetName.parse(rebuild.into)
         frontiers = {source: state.frontier for source, state in snapshot.partitions.items()}
         swap = Swap(old, new, put_aside(old, new), frontiers, rebuild.keep_old)
-        state = self._again(lambda: self._sink(old).swap(swap))
+        mark = snapshot.targets.get(target)
+        had_old = mark is not None and mark.version is not None
+        state = self._exchanged(swap, rebuild, had_old)
         # All of it is in the log, and so now in the table: it must not be replayed.
         self._spills.drop(old)
         # What a crash left there is not listed, so it does not count as done, and is read again.
         self._spills.drop(new)
         done = ended(snapshot, target)
-        mark = TargetMark(state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ)
-        return replace(done, targets={**done.targets, target: mark})
+        now = TargetMark(state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ)
+        return replace(done, targets={**done.targets, target: now})
 
-    def _remove(self, new: TargetName) -> None:
-        self._again(lambda: self._sink(new).remove(new))
+    def _exchanged(self, swap: Swap, rebuild: Rebuild, had_old: bool) -> TargetState:
+        """Raises _NotSwapped where it surely did not happen, SinkUnavailable where nobody knows."""
+        before = 0 if rebuild.refused is None else rebuild.refused.attempts
+        for attempt in range(1, self._attempts + 1):
+            try:
+                return self._sink(swap.old).swap(swap)
+            except TargetRefused as error:
+                raise _NotSwapped(Refused(str(error))) from error
+            except SinkUnavailable as error:
+                if self._is_as_before(swap, had_old):
+                    raise _NotSwapped(Refused(str(error), before + 1)) from error
+                if attempt == self._attempts:
+                    raise
+                self._wait(error, attempt)
+        raise AssertionError("no attempt is made")
+
+    def _is_as_before(self, swap: Swap, had_old: bool) -> bool:
+        """Whether the sink answers, and both tables have their names still: then it is a lock or
+        the like, and the other tables need not wait for it."""
+        try:
+            names = (swap.new, swap.old) if had_old else (swap.new,)
+            return all(self._sink(name).open(name).version is not None for name in names)
+        except SinkUnavailable:
+            return False
+        except TargetRefused:
+            # The new one is whole: it is the old one that can't be had, as before the rebuild.
+            return True
+
+    def _is_removed(self, new: TargetName) -> bool:
+        """Remove a table that takes no name, and its spill; False: not now. What the sink refuses
+        to remove stays there for good, by its name."""
         self._spills.drop(new)
+        log: Any = structlog.get_logger().bind(actor="supervisor")
+        try:
+            self._sink(new).remove(new)
+        except TargetRefused as error:
+            way = "drop it by hand: nothing needs it"
+            log.error("table_left", table=str(new), reason=str(error), command=way)
+        except SinkUnavailable as error:
+            log.warning("table_not_removed", table=str(new), reason=str(error))
+            return False
+        return True
 
-    def _sink(self, target: TargetName) -> Swaps:
+    def _sink(self, target: TargetName) -> SwappingWriter:
         if not self._sinks:
             self._sinks = self._make()
         sink = self._sinks.get(target.sink)
         if not isinstance(sink, Swaps):
             raise TargetRefused(f"{target}: sink {target.sink} can't exchange tables")
-        return sink
+        return cast(SwappingWriter, sink)
 
-    def _again(self, act: Callable[[], T]) -> T:
-        for attempt in range(1, self._attempts):
-            try:
-                return act()
-            except SinkUnavailable as error:
-                wait_s = Waits(FIRST_WAIT_S, LONGEST_WAIT_S).after(attempt)
-                log: Any = structlog.get_logger().bind(actor="supervisor")
-                log.warning("sink_unavailable", reason=str(error), retry_in_s=wait_s)
-                threading.Event().wait(wait_s)
-        return act()
+    def _wait(self, error: SinkUnavailable, attempt: int) -> None:
+        wait_s = Waits(FIRST_WAIT_S, LONGEST_WAIT_S).after(attempt)
+        log: Any = structlog.get_logger().bind(actor="supervisor")
+        log.warning("sink_unavailable", reason=str(error), retry_in_s=wait_s)
+        threading.Event().wait(wait_s)
+
+
+class _NotSwapped(Exception):
+    """The names are as they were."""
+
+    def __init__(self, why: Refused) -> None:
+        super().__init__(why.reason)
+        self.why = why

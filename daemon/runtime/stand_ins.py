@@ -12,10 +12,14 @@ def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
     return {
         TargetName.parse(target): TargetName.parse(rebuild.into)
         for target, rebuild in snapshot.rebuilds.items()
+        if not rebuild.cancelled
     }
 
 
 def loads_of(snapshot: Snapshot) -> dict[str, Load]:
     """The loads under way, by the name of the table that each fills."""
-    rebuilds = snapshot.rebuilds.values()
-    return {rebuild.into: rebuild.load for rebuild in rebuilds if rebuild.load is not None}
+    return {
+        rebuild.into: rebuild.load
+        for rebuild in snapshot.rebuilds.values()
+        if rebuild.load is not None and not rebuild.cancelled
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daemon.jobs.exchange import wait_before_next_s, waits_for_name
 from daemon.jobs.load.memory import Filled, places, texts
 from daemon.jobs.load.step import Step, load_of
 from offsets.rebuild_steps import cancelled
@@ -15,7 +16,10 @@ def look(step: Step) -> None:
     snapshot = step.snapshot()
     for target, filled in step.memory.at("filling", "filled", "following").items():
         load = load_of(snapshot, target, filled, step.job.id)
-        if load is None and (filled.stage == "following" or _recorded(step, target)):
+        why = None if load is None else snapshot.rebuilds[target].refused
+        if why is not None and why.for_good:
+            filled.stage, filled.why = "failing", why.reason
+        elif load is None and (filled.stage == "following" or _recorded(step, target)):
             filled.stage = "done"  # it has taken its name
         elif load is None:
             filled.stage, filled.why = "failing", "it was given up by somebody"
@@ -36,6 +40,27 @@ def look(step: Step) -> None:
         # The next attempt reads later than the moment that was asked for.
         filled_now = step.memory.at("filled")
         ending.targets = [name for name in ending.targets if name in filled_now]
+
+
+def exchange(step: Step) -> tuple[str, float] | None:
+    """What becomes of the tables that could not take their names so far; None: there is none.
+
+    The pipeline tries whenever it starts, so that one edit, which changes nothing, is an attempt.
+    """
+    rebuilds = step.snapshot().rebuilds
+    following = step.memory.at("following").keys() & rebuilds.keys()
+    held = {name: rebuilds[name].refused for name in following}
+    open_ = {name: why for name, why in held.items() if why is not None and not why.for_good}
+    if not open_:
+        return None
+    name, why = min(open_.items(), key=lambda each: each[1].attempts)
+    filled = step.memory.targets[name]
+    if filled.waited != why.attempts:
+        filled.waited = why.attempts
+        return f"{name}: {waits_for_name(why)}", wait_before_next_s(why)
+    step.control.edit(step.pipeline, lambda snapshot: snapshot)
+    filled.waited = 0
+    return f"{name}: its name was tried again", 0.0
 
 
 def _recorded(step: Step, target: str) -> bool:

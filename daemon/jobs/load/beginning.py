@@ -63,9 +63,7 @@ def begin(step: Step) -> tuple[str, float]:
 
 
 def _in_the_way(snapshot: Snapshot, target: str, job: str) -> str | None:
-    rebuild = snapshot.rebuilds.get(target)
-    if rebuild is not None and rebuild.cancelled:
-        return "what was given up of it is still to be removed: begin again later"
+    rebuild = snapshot.rebuilding.get(target)
     if rebuild is None or (rebuild.load is not None and rebuild.load.job == job):
         return None
     if rebuild.load is not None:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 
 from daemon.config.config import Config
-from daemon.jobs.load.attempts import undo
+from daemon.jobs.exchange import stays
+from daemon.jobs.load.attempts import look, undo
 from daemon.jobs.load.log import PipelineLog
 from daemon.jobs.load.memory import Memory
 from daemon.jobs.load.plan import planned
@@ -15,13 +16,15 @@ from daemon.jobs.load.ports import LoadSettings
 from daemon.jobs.load.rule import LoadSteps, new_memory
 from daemon.jobs.load.source_tables import SourceTables
 from daemon.jobs.load.step import Step
-from daemon.jobs.port import Advanced, Control, JobAway, JobStopped, Look, Outcome, Plan
+from daemon.jobs.port import Advanced, Control, Finished, JobAway, JobStopped, Look, Outcome, Plan
 from daemon.jobs.record import Job, Wanted
 from daemon.jobs.requested import wrong_tables
 from daemon.jobs.thread import AWAY
 from daemon.jobs.window import Window
 
 KIND = "load"
+
+HAD_NAME = "the new table had its name already"
 
 
 class LoadKind:
@@ -79,7 +82,7 @@ class LoadKind:
         except AWAY as away:
             raise JobAway(f"{error}; it is given up once this passes: {away}") from error
 
-    def undo(self, job: Job, control: Control) -> str:
+    def undo(self, job: Job, control: Control) -> str | Finished:
         """Give all of it up: the old tables get what came meanwhile."""
         self._closed(job)
         memory = Memory.of(job.memory) if job.memory else _first(job)
@@ -87,10 +90,17 @@ class LoadKind:
         settings = settings_of(control.config, job.wanted.pipeline)
         tables = SourceTables(control, job.wanted.pipeline)
         step = Step(job, control, memory, tables, log, settings, time.time)
+        look(step)
+        done = memory.at("done")
+        if done and len(done) == len(memory.targets):
+            return Finished({"rows": {name: each.rows for name, each in done.items()}}, HAD_NAME)
         found = undo(step, set(memory.targets))
-        if not found:
-            return "nothing of it is left"
-        return f"{', '.join(found)}: the table stays as it was, and gets what came meanwhile"
+        said = [f"{', '.join(sorted(done))}: {HAD_NAME}"] if done else []
+        if found:
+            kept = "the table stays as it was, and gets what came meanwhile"
+            said.append(f"{', '.join(found)}: {kept}")
+        left = stays(step.snapshot(), memory.targets.keys() - done.keys())
+        return ("; ".join(said) or "nothing of it is left") + left
 
     def _tables(self, job: Job, control: Control) -> SourceTables:
         with self._lock:

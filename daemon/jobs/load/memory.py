@@ -45,7 +45,8 @@ class Filled(msgspec.Struct, omit_defaults=True):
     written. ``reads``: of attempts that had begun to read, when they ended. ``behind``: of lanes
     the message that the next attempt begins behind. ``by_time``: partitions whose end nothing but
     time tells. ``number``: of the next attempt. ``past``: the position that a replica must have
-    applied before it is read, None while it is not known, empty once it has.
+    applied before it is read, None while it is not known, empty once it has. ``waited``: how
+    many attempts to give the table its name the last wait came behind.
     """
 
     table: tuple[str, str]
@@ -64,6 +65,7 @@ class Filled(msgspec.Struct, omit_defaults=True):
     why: str = ""
     by_time: list[str] = []
     past: str | None = None
+    waited: int = 0
 
     @property
     def source(self) -> TableName:

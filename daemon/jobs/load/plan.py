@@ -118,7 +118,7 @@ def _unfit_sinks(config: Config, names: Iterable[str]) -> dict[str, str]:
 
 def _loaded(look: Look, pipeline: str, one: Compared, snapshot: Snapshot) -> Loaded:
     config, target = look.config, str(one.target)
-    if (rebuild := snapshot.rebuilds.get(target)) is not None:
+    if (rebuild := snapshot.rebuilding.get(target)) is not None:
         what = "rebuilt" if rebuild.load is None else f"loaded by job {rebuild.load.job}"
         raise DatabaseRefused(f"it is being {what} already")
     database = open_database(config, one.database)

@@ -57,6 +57,8 @@ class LoadSteps:
             return filling.fill(step)
         if memory.at("filled"):
             return ending.end(step)
+        if (held := attempts.exchange(step)) is not None:
+            return held
         waiting = [f"{name}: {each.why}" for name, each in memory.at("again").items()]
         if waiting:
             return f"{waiting[0]}; begins again behind that", LOOK_S

@@ -115,6 +115,6 @@ def not_following(snapshot: Snapshot, target: str) -> str | None:
     if target in snapshot.spills:
         why = "its sink is away" if snapshot.spills[target].away else "it is in quarantine"
         return f"{why}: its changes are in its spill"
-    if target in snapshot.rebuilds:
+    if target in snapshot.rebuilding:
         return "it is being rebuilt or loaded"
     return None

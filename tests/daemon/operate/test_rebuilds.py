@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
 from actors.contract.spills import SpillRecord
@@ -19,7 +20,7 @@ from daemon.operate.rebuilds import RebuildNotEnded, Rebuilds
 from daemon.runtime.edits import EditRefused
 from daemon.spills.file import SpillFolder
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild
+from offsets.rebuild import FOR_GOOD, Rebuild, Refused
 from offsets.rebuild_steps import begun, cancelled
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from tests.daemon.commands.test_offset_transfer import World as Configured
@@ -36,9 +37,13 @@ class Sink:
     def __init__(self, *answers: TargetState | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[Swap | TargetName] = []
+        self.there: set[TargetName] | None = None
+        self.removal: Exception | None = None
 
     def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
-        raise AssertionError("not asked here")
+        if self.there is None:
+            raise SinkUnavailable("away")
+        return TargetState(version="v" if target in self.there else None)
 
     def write(self, batch: StagedBatch) -> TargetState:
         raise AssertionError("not asked here")
@@ -52,6 +57,8 @@ class Sink:
 
     def remove(self, target: TargetName) -> None:
         self.asked.append(target)
+        if self.removal is not None:
+            raise self.removal
 
 
 class World:
@@ -96,13 +103,15 @@ STATE = TargetState(hwms={LANE: 9}, version="w")
 
 
 def test_a_table_that_no_route_leads_to_does_not_get_its_new_one(tmp_path: Path) -> None:
-    """What was read again since was dropped: it would take the name with a hole in it."""
+    """What was read again since was dropped: it would take the name with a hole in it. That stops
+    nothing: its job gives it up."""
     world = World(tmp_path, Sink())
     world.reached = False
-    snapshot = filling()
-    with pytest.raises(RebuildNotEnded, match=r"no route leads to it.*rebuild lake\.s\.t --cancel"):
-        world.settle(snapshot)
-    assert not world.sink.asked
+    snapshot = world.settle(filling())
+    why = snapshot.rebuilds[T].refused
+    assert why is not None
+    assert (why.for_good, "no route leads to it" in why.reason) == (True, True)
+    assert (world.sink.asked, world.saved) == ([], [snapshot])
     world.settle(cancelled(snapshot, T))
     assert world.sink.asked == [NEW]
 
@@ -155,12 +164,67 @@ def test_a_sink_that_is_away_is_asked_again(
     assert (world.saved, world.spilled()) == ([], [T])
 
 
-def test_a_refusal_is_final(tmp_path: Path) -> None:
-    """Said with the target's name, at once."""
+def test_a_refusal_stops_its_rebuild_alone(tmp_path: Path) -> None:
+    """It is recorded with its reason, and no start tries it again: the job gives it up."""
     world = World(tmp_path, Sink(TargetRefused("can't rename")))
-    with pytest.raises(RebuildNotEnded, match="can't rename"):
-        world.settle(filling())
+    done = world.settle(filling())
+    assert done.rebuilds[T].refused == Refused("can't rename")
+    assert (world.saved, world.spilled()) == ([done], [T])
+    assert world.settle(done) is done
     assert len(world.sink.asked) == 1
+
+
+def test_a_sink_that_answers_is_not_waited_for(tmp_path: Path) -> None:
+    """As where somebody has a lock: the pipeline goes on, and each start is an attempt."""
+    away = SinkUnavailable("somebody has a lock")
+    world = World(tmp_path, Sink(*[away] * FOR_GOOD))
+    world.sink.there = {OLD, NEW}
+    done = filling()
+    for attempt in range(1, FOR_GOOD + 1):
+        done = world.settle(done)
+        assert done.rebuilds[T].refused == Refused("somebody has a lock", attempt)
+        assert not done.rebuilds[T].refused.for_good or attempt == FOR_GOOD
+    assert world.settle(done) is done
+    assert len(world.sink.asked) == FOR_GOOD
+
+
+@pytest.mark.parametrize("there", [set(), {NEW}, {OLD}])
+def test_where_the_names_are_not_known_nothing_goes_on(
+    there: set[TargetName], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exchange may have been made: what is written to the new table's name would be lost."""
+    monkeypatch.setattr(rebuilds, "FIRST_WAIT_S", 0.0)
+    world = World(tmp_path, Sink(*[SinkUnavailable("away")] * rebuilds.AT_START))
+    world.sink.there = there
+    with pytest.raises(RebuildNotEnded, match=r"the rebuild of lake\.s\.t can't be ended: away"):
+        world.settle(filling())
+
+
+def test_what_can_not_be_removed_is_left_by_name(tmp_path: Path) -> None:
+    """Refused: it is told, and all goes on. Away: the next start does it, and its spill is gone."""
+    world = World(tmp_path, Sink())
+    world.sink.removal = TargetRefused("DROP is denied")
+    with capture_logs() as said:
+        done = world.settle(cancelled(filling(), T))
+    assert not done.rebuilds
+    assert {"event": "table_left", "table": str(NEW)}.items() <= said[0].items()
+    world.sink.removal = SinkUnavailable("away")
+    spilled = replace(cancelled(filling(), T), spills={str(NEW): SpillMark(9, {LANE: (3, 3)})})
+    later = world.settle(spilled)
+    assert later.rebuilds[T].cancelled
+    assert (later.spills, later.rebuilding) == ({}, {})
+    world.sink.removal = None
+    assert not world.settle(later).rebuilds
+
+
+def test_what_was_left_is_removed_by_the_next_rebuild(tmp_path: Path) -> None:
+    """One that was given up is in the way of nothing."""
+    given_up = cancelled(filling(), T)
+    again = begun(given_up, T, str(OLD._replace(table="t__rebuild_2")), {LANE: 0}, False)
+    assert again.rebuilds[T].leftover == (str(NEW),)
+    world = World(tmp_path, Sink())
+    assert world.settle(again).rebuilds[T].leftover == ()
+    assert world.sink.asked == [NEW]
 
 
 def test_the_names_are_new_each_time() -> None:

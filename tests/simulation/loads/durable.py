@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
 from actors.contract.writes import Swap, TargetState
 from changes.model import TargetName
 from daemon.operate.rebuilds import Rebuilds
@@ -102,8 +102,8 @@ class Clockwork:
 class SwappingSink:
     """``Swaps`` over the sink's tables."""
 
-    def __init__(self, sink: FakeSink) -> None:
-        self._sink = sink
+    def __init__(self, sink: FakeSink, refuses: Callable[[], Exception | None]) -> None:
+        self._sink, self._refuses = sink, refuses
 
     def open(self, target: TargetName, recorded: object = None) -> TargetState:
         return self._sink.open(target)
@@ -112,6 +112,8 @@ class SwappingSink:
         raise NotImplementedError
 
     def swap(self, swap: Swap) -> TargetState:
+        if (refusal := self._refuses()) is not None:
+            raise refusal
         old, new = self._sink.tables.get(str(swap.old)), self._sink.tables.get(str(swap.new))
         if new is None:
             raise TargetRefused(f"nothing was filled for {swap.old}")
@@ -126,6 +128,8 @@ class SwappingSink:
         return self._sink.open(swap.old)
 
     def remove(self, target: TargetName) -> None:
+        if isinstance(refusal := self._refuses(), SinkUnavailable):
+            raise refusal
         if self._sink.tables.pop(str(target), None) is not None:
             self._sink.changed(target)
 
@@ -147,6 +151,8 @@ class LoadDurable(Durable):
     clockwork: Clockwork = field(default_factory=lambda: Clockwork(History(None)))  # type: ignore[arg-type]
     now: float = 0.0
     lost: set[str] = field(default_factory=set)
+    refusals: Callable[[], Exception | None] = lambda: None
+    """What the sink says to an exchange of names, or to a removal; None: it does it."""
 
     @classmethod
     def with_history(
@@ -165,7 +171,7 @@ class LoadDurable(Durable):
 
     def settle(self) -> None:
         """What a start does before anything is read."""
-        sinks = {"lake": SwappingSink(self.sink)}
+        sinks = {"lake": SwappingSink(self.sink, self.refusals)}
         rebuilds = Rebuilds(lambda: sinks, _Spills(self), self._record, lambda target: True)  # type: ignore[arg-type, return-value]
         self.snapshot = rebuilds.settle(self.snapshot)
         found = self.folder(lambda: False).found(self.snapshot.spills)

@@ -15,6 +15,7 @@ from multiprocessing import get_context
 
 import pytest
 
+from actors.contract.ports import SinkUnavailable, TargetRefused
 from changes.model import DdlPolicy
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
@@ -95,6 +96,50 @@ def test_a_load_that_is_given_up_leaves_the_table_as_the_stream_makes_it(seed: i
     driver.run()
     assert driver.ended in ("done", "cancelled")
     assert_loaded(durable, history.stream)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_table_that_can_not_take_its_name_goes_on_as_it_was(seed: int) -> None:
+    """Refused at the end, now and then or for good, through crashes: no message is lost to the old
+    table, and no other one stands."""
+    refused_seed(seed)
+
+
+def refused_seed(seed: int) -> str:
+    """One load whose sink refuses names; how it ended."""
+    rng = random.Random(seed)
+    tables, messages = rng.choice((1, 2, 3)), rng.choice((10, 40))
+    # No row is older than the stream: where a load is given up, nothing but a load has those.
+    history = random_history(rng, 0, messages, tables, shape_of(rng))
+    durable = LoadDurable.with_history(history, rng.choice(((0.1, 0.1), (0.03, 0.15))))
+    refusing = random.Random(seed + 1)
+    often, for_good = rng.choice(((0.3, 0.5), (0.9, 0.0), (0.9, 0.1)))
+
+    def refusal() -> Exception | None:
+        if refusing.random() > often:
+            return None
+        final = refusing.random() < for_good
+        return TargetRefused("a view is there") if final else SinkUnavailable("a lock")
+
+    durable.refusals = refusal
+    names = [f"t{number}" for number in range(tables)]
+    driver = Driver(durable, rng, names, {"sink_fails": 0.1}, crashes=rng.choice((0, 3)))
+    driver.run()
+    # What could not be removed so far is removed by the next start.
+    durable.refusals = lambda: None
+    durable.settle()
+    assert not durable.snapshot.rebuilds
+    assert driver.ended is not None
+    assert_loaded(durable, history.stream)
+    return driver.ended
+
+
+def test_names_are_refused_and_given_often() -> None:
+    """What the seeds never come to is not proved by them."""
+    ended = [refused_seed(seed) for seed in range(60)]
+    assert sum(said == "done" for said in ended) >= 5, ended
+    assert sum("a view is there" in said for said in ended) >= 5, ended
+    assert sum("a lock" in said for said in ended) >= 5, ended
 
 
 def test_too_many_attempts_in_an_hour_end_it_by_name() -> None:

@@ -240,7 +240,11 @@ class Driver:
     @property
     def over(self) -> bool:
         """Whether all is applied, and the load at its end."""
-        if self.ended is None or not self.durable.clockwork.over or self.durable.snapshot.rebuilds:
+        if (
+            self.ended is None
+            or not self.durable.clockwork.over
+            or self.durable.snapshot.rebuilding
+        ):
             return False
         ledger = self.world.logics[COMMITTER]._ledger
         ends = self.durable.end.items()
