@@ -23,7 +23,7 @@ def begun_load(
     left = left_by(snapshot, target)
     if earlier is None or earlier.cancelled:
         lanes = lanes_of(snapshot, target)
-        rebuild = Rebuild(into, lanes, keep_old, load=load, leftover=left)
+        rebuild = Rebuild(into, lanes, keep_old, load=load, leftover=left, begun_at=load.since)
     else:
         rebuild = replace(earlier, into=into, load=load, leftover=left, refused=None)
     return moved_back(snapshot, load.since, {**snapshot.rebuilds, target: rebuild})

@@ -8,7 +8,7 @@ table has everything that the old one held, it takes its name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from offsets.load import Load
 from offsets.position import NO_OFFSET, TopicPartition
@@ -40,7 +40,8 @@ class Rebuild:
     ``cancelled``: it is given up, and what was made of it is still to be removed. ``load``: the
     new table is filled from the database first. ``leftover``: tables of its earlier attempts, still
     to be removed. ``refused``: the new table can't take its name, for good or for now; its job
-    gives the rebuild up, or has it tried again.
+    gives the rebuild up, or has it tried again. ``begun_at``: of lanes of a load, from where on the
+    old table has got nothing since its first attempt.
     """
 
     into: str
@@ -50,6 +51,7 @@ class Rebuild:
     load: Load | None = None
     leftover: tuple[str, ...] = ()
     refused: Refused | None = None
+    begun_at: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def passed_by(self, frontiers: Mapping[TopicPartition, int]) -> bool:
         """Whether everything below these frontiers is all that was asked for."""

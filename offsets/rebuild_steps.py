@@ -40,6 +40,8 @@ def cancelled(snapshot: Snapshot, target: str) -> Snapshot:
     """Give a rebuild up: what came meanwhile is read again, for the old table did not get it."""
     rebuild = snapshot.rebuilds[target]
     behind = {} if rebuild.load is None else dict(rebuild.load.since)
+    # A later attempt begins further on; what came before it, the old table lacks as well.
+    behind |= {source: min(at, behind.get(source, at)) for source, at in rebuild.begun_at.items()}
     behind |= {source: last + 1 for source, last in rebuild.until.items()}
     abandoned = replace(rebuild, cancelled=True)
     return moved_back(snapshot, behind, {**snapshot.rebuilds, target: abandoned})

@@ -81,6 +81,7 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     load: LoadForm | None = None
     leftover: tuple[str, ...] = ()
     refused: RefusedForm | None = None
+    begun_at: dict[str, Mark] = {}
 
     @classmethod
     def of(cls, rebuild: Rebuild) -> RebuildForm:
@@ -88,14 +89,20 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         load = None if rebuild.load is None else LoadForm.of(rebuild.load)
         until, left, why = texts(rebuild.until), rebuild.leftover, rebuild.refused
         refused = None if why is None else RefusedForm(why.reason, why.attempts)
-        return cls(rebuild.into, until, rebuild.keep_old, rebuild.cancelled, load, left, refused)
+        return cls(
+            rebuild.into, until, rebuild.keep_old, rebuild.cancelled, load, left, refused,
+            texts(rebuild.begun_at),
+        )  # fmt: skip
 
     def value(self) -> Rebuild:
         """Raises ValueError at a name that is no partition."""
         load = None if self.load is None else self.load.value()
         until, left, why = sources(self.until), self.leftover, self.refused
         refused = None if why is None else Refused(why.reason, why.attempts)
-        return Rebuild(self.into, until, self.keep_old, self.cancelled, load, left, refused)
+        return Rebuild(
+            self.into, until, self.keep_old, self.cancelled, load, left, refused,
+            sources(self.begun_at),
+        )  # fmt: skip
 
 
 def texts(by_source: Mapping[TopicPartition, V]) -> dict[str, V]:

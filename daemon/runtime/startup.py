@@ -246,7 +246,9 @@ class StartUp:
             raise Unusable(f"pipeline.{part.name}: {error}") from error
         if done is recorded:
             return part
-        if done.rebuilds == recorded.rebuilds:
+        # Where tables were removed their spills are gone, too, which the part may have found.
+        removes = any(each.cancelled or each.leftover for each in recorded.rebuilds.values())
+        if done.rebuilds == recorded.rebuilds and not removes:
             return replace(part, recorded=replace(part.recorded, targets=done.targets))
         part.source.close()
         return self.parts(part.name, done, self.stores[part.name])

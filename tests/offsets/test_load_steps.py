@@ -12,8 +12,8 @@ import pytest
 from offsets.load import Broken, Load
 from offsets.load_steps import begun_load, broken, loaded, tidied
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild
-from offsets.rebuild_steps import cancelled, ended, is_complete
+from offsets.rebuild import Rebuild, Refused
+from offsets.rebuild_steps import cancelled, ended, is_complete, refused
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.snapshot_text import NewerSnapshot, decode, encode
 
@@ -43,7 +43,7 @@ def begun() -> Snapshot:
 def test_nothing_is_read_again_for_it() -> None:
     """The stream's part begins where the pipeline stands."""
     assert begun().partitions == recorded().partitions
-    assert begun().rebuilds[T] == Rebuild(NEW, {ONE: 99}, load=LOAD)
+    assert begun().rebuilds[T] == Rebuild(NEW, {ONE: 99}, load=LOAD, begun_at=LOAD.since)
 
 
 def test_it_is_not_complete_while_it_is_filled() -> None:
@@ -97,11 +97,21 @@ def test_given_up_the_old_table_gets_what_came_meanwhile() -> None:
     assert (states[ONE].frontier, states[TWO].frontier) == (100, 100)
 
 
+def test_given_up_after_attempts_it_gets_what_came_since_the_first() -> None:
+    """Also a table that was not there: each attempt began further on, and took its messages."""
+    nothing = replace(recorded(), targets={})
+    first = begun_load(nothing, "lake.s.new", NEW, Load("load-1", {ONE: 100}))
+    later = begun_load(at(first, 200), "lake.s.new", NEXT, Load("load-1", {ONE: 200}))
+    assert cancelled(at(later, 300), "lake.s.new").partitions[ONE].frontier == 100
+
+
 def test_it_ends_without_a_trace() -> None:
-    """Tables of earlier attempts included."""
+    """What could not be removed of earlier attempts stays listed, and is no rebuild any more."""
     later = begun_load(begun(), T, NEXT, Load("load-1", {ONE: 100}))
-    over = ended(replace(later, spills={NEW: SpillMark(1, {ONE: (100, 110)})}), T)
-    assert (over.rebuilds, over.spills) == ({}, {})
+    kept = ended(replace(later, spills={NEW: SpillMark(1, {ONE: (100, 110)})}), T)
+    assert (kept.rebuilding, kept.spills) == ({}, {})
+    assert kept.rebuilds[T] == Rebuild(NEW, {}, cancelled=True)
+    assert ended(kept, T).rebuilds == {}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +122,8 @@ def test_its_text_comes_back(load: Load) -> None:
     """Whatever it is."""
     snapshot = begun_load(begun_load(recorded(), T, NEW, load), T, NEXT, load)
     assert decode(encode(snapshot)) == snapshot
+    late = refused(snapshot, T, Refused("a lock", 2))
+    assert decode(encode(late)) == late
 
 
 def test_an_older_version_refuses_it_and_reads_all_others() -> None:
