@@ -2,82 +2,61 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
 
 from demo.broker import BrokerError
 from sparkwriter.session.jars import JarsError
+from tests.live.bench import bench
+from tests.live.options import Options, options
 from tests.live.program import LiveError
-from tests.live.run import LETTERS, REPORT, WAYS, Bench, Shape, Tally, bench, play
+from tests.live.run import play
+from tests.live.tally import REPORT, Tally
 
 WIDEST = 400
 """Of a line of a report on the screen; a transaction may have many long values."""
-REGRESSION = Path(__file__).parent / "regression.txt"
-SHORT = Shape(steps=40, every=20, beside=10, kills=True)
 
 
 def main() -> int:
     """Status 1 where something differs and nobody was told; 3 where a program is missing."""
-    parser = argparse.ArgumentParser(prog="make live", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600, help="no round begins after that")
-    parser.add_argument("--seed", default="", help="the first seed, or `regression`")
-    parser.add_argument("--steps", type=int, default=100, help="of each seed")
-    parser.add_argument("--beside", type=int, default=3, help="seeds at once")
-    parser.add_argument("--without", default="", help="kinds of steps to leave out")
-    parser.add_argument("--ways", default=WAYS, help="databases and readers, by last digit: mpxc")
-    parser.add_argument("--calm", action="store_true", help="nothing is killed")
-    asked = parser.parse_args()
-    if not asked.ways or not LETTERS.issuperset(asked.ways):
-        parser.error(f"--ways: letters of {''.join(sorted(LETTERS))}")
-    without = frozenset(asked.without.split())
+    asked = options(sys.argv[1:])
     tally = Tally()
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix="binlogd-live-") as folder,
-            bench(_open(Path(folder)), asked.ways) as made,
-        ):
-            if asked.seed == "regression":
-                play(
-                    made,
-                    [int(line) for line in REGRESSION.read_text().split()],
-                    SHORT,
-                    without,
-                    tally,
-                )
-            else:
-                seed = int(asked.seed or int.from_bytes(os.urandom(2), "big"))
-                _rounds(made, seed, asked, without, tally)
+        with tempfile.TemporaryDirectory(prefix="binlogd-live-") as name:
+            folder = Path(name)
+            folder.chmod(0o711)  # PostgreSQL runs as another user than root
+            _rounds(folder, asked, tally)
     except (LiveError, JarsError, BrokerError) as problem:
         print(f"live: {problem}", file=sys.stderr)
         return 3
-    if tally.silent:
-        for line in "\n".join(tally.silent).splitlines():
-            print(line if len(line) <= WIDEST else f"{line[:WIDEST]} … ({REPORT} has it whole)")
-        print(f"live: {len(tally.silent)} SILENT" + tally.line().removeprefix("live: OK"))
-        return 1
+    for line in "\n".join(tally.silent).splitlines():
+        print(line if len(line) <= WIDEST else f"{line[:WIDEST]} … ({REPORT} has it whole)")
     print(tally.line())
-    return 0
+    if tally.is_thin:
+        print("live: fewer than nine tables of ten are equal", file=sys.stderr)
+    return 1 if tally.silent or tally.is_thin else 0
 
 
-def _open(folder: Path) -> Path:
-    """PostgreSQL, which runs as another user than root, must get to its own folder."""
-    folder.chmod(0o711)
-    return folder
+def _rounds(folder: Path, asked: Options, tally: Tally) -> None:
+    with bench(folder, asked.ways, asked.sinks) as made:
+        end = time.monotonic() + asked.seconds
+        print(f"live: {asked}", flush=True)
+        for seeds in _batches(asked):
+            is_over = not asked.seeds and time.monotonic() >= end and tally.tables
+            if tally.silent or is_over:
+                return
+            play(made, seeds, asked.shape, tally)
 
 
-def _rounds(
-    made: Bench, seed: int, asked: argparse.Namespace, without: frozenset[str], tally: Tally
-) -> None:
-    shape = Shape(asked.steps, min(25, asked.steps), asked.beside, not asked.calm)
-    end = time.monotonic() + asked.seconds
-    print(f"live: seeds from {seed}, {asked.seconds:.0f} s", flush=True)
-    while not tally.silent and (time.monotonic() < end or not tally.tables):
-        play(made, range(seed, seed + shape.beside), shape, without, tally)
-        seed += shape.beside
+def _batches(asked: Options) -> Iterator[Sequence[int]]:
+    """The seeds of each round."""
+    seeds = iter(asked.seeds) if asked.seeds else count(asked.first)
+    while batch := list(islice(seeds, asked.shape.beside)):
+        yield batch
 
 
 if __name__ == "__main__":

@@ -7,14 +7,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
-
-from demo.lake import read_tables
 from tests.live.comparison import Found, differences
 from tests.live.daemon import Daemon
 from tests.live.readers import Reader
-from tests.live.schema import Name, Schema
+from tests.live.schema import Name
+from tests.live.sinks import Stored
 from tests.live.sources import MARKER
 from tests.live.told import Told
 from tests.live.topic import Topic
@@ -43,26 +40,29 @@ def settle(daemon: Daemon, reader: Reader, pipeline: str, topic: Topic, number: 
     A pipeline that has stopped by name is one reason, a connector that has failed another; one that
     does not go on and says nothing is a third, and begins with STUCK.
     """
-    deadline, pause, offset = time.monotonic() + WITHIN_S, threading.Event(), None
-    restarts = RESTARTS
+    deadline, pause = time.monotonic() + WITHIN_S, threading.Event()
+    restarts, ends = RESTARTS, None
     while time.monotonic() < deadline:
-        if offset is None:
-            offset = topic.find(MARKER, number)
-        if offset is not None and daemon.frontier(pipeline) > offset:
+        if ends is None:
+            ends = topic.find(MARKER, number)
+        if ends is not None and _is_applied(daemon.frontiers(pipeline), ends):
             return ""
         if stopped := daemon.told(pipeline).stopped:
             return f"the pipeline has stopped: {stopped}"
         daemon.check()
-        if offset is None and (failure := reader.failure(pipeline)):
+        if ends is None and (failure := reader.failure(pipeline)):
             if restarts == 0:
                 return f"its reader has ended: {cause(failure)}"
             restarts -= 1
             reader.start_again(pipeline)
         pause.wait(0.2)
-    where = (
-        "the marker is not in the topic" if offset is None else f"offset {offset} is not applied"
-    )
-    return f"{STUCK}: {where} after {WITHIN_S:.0f} s, the frontier is {daemon.frontier(pipeline)}"
+    where = "the marker is not in the topic" if ends is None else f"{dict(ends)} is not applied"
+    there = dict(daemon.frontiers(pipeline))
+    return f"{STUCK}: {where} after {WITHIN_S:.0f} s, the frontier is {there}"
+
+
+def _is_applied(frontiers: Mapping[int, int], ends: Mapping[int, int]) -> bool:
+    return all(frontiers.get(partition, 0) >= end for partition, end in ends.items())
 
 
 STUCK = "STUCK"
@@ -79,23 +79,18 @@ def cause(trace: str) -> str:
 
 
 def verdicts(
-    spark: SparkSession, source: Mapping[Name, Found], schema: Schema, told: Told, keeps: bool
+    source: Mapping[Name, Found], there: Mapping[Name, Stored], told: Told, keeps: bool
 ) -> list[Verdict]:
-    """Compare every table that the source or the lake has. ``keeps``: see ``differences``."""
-    there: dict[Name, pa.Table] = {}
-    for database in schema.databases:
-        there |= {(database, table): rows for table, rows in read_tables(spark, database).items()}
+    """Compare every table that the source or the sink has. ``keeps``: see ``differences``."""
     found = []
     for name in sorted(source.keys() | there.keys()):
         if "__dropped_" in name[1]:  # what a dropped table, made again, has left
             continue
-        lake = there.get(name)
+        stored = there.get(name)
         if name not in source:
             lines = ["the source has no such table"]
         else:
-            rows = None if lake is None else lake.to_pylist()
-            lines = differences(
-                source[name], rows, () if lake is None else lake.column_names, keeps
-            )
+            rows, columns = (None, ()) if stored is None else (stored.rows, stored.columns)
+            lines = differences(source[name], rows, columns, keeps)
         found.append(Verdict(name, tuple(lines), told.about(name)))
     return found

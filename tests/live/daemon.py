@@ -1,4 +1,4 @@
-"""binlogd as a child: one pipeline for each topic, into a lake of local files."""
+"""binlogd as a child: one pipeline for each topic, into the sinks of the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from daemon.jobs.record import Job
+from daemon.jobs.store import JobStore
 from daemon.positions.offset_file import OffsetFile
+from tests.live.commands import Command
 from tests.live.program import LiveError, Program
 from tests.live.told import Told, read
 
@@ -18,26 +21,38 @@ _UP_WITHIN_S = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline's name, topic and further keys of its section."""
+    """A pipeline's name, topic, sink and further keys of its section.
+
+    ``database``: the URL, user and password of the source, for jobs; without one there are none.
+    """
 
     name: str
     topic: str
     more: Mapping[str, Any]
+    sink: str = "lake"
+    database: tuple[str, str, str] | None = None
 
 
 class Daemon:
     """One daemon; its folders stay when it is killed. One thread's."""
 
-    def __init__(self, folder: Path, bootstrap: str, pipelines: Sequence[Pipeline]) -> None:
-        """``folder`` also holds the lake: ``catalog.db`` and ``warehouse``. Nothing runs yet."""
+    def __init__(
+        self,
+        folder: Path,
+        bootstrap: str,
+        pipelines: Sequence[Pipeline],
+        sinks: Sequence[str],
+    ) -> None:
+        """``sinks``: the lines of their sections. Nothing runs yet."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._config = folder / "binlogd.toml"
-        self._config.write_text(configuration(folder, bootstrap, pipelines))
+        self._config.write_text(configuration(folder, bootstrap, pipelines, sinks))
         self.log = folder / "log" / "binlogd.log"
         self.log.parent.mkdir(exist_ok=True)
         self.log.touch()
         self.program = Program("binlogd", folder / "binlogd.stderr")
+        self._commands = 0
 
     def start(self) -> None:
         """Start it and return when its pipelines have begun; raises LiveError."""
@@ -62,11 +77,22 @@ class Daemon:
         marks = {target: mark.rows_may_differ for target, mark in targets.items()}
         return read(self._lines(), pipeline, marks)
 
-    def frontier(self, pipeline: str) -> int:
-        """Below this offset all of the pipeline's partition is applied."""
+    def frontiers(self, pipeline: str) -> Mapping[int, int]:
+        """By partition: below this offset all of the pipeline is applied."""
         snapshot = OffsetFile(self.folder / "state", pipeline).load().snapshot
-        found = snapshot.partitions.values() if snapshot is not None else ()
-        return max((state.frontier for state in found), default=0)
+        found = snapshot.partitions if snapshot is not None else {}
+        return {lane.partition: state.frontier for lane, state in found.items()}
+
+    def command(self, *words: str) -> Command:
+        """Have an operator's command begin."""
+        self._commands += 1
+        place = self.folder / "commands" / str(self._commands)
+        place.parent.mkdir(exist_ok=True)
+        return Command(self._config, words, place)
+
+    def jobs(self) -> Sequence[Job]:
+        """All that it has recorded, oldest first."""
+        return JobStore(self.folder / "state").load().jobs
 
     def check(self) -> None:
         """Raise LiveError where it has ended by itself and no pipeline says why."""
@@ -74,23 +100,28 @@ class Daemon:
             raise LiveError(f"binlogd has ended: {self.program.tail()}")
 
 
-def configuration(folder: Path, bootstrap: str, pipelines: Sequence[Pipeline]) -> str:
+def configuration(
+    folder: Path, bootstrap: str, pipelines: Sequence[Pipeline], sinks: Sequence[str]
+) -> str:
     """The TOML file: quick to start, quick to write, so that checkpoints don't wait."""
     lines = [
         "[daemon]", f'state_dir = "{folder}/state"', f'staging_dir = "{folder}/staging"',
         "commit_interval_s = 0.3", "drain_timeout_s = 60", "processors = 2",
         "[log]", 'format = "json"', f'file = "{folder}/log/binlogd.log"',
         "[batch]", "max_age_s = 0.2", "[kafka]", f'"bootstrap.servers" = "{bootstrap}"',
-        "[spark]", "writers = 2", "warm_up = false",
-        'conf."spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1"',
-        "[sink.lake]", 'kind = "iceberg"', "[sink.lake.catalog]", 'type = "jdbc"',
-        f'uri = "jdbc:sqlite:{folder}/catalog.db"', '"jdbc.schema-version" = "V1"',
-        f'warehouse = "{folder}/warehouse"',
+        "[load]", "margin_s = 0.5", "chunk_rows = 1000", "attempts_per_hour = 6", *sinks,
     ]  # fmt: skip
     for pipeline in pipelines:
         lines += [
             f"[pipeline.{pipeline.name}]", f'topics = ["{pipeline.topic}"]',
-            'target = "lake.{database}.{table}"',
+            f'target = "{pipeline.sink}.{{database}}.{{table}}"',
             *(f"{key} = {json.dumps(value)}" for key, value in pipeline.more.items()),
         ]  # fmt: skip
+        if pipeline.database is not None:
+            url, user, password = pipeline.database
+            lines += [
+                f'database = "{pipeline.name}"', f"[pipeline.{pipeline.name}.verify]",
+                "margin_s = 0.5", "wait_s = 60", f"[database.{pipeline.name}]", f'url = "{url}"',
+                f'user = "{user}"', f'password = "{password}"', "connections = 2",
+            ]  # fmt: skip
     return "\n".join(lines) + "\n"

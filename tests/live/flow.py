@@ -1,4 +1,4 @@
-"""One seed's way from the source to the lake: its steps, its topic, its pipeline."""
+"""One seed's way from the source to the sink: its steps, its topic, its pipeline."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
 from tests.live.history import History
 from tests.live.readers import Reader
+from tests.live.shape import Shape
+from tests.live.sinks import Sink
 from tests.live.sources import Source
 from tests.live.topic import Topic
 
@@ -19,24 +21,29 @@ class Flow:
     """A seed that is under way. One thread's."""
 
     def __init__(
-        self, seed: int, source: Source, reader: Reader, bootstrap: str, without: frozenset[str]
+        self, seed: int, source: Source, reader: Reader, sink: Sink, bootstrap: str, shape: Shape
     ) -> None:
-        """Make its databases and its topic. ``without``: kinds of steps that are left out."""
-        self.seed = seed
-        self.source, self.reader = source, reader
-        without |= frozenset(reader.left_out)
+        """Make its databases and its topic."""
+        self.seed, self.shape = seed, shape
+        self.source, self.reader, self.sink = source, reader, sink
+        without = shape.without | frozenset(reader.left_out)
         self.name = f"s{seed}"
         self.history = History()
         kinds = {maker: n for maker, n in source.kinds.items() if maker.__name__ not in without}
         self.generator = Generator(seed, source.prepare(seed), kinds, reader.unread)
-        self.topic = Topic(bootstrap, f"live-{self.name}")
+        self.topic = Topic(bootstrap, f"live-{self.name}", shape.partitions)
         self.ended = ""
         """Why nothing of it is done any more."""
+        self._beats = 0
 
     def pipeline(self) -> Pipeline:
         """binlogd's side of it."""
         tables = f"{self.source.prefix}{self.seed}_*.*"
-        return Pipeline(self.name, self.topic.name, section(self.seed, tables, self.reader.format))
+        more = section(self.seed, tables, self.reader.format, self.shape.operator)
+        if self.sink.name != "lake":  # there is one way to write alone
+            more = {key: value for key, value in more.items() if key != "write"}
+        database = self.source.address(self.seed) if self.shape.operator else None
+        return Pipeline(self.name, self.topic.name, more, self.sink.name, database)
 
     def read(self, folder: Path) -> None:
         """Have its reader begin."""
@@ -44,7 +51,7 @@ class Flow:
 
     @property
     def keeps(self) -> bool:
-        """Whether the lake keeps columns that the source dropped: by choice, or by ignorance."""
+        """Whether the sink keeps columns that the source dropped: by choice, or by ignorance."""
         follows = self.pipeline().more["ddl.drop_column"] == "follow"
         return not follows or not self.source.tells_statements
 
@@ -56,13 +63,21 @@ class Flow:
         if not error:
             self.generator.accepted(step)
 
+    def beat(self) -> None:
+        """One more row in the marker's table, under a number that is no checkpoint's."""
+        self._beats += 1
+        self.source.beat(self.generator.schema, _FIRST_BEAT + self._beats)
 
-def section(seed: int, tables: str, format_: str) -> Mapping[str, Any]:
+
+_FIRST_BEAT = 1_000_000
+
+
+def section(seed: int, tables: str, format_: str, operator: bool = False) -> Mapping[str, Any]:
     """What a pipeline of some tables is set to: by its seed, so that in time each setting meets
-    each kind of statement."""
+    each kind of statement. ``operator``: targets may be loaded, so that is a policy, too."""
     rng = Random(f"section {seed}")
     keep_or_follow = ("keep", "follow")
-    return {
+    found = {
         "include": [tables],
         "format": rng.choice((format_, "auto")),
         "write": rng.choice(("merge", "equality")),
@@ -70,4 +85,11 @@ def section(seed: int, tables: str, format_: str) -> Mapping[str, Any]:
         "ddl.drop_column": rng.choice(keep_or_follow),
         "ddl.drop_table": "follow",
         "ddl.not_understood": rng.choice(("report", "stop")),
+    }
+    if not operator:
+        return found
+    return found | {
+        "on_refused_target": rng.choice(("quarantine", "reload", "reload")),
+        "ddl.not_understood": "report",
+        "load": rng.choice(("when-asked", "on-first-sight")),
     }

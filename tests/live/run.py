@@ -4,160 +4,48 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
 from typing import assert_never
 
-from pyspark.sql import SparkSession
-
-from demo.broker import DevBroker
-from demo.lake import open_session
-from tests.live.canal import Canal
+from tests.live.bench import Bench
 from tests.live.checkpoint import STUCK, Verdict, settle, verdicts
-from tests.live.connect import Connect
 from tests.live.daemon import Daemon
 from tests.live.evidence import keep
 from tests.live.flow import Flow
-from tests.live.jars import FOLDER
 from tests.live.kills import Victim, plan
-from tests.live.maxwell import Maxwell
+from tests.live.operator import Operator
 from tests.live.program import LiveError
-from tests.live.readers import Reader
-from tests.live.source_mariadb import MariaDbSource
-from tests.live.source_postgres import PostgresSource
-from tests.live.sources import Source
+from tests.live.shape import Shape
+from tests.live.sources import MARKER
+from tests.live.tally import Tally, report
 
-REPORT = FOLDER / "report.txt"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How long a seed is: so many steps, a checkpoint after each so many of them."""
-
-    steps: int
-    every: int
-    beside: int
-    """So many seeds are under way at once."""
-    kills: bool
-    """Whether programs are killed amid it."""
+_READ_WITHIN_S = 120.0
 
 
-@dataclass(slots=True)
-class Tally:
-    """What a run has come to."""
-
-    statements: int = 0
-    changes: int = 0
-    tables: int = 0
-    equal: int = 0
-    told: int = 0
-    silent: list[str] = field(default_factory=list)
-    """One report for each difference that nobody was told of."""
-
-    def note(self, report: str) -> None:
-        """Keep a report, on disk at once."""
-        self.silent.append(report)
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        REPORT.write_text("\n".join(self.silent) + "\n")
-
-    def line(self) -> str:
-        """The last line of a run that found nothing."""
-        return (
-            f"live: OK, {self.statements} statements, {self.changes} changes, {self.tables} tables:"
-            f" {self.equal} equal, {self.told} told, {len(self.silent)} silent"
-        )
-
-
-WAYS = "mpmpmpmpmp"
-"""By the last digit of a seed: MariaDB (m) and PostgreSQL (p) by Debezium. ``--ways`` knows MariaDB
-by Maxwell (x) and by Canal (c), too."""
-LETTERS = frozenset("mpxc")
-
-
-@dataclass(slots=True)
-class Bench:
-    """The programs that last for the whole run."""
-
-    folder: Path
-    broker: DevBroker
-    ways: Sequence[tuple[Source, Reader]]
-    """A seed goes the way of its last digit."""
-
-    @property
-    def sources(self) -> Sequence[Source]:
-        """Each once."""
-        return list(dict.fromkeys(source for source, _ in self.ways))
-
-    @property
-    def readers(self) -> Sequence[Reader]:
-        """Each once."""
-        return list(dict.fromkeys(reader for _, reader in self.ways))
-
-
-@contextmanager
-def bench(folder: Path, ways: str) -> Iterator[Bench]:
-    """Start the programs of some ways; all are gone afterwards.
-
-    Raises LiveError, JarsError, BrokerError.
-    """
-    with ExitStack() as stack:
-        sources: dict[str, Source] = {}
-        for letter in dict.fromkeys(ways):
-            source = sources[letter] = _KNOWN[letter][0](folder / f"source-{letter}")
-            source.start()
-            stack.callback(source.program.kill)
-        broker = stack.enter_context(DevBroker(folder / "broker"))
-        readers: dict[type[Connect | Maxwell | Canal], Reader] = {}
-        for kind in dict.fromkeys(_KNOWN[letter][1] for letter in ways):
-            reader = readers[kind] = kind(folder / kind.__name__.lower(), broker.bootstrap)
-            reader.start()
-            stack.callback(reader.kill)
-        taken = [(sources[letter], readers[_KNOWN[letter][1]]) for letter in ways]
-        yield Bench(folder, broker, taken)
-
-
-_KNOWN: Mapping[str, tuple[type[MariaDbSource | PostgresSource], type[Connect | Maxwell | Canal]]]
-_KNOWN = {
-    "m": (MariaDbSource, Connect), "p": (PostgresSource, Connect), "x": (MariaDbSource, Maxwell),
-    "c": (MariaDbSource, Canal),
-}  # fmt: skip
-"""Each way has a server of its own: Maxwell ends itself at statements of databases that it was told
-to leave out."""
-
-
-def play(
-    made: Bench, seeds: Sequence[int], shape: Shape, without: frozenset[str], tally: Tally
-) -> None:
+def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
     """One round, to its last checkpoint."""
     folder = made.folder / f"round-{seeds[0]}"
     folder.mkdir()
-    flows = [
-        Flow(seed, *made.ways[seed % len(made.ways)], made.broker.bootstrap, without)
-        for seed in seeds
-    ]
-    daemon = Daemon(folder, made.broker.bootstrap, [flow.pipeline() for flow in flows])
-    before = _readers(made)
+    folder.chmod(0o711)
+    flows = [Flow(seed, *made.of(seed), made.broker.bootstrap, shape) for seed in seeds]
+    used = list(dict.fromkeys(flow.sink for flow in flows))
+    sections = [line for sink in used for line in sink.sections(folder)]
+    daemon = Daemon(folder, made.broker.bootstrap, [flow.pipeline() for flow in flows], sections)
+    round_ = _Round(made, daemon, flows, shape, tally)
+    before = made.reading()
     for flow in flows:
         flow.read(folder)
-    spark: SparkSession | None = None
     try:
         daemon.start()
-        spark = open_session(folder)
+        for sink in used:
+            sink.begin(folder)
         _await_readers(made, before, flows)
         victims = plan(seeds[0], shape.steps) if shape.kills else {}
         for number in range(1, shape.steps + 1):
-            going = [flow for flow in flows if not flow.ended]
-            for flow in going:
-                flow.step()
-            if number in victims and going:
-                _kill(made, daemon, victims[number], number)
-            if number % shape.every == 0 or number == shape.steps:
-                _check(made, daemon, spark, going, number, tally)
+            round_.step(number, victims.get(number))
     finally:
-        if spark is not None:
-            spark.stop()
+        for sink in used:
+            sink.end()
         daemon.program.kill()
         for flow in flows:
             flow.reader.remove(flow.name)
@@ -166,34 +54,10 @@ def play(
             tally.changes += flow.topic.changes
 
 
-def _kill(made: Bench, daemon: Daemon, victim: Victim, number: int) -> None:
-    """kill -9, and a start; a daemon is not waited for."""
-    print(f"step {number}: {victim.value} killed", flush=True)
-    match victim:
-        case Victim.DAEMON:
-            daemon.program.kill()
-            daemon.launch()
-        case Victim.READERS:
-            for reader in made.readers:
-                if reader.can_be_killed:
-                    reader.kill()
-                    reader.start()
-        case Victim.DATABASES:
-            for source in made.sources:
-                source.program.kill()
-                source.start()
-        case _:
-            assert_never(victim)
-
-
-def _readers(made: Bench) -> frozenset[str]:
-    return frozenset[str]().union(*(source.readers() for source in made.sources))
-
-
 def _await_readers(made: Bench, before: frozenset[str], flows: Sequence[Flow]) -> None:
     """Return when each seed has its reader. Raises LiveError where one has ended, or none comes."""
     deadline, pause = time.monotonic() + _READ_WITHIN_S, threading.Event()
-    while len(_readers(made) - before) < len(flows):
+    while len(made.reading() - before) < len(flows):
         for flow in flows:
             if failure := flow.reader.failure(flow.name):
                 raise LiveError(f"the reader of seed {flow.seed} does not start: {failure}")
@@ -202,39 +66,106 @@ def _await_readers(made: Bench, before: frozenset[str], flows: Sequence[Flow]) -
         pause.wait(0.2)
 
 
-_READ_WITHIN_S = 120.0
+class _Round:
+    """Seeds that are under way together."""
 
+    def __init__(
+        self, made: Bench, daemon: Daemon, flows: Sequence[Flow], shape: Shape, tally: Tally
+    ) -> None:
+        self._made, self._daemon, self._flows = made, daemon, flows
+        self._shape, self._tally = shape, tally
+        self._operators = {
+            flow.seed: Operator(
+                flow.name, flow.sink.name, daemon, tally.done, flow.seed, flow.beat
+            )
+            for flow in flows
+            if shape.operator
+        }  # fmt: skip
 
-def _check(
-    made: Bench,
-    daemon: Daemon,
-    spark: SparkSession,
-    flows: Sequence[Flow],
-    number: int,
-    tally: Tally,
-) -> None:
-    """A checkpoint of all flows that go on."""
-    for flow in flows:
-        flow.source.mark(flow.generator.schema, number)
-    for flow in flows:
-        begun = time.monotonic()
-        flow.ended = settle(daemon, flow.reader, flow.name, flow.topic, number)
-        schema, told = flow.generator.schema, daemon.told(flow.name)
-        source = flow.source.read(schema)
+    def step(self, number: int, victim: Victim | None) -> None:
+        """One step of each seed, a kill perhaps, a checkpoint perhaps."""
+        going = [flow for flow in self._flows if not flow.ended]
+        for flow in going:
+            flow.step()
+            if flow.seed in self._operators:
+                self._operators[flow.seed].step(flow.generator.schema)
+        if victim is not None and going:
+            self._kill(victim, number)
+        if number % self._shape.every == 0 or number == self._shape.steps:
+            for operator in (self._operators[f.seed] for f in going if f.seed in self._operators):
+                operator.end()
+            for flow in going:
+                flow.source.mark(flow.generator.schema, number)
+            for flow in going:
+                self._check(flow, number)
+
+    def _kill(self, victim: Victim, number: int) -> None:
+        """kill -9, and a start; a daemon is not waited for."""
+        print(f"step {number}: {victim.value} killed", flush=True)
+        match victim:
+            case Victim.DAEMON:
+                self._daemon.program.kill()
+                self._daemon.launch()
+            case Victim.READERS:
+                for reader in self._made.readers:
+                    if reader.can_be_killed:
+                        reader.kill()
+                        reader.start()
+            case Victim.DATABASES:
+                for source in self._made.sources:
+                    source.program.kill()
+                    source.start()
+            case _:
+                assert_never(victim)
+
+    def _check(self, flow: Flow, number: int) -> None:
+        """A checkpoint of one seed."""
+        begun, tally = time.monotonic(), self._tally
+        flow.ended = settle(self._daemon, flow.reader, flow.name, flow.topic, number)
         if flow.ended.startswith(STUCK):
             tally.note(report(flow, number, None, flow.ended))
-        found = [] if flow.ended else verdicts(spark, source, schema, told, flow.keeps)
-        tally.tables += len(found) or len(source)
-        tally.told += sum(bool(one.lines) for one in found if not one.silent)
-        tally.told += len(source) if flow.ended else 0
+        found = [] if flow.ended else self._verdicts(flow)
+        source_tables = len(flow.generator.schema.tables) + 1 if flow.ended else 0
+        tally.tables += len(found) + source_tables
+        tally.told += sum(bool(one.lines) for one in found if not one.silent) + source_tables
         tally.equal += sum(not one.lines for one in found)
         for one in found:
             if one.silent:
                 tally.note(report(flow, number, one, ""))
-        if flow.ended or any(one.silent for one in found):
-            keep(flow, daemon, made.broker.bootstrap, flow.ended or "silent: see report.txt")
-        took = time.monotonic() - begun
-        print(_progress(flow, number, found, took), flush=True)
+        proved = True if flow.ended else self._prove(flow, number, found)
+        if flow.ended or any(one.silent for one in found) or not proved:
+            why = flow.ended or "silent: see report.txt"
+            keep(flow, self._daemon, self._made.broker.bootstrap, why)
+        print(_progress(flow, number, found, time.monotonic() - begun), flush=True)
+
+    def _verdicts(self, flow: Flow) -> list[Verdict]:
+        schema = flow.generator.schema
+        source, there = flow.source.read(schema), flow.sink.read(schema.databases)
+        return verdicts(source, there, self._daemon.told(flow.name), flow.keeps)
+
+    def _prove(self, flow: Flow, number: int, found: Sequence[Verdict]) -> bool:
+        """What the operator saw, and a comparison and a repair; whether all was as it must be."""
+        operator = self._operators.get(flow.seed)
+        if operator is None:
+            return True
+        schema = flow.generator.schema
+        untold = {one.name for one in found if not one.told}
+        for name, rows in operator.differing.items():
+            if name in untold:
+                operator.faults.append(f"a verification told a difference of {name}: {rows}")
+        source, there = flow.source.read(schema), flow.sink.read(schema.databases)
+        equal = [one.name for one in found if not one.lines]
+        made = operator.prove(flow.sink, source, there, equal)
+        spoiled = {one.table for one in made}
+        for one in self._verdicts(flow) if made else ():
+            if one.name in spoiled and one.lines and one.name[1] != MARKER:
+                operator.faults.append(f"{one.name}: repaired, and still differs: {one.lines}")
+        faults = list(operator.faults)
+        operator.faults.clear()
+        operator.differing.clear()
+        for fault in faults:
+            self._tally.note(report(flow, number, None, fault))
+        return not faults
 
 
 def _progress(flow: Flow, number: int, found: Sequence[Verdict], took_s: float) -> str:
@@ -248,16 +179,3 @@ def _progress(flow: Flow, number: int, found: Sequence[Verdict], took_s: float) 
         [f"; told {', '.join(told)}" * bool(told), f"; SILENT {', '.join(silent)}" * bool(silent)]
     )
     return f"{head}{equal} of {len(found)} equal in {took_s:.0f} s{more}"
-
-
-def report(flow: Flow, number: int, verdict: Verdict | None, why: str) -> str:
-    """What a reader needs to do it again by hand."""
-    settings = ", ".join(f"{key}={value}" for key, value in flow.pipeline().more.items())
-    lines = [f"seed {flow.seed}, at step {number} ({settings})"]
-    if verdict is None:
-        return "\n".join([*lines, f"  {why}"])
-    lines.append(f"  {'.'.join(verdict.name)} differs, and nothing was said of it:")
-    lines += [f"    {line}" for line in verdict.lines]
-    lines.append("  its statements:")
-    lines += [f"    {line}" for line in flow.history.about(verdict.name)]
-    return "\n".join(lines)

@@ -67,7 +67,13 @@ class MariaDbSource:
     def run(self, schema: Schema, statements: Sequence[str]) -> str:
         return self._server.run(statements)
 
+    def address(self, seed: int) -> tuple[str, str, str]:
+        return f"jdbc:mariadb://{HOST}:{self.port}/", "live", "live"
+
     def mark(self, schema: Schema, number: int) -> None:
+        self.beat(schema, number)
+
+    def beat(self, schema: Schema, number: int) -> None:
         name = full((schema.databases[0], MARKER))
         self._must([
             f"CREATE TABLE IF NOT EXISTS {name} (id INT PRIMARY KEY)",

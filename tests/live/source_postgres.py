@@ -57,10 +57,16 @@ class PostgresSource:
     def mark(self, schema: Schema, number: int) -> None:
         """A row of each table is written anew before it: columns that changed show in no other
         way, and a table whose rows all stand before the change would differ unknown to anybody."""
+        self._must(_database(schema), [_touch(table) for table in schema.tables])
+        self.beat(schema, number)
+
+    def beat(self, schema: Schema, number: int) -> None:
         name = full((schema.databases[0], MARKER))
         made = f"CREATE TABLE IF NOT EXISTS {name} (id int PRIMARY KEY)"
-        touched = [_touch(table) for table in schema.tables]
-        self._must(_database(schema), [*touched, made, f"INSERT INTO {name} VALUES ({number})"])
+        self._must(_database(schema), [made, f"INSERT INTO {name} VALUES ({number})"])
+
+    def address(self, seed: int) -> tuple[str, str, str]:
+        return f"jdbc:postgresql://{HOST}:{self.port}/p{seed}", "postgres", ""
 
     def read(self, schema: Schema) -> Mapping[Name, Found]:
         return read(self._server, _database(schema), schema.databases)

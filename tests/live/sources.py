@@ -41,7 +41,13 @@ class Source(Protocol):
         """Run statements of one session; gives the error that ended it, or nothing."""
 
     def mark(self, schema: Schema, number: int) -> None:
+        """Write a row into the marker table, and whatever else a checkpoint needs."""
+
+    def beat(self, schema: Schema, number: int) -> None:
         """Write a row into the marker table."""
+
+    def address(self, seed: int) -> tuple[str, str, str]:
+        """The URL, user and password by which binlogd reads a seed's tables."""
 
     def read(self, schema: Schema) -> Mapping[Name, Found]:
         """Every table of a seed."""

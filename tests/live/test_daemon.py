@@ -12,6 +12,7 @@ from sparkwriter.session.jars import read_lock
 from tests.live.daemon import Pipeline, configuration
 from tests.live.flow import section
 from tests.live.jars import jar_list, lists
+from tests.live.sink_iceberg import IcebergSink
 
 
 def test_every_seed_has_a_configuration_that_is_legal(tmp_path: Path) -> None:
@@ -21,7 +22,8 @@ def test_every_seed_has_a_configuration_that_is_legal(tmp_path: Path) -> None:
         for seed in range(40)
     ]
     path = tmp_path / "binlogd.toml"
-    path.write_text(configuration(tmp_path, "127.0.0.1:1", pipelines))
+    sinks = IcebergSink().sections(tmp_path)
+    path.write_text(configuration(tmp_path, "127.0.0.1:1", pipelines, sinks))
     assert sorted(load(path).pipeline) == sorted(pipeline.name for pipeline in pipelines)
     assert section(3, "m3_*.*", "x") == section(3, "m3_*.*", "x")
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from tests.live import mariadb_kinds, postgres_kinds
-from tests.live.__main__ import REGRESSION, SHORT
 from tests.live.flow import section
 from tests.live.generator import Generator
 from tests.live.history import History
+from tests.live.options import REGRESSION, SHORT
 from tests.live.schema import Maker, Schema, Step
 
 SEEDS = range(5)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 _WAIT_S = 1.0
+_WITHIN_S = 20.0
 
 
 class Topic:
-    """A topic of one partition, made here. One thread's."""
+    """A topic, made here. One thread's."""
 
-    def __init__(self, bootstrap: str, name: str) -> None:
+    def __init__(self, bootstrap: str, name: str, partitions: int = 1) -> None:
         """Make it."""
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
         self.name = name
         self.changes = 0
         """Rows that were seen so far, those of markers among them."""
@@ -25,18 +27,25 @@ class Topic:
             "bootstrap.servers": bootstrap, "group.id": f"look-{name}",
             "enable.auto.commit": False, "log_level": 0,
         })  # fmt: skip
-        self._consumer.assign([TopicPartition(name, 0, 0)])
+        self._parts = [TopicPartition(name, number, 0) for number in range(partitions)]
+        self._consumer.assign(self._parts)
 
-    def find(self, table: str, number: int) -> int | None:
-        """Look on for a second at most: the offset of the row with this ``id``, if it has come."""
-        found = None
+    def find(self, table: str, number: int) -> Mapping[int, int] | None:
+        """Look on for a second at most: where each partition ends, once the row with this ``id``
+        has come. The ends of the others, in which rows of before it may be."""
+        found: dict[int, int] | None = None
         for message in self._consumer.consume(500, _WAIT_S):
             value = message.value()
             row = None if value is None or message.error() else _row(value)
             self.changes += row is not None
             if row == (table, str(number)):
-                found = message.offset()
+                found = {part.partition: self._end(part) for part in self._parts}
+                found[message.partition()] = message.offset() + 1
         return found
+
+    def _end(self, part: TopicPartition) -> int:
+        end: int = self._consumer.get_watermark_offsets(part, _WITHIN_S)[1]
+        return end
 
     def close(self) -> None:
         """Look no more."""

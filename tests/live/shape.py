@@ -1,0 +1,24 @@
+"""How long a run's seeds are, and what comes beside their statements. Values, and pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of all seeds of a run."""
+
+    steps: int
+    every: int
+    """A checkpoint after each so many of them."""
+    beside: int
+    """So many seeds are under way at once."""
+    kills: bool
+    """Whether programs are killed amid it."""
+    without: frozenset[str] = frozenset()
+    """Kinds of steps that are left out."""
+    operator: bool = False
+    """Whether somebody gives commands beside the statements."""
+    partitions: int = 1
+    """Of each seed's topic."""
