@@ -24,6 +24,7 @@ help:
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
 	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
+	@echo "             READERS=canal,maxwell SINKS=postgres,mariadb OPERATOR=1: with others"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
 	@echo "make test-operate  what operators see and do: the page in Chromium, alerts, packages"
@@ -175,11 +176,16 @@ soak: setup-tests
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
 
-# DURATION=... in seconds (ten minutes without), SEED=... the first seed, SEED=regression the kept
-# ones; LIVE="--steps 40 --without rename_table" for more.
+# DURATION=... in seconds (ten minutes without). SEEDS=30- are those from 30 on, "3,7,10-19" these,
+# "regression" the kept ones. SOURCES=mariadb,postgres READERS=debezium,maxwell,canal WIRE=json
+# PARTITIONS=1 SINKS=iceberg,postgres,mariadb,sqlite name what runs; OPERATOR=1 gives commands beside
+# the statements. LIVE="--steps 40 --without rename_table" for more.
 LIVE_SECONDS := $(if $(filter file,$(origin DURATION)),600,$(DURATION))
 live: setup-tests
-	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) --seed "$(SEED)" $(LIVE)
+	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) $(if $(SEEDS),--seeds "$(SEEDS)") \
+		$(if $(SOURCES),--sources "$(SOURCES)") $(if $(READERS),--readers "$(READERS)") \
+		$(if $(WIRE),--wire "$(WIRE)") $(if $(PARTITIONS),--partitions $(PARTITIONS)) \
+		$(if $(SINKS),--sinks "$(SINKS)") $(if $(OPERATOR),--operator) $(LIVE)
 
 # CONFORMANCE_DIR=... names the folder of the samples; where it is missing the status is 2 of make,
 # 3 of the command itself.

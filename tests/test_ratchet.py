@@ -32,7 +32,7 @@ class Measures(NamedTuple):
 
 MOST = {
     "sources": Measures(557, 15, 16, 2),
-    "tests and benchmarks": Measures(526, 34, 8, 4),
+    "tests and benchmarks": Measures(526, 34, 7, 4),
 }
 IN_CIRCLES = 0
 """Modules that import one another, by way of whatever others."""

@@ -25,7 +25,7 @@ from tests.live.sources import MARKER
 
 OFTEN = 0.2
 """Behind so many steps it does something."""
-ENDS_WITHIN_S = 240.0
+ENDS_WITHIN_S = 150.0
 """For all jobs to end, from the first beat on."""
 
 
@@ -54,7 +54,7 @@ class Operator:
     done: Done
     seed: int
     beat: Callable[[], None]
-    """Changes a row of the marker's table at the source: jobs wait for a later change."""
+    """Adds a row to each source: jobs wait for a later change."""
     faults: list[str] = field(default_factory=list)
     """What no operator may see: since the last checkpoint."""
     differing: dict[Name, str] = field(default_factory=dict)
@@ -110,23 +110,22 @@ class Operator:
     def _jobs(self) -> Sequence[Job]:
         return [job for job in self.daemon.jobs() if job.wanted.pipeline == self.pipeline]
 
-    def end(self) -> None:
-        """Return when nothing is paused and no job is under way; what does not end is a fault."""
+    def resume(self) -> None:
+        """Whatever is paused goes on."""
         while self._paused:
             self._begin("resume", self._paused.pop())
-        pause, deadline = threading.Event(), time.monotonic() + ENDS_WITHIN_S
-        while self._is_busy():
-            if time.monotonic() > deadline:
-                stuck = [f"{job.id} ({job.message})" for job in self._jobs() if _goes_on(job)]
-                self.faults.append(f"after {ENDS_WITHIN_S:.0f} s not ended: {', '.join(stuck)}")
-                break
-            self.beat()
-            pause.wait(0.5)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a command runs or a job is under way."""
+        return any(one.runs for one in self._under_way) or any(map(_goes_on, self._jobs()))
+
+    def hear(self) -> None:
+        """Take what came of all that was begun; what has not ended by now is a fault."""
+        if stuck := [f"{job.id} ({job.message})" for job in self._jobs() if _goes_on(job)]:
+            self.faults.append(f"after {ENDS_WITHIN_S:.0f} s not ended: {', '.join(stuck)}")
         self._hear()
         self._count()
-
-    def _is_busy(self) -> bool:
-        return any(one.runs for one in self._under_way) or any(map(_goes_on, self._jobs()))
 
     def _hear(self) -> None:
         for one in self._under_way:
@@ -234,6 +233,18 @@ class Operator:
             if told != wanted and not table["undecided"]:
                 wrong = f"planted {sorted(wanted)}, told {sorted(told)}"
                 self.faults.append(f"{name}: {wrong}: {table}")
+
+
+def ended(operators: Sequence[Operator]) -> None:
+    """Return when nothing is paused and no job is under way, or that takes too long."""
+    for one in operators:
+        one.resume()
+    pause, deadline = threading.Event(), time.monotonic() + ENDS_WITHIN_S
+    while time.monotonic() < deadline and (busy := [one for one in operators if one.is_busy]):
+        busy[0].beat()
+        pause.wait(0.5)
+    for one in operators:
+        one.hear()
 
 
 def _goes_on(job: Job) -> bool:

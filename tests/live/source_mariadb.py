@@ -14,6 +14,9 @@ from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema
 from tests.live.sources import MARKER
 
+BINLOGD, PASSWORD = "binlogd", "k3y-of-binlogd"
+"""By which it reads tables, with no more rights than the docs name."""
+
 
 class MariaDbSource:
     """A ``Source``. One thread's."""
@@ -34,6 +37,8 @@ class MariaDbSource:
             [
                 "CREATE USER IF NOT EXISTS live@'%' IDENTIFIED BY 'live'",
                 "GRANT ALL ON *.* TO live@'%'",
+                f"CREATE USER IF NOT EXISTS {BINLOGD}@'%' IDENTIFIED BY '{PASSWORD}'",
+                f"GRANT SELECT, BINLOG MONITOR ON *.* TO {BINLOGD}@'%'",
             ]
         )
 
@@ -68,7 +73,7 @@ class MariaDbSource:
         return self._server.run(statements)
 
     def address(self, seed: int) -> tuple[str, str, str]:
-        return f"jdbc:mariadb://{HOST}:{self.port}/", "live", "live"
+        return f"jdbc:mariadb://{HOST}:{self.port}/", BINLOGD, PASSWORD
 
     def mark(self, schema: Schema, number: int) -> None:
         self.beat(schema, number)

@@ -14,6 +14,9 @@ from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema, Table
 from tests.live.sources import MARKER
 
+BINLOGD = "binlogd"
+"""By which it reads tables, with no more rights than the docs name."""
+
 
 class PostgresSource:
     """A ``Source``. One thread's."""
@@ -30,6 +33,9 @@ class PostgresSource:
 
     def start(self) -> None:
         self._server.start()
+        if not self._server.ask(f"SELECT 1 FROM pg_roles WHERE rolname = '{BINLOGD}'").rows:
+            made = (f"CREATE ROLE {BINLOGD} LOGIN", f"GRANT pg_read_all_data TO {BINLOGD}")
+            self._must("postgres", made)
 
     def prepare(self, seed: int) -> Schema:
         schemas = (f"p{seed}_a", f"p{seed}_b")
@@ -66,7 +72,7 @@ class PostgresSource:
         self._must(_database(schema), [made, f"INSERT INTO {name} VALUES ({number})"])
 
     def address(self, seed: int) -> tuple[str, str, str]:
-        return f"jdbc:postgresql://{HOST}:{self.port}/p{seed}", "postgres", ""
+        return f"jdbc:postgresql://{HOST}:{self.port}/p{seed}", BINLOGD, ""
 
     def read(self, schema: Schema) -> Mapping[Name, Found]:
         return read(self._server, _database(schema), schema.databases)
