@@ -27,6 +27,8 @@ class Dialect(Protocol):
     """Whether text may have the character NUL."""
     holds_nan: bool
     """Whether a number may be NaN or infinite."""
+    holds_minus_zero: bool
+    """Whether a floating zero keeps its sign."""
     ledger_columns: str
     """Of the ledger's table, with its key: namespace, name, version, marks, freed, made, step,
     checksum."""

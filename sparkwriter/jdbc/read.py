@@ -28,8 +28,8 @@ def read_table(session: Session, seen: Row) -> pa.Table:
 
 def chosen(session: Session, field: LakeField, of: str = "") -> str:
     """A column in a SELECT, as ``as_stored`` takes its values."""
-    # MySQL prints fewer digits of a FLOAT than it keeps.
-    exact = "" if session.transactional_ddl or field.type != "float" else " + 0e0"
+    # MySQL prints fewer digits of a FLOAT than it keeps. (A sum would lose the sign of -0.)
+    exact = "" if session.transactional_ddl or field.type != "float" else " * 1e0"
     return of + session.dialect.quote(field.name) + exact
 
 

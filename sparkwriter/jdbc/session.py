@@ -98,8 +98,8 @@ class Session(Protocol):
         """Whether the primary key is, now, the table's only unique one: as of ``DbTable``."""
         ...
 
-    def triggers(self, target: TargetName) -> list[str]:
-        """The names of its triggers."""
+    def sees_triggers(self, target: TargetName) -> bool:
+        """Whether ``describe`` knows all triggers of the table."""
         ...
 
     def use(self, schema: str) -> None:

@@ -24,6 +24,7 @@ from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
 from sparkwriter.jdbc.stored import stored_rows
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
+from sparkwriter.jdbc.triggers import Triggers
 from sparkwriter.jdbc.write import RowWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.ledgered.made import Row, row_of
@@ -56,6 +57,7 @@ class JdbcStore(LedgeredStore):
         self._session: Session | None = None
         self._ledger: Ledger | None = None
         self._seen: tuple[TargetName, DbTable] | None = None
+        self._triggers = Triggers()
 
     def close(self) -> None:
         """Release the connection."""
@@ -151,6 +153,7 @@ class JdbcStore(LedgeredStore):
         else:
             made = entry.made
         wrong += problems(table, made, target)
+        wrong += self._triggers.check(self.session, target, table, entry)
         marks, version = (Absent().marks, NONE) if entry is None else (entry.marks, entry.version)
         return row_of(target, made, marks, version), wrong
 

@@ -47,7 +47,8 @@ class DbTable:
     statement. ``deferrable``: it has constraints that can be checked at the commit. ``comment``:
     its own. ``identity``: differs from that of another table which had the name before.
     ``unsafe``: why what is written may not be what is there. ``only``: statements name its own
-    rows by PostgreSQL's ONLY, or they reach the rows of tables that inherit from it.
+    rows by PostgreSQL's ONLY, or they reach the rows of tables that inherit from it. ``fires``: the
+    triggers that run with its writes and can't change what is written of a row.
     """
 
     columns: tuple[DbColumn, ...]
@@ -61,6 +62,7 @@ class DbTable:
     identity: str = ""
     unsafe: tuple[str, ...] = ()
     only: bool = False
+    fires: tuple[str, ...] = ()
 
     @property
     def filled(self) -> frozenset[str]:
@@ -117,6 +119,14 @@ def problems(table: DbTable, made: Made, target: TargetName) -> Iterable[str]:
                 f"column {column.name} has no default and may not be NULL: "
                 f"{column.refused or 'the source sends no value for it'}"
             )
+
+
+def runs_before(trigger: str) -> str:
+    """Why a table with such a trigger is refused."""
+    return (
+        f"its trigger {trigger} runs BEFORE a row is written, and may write another or none: make "
+        "it AFTER, or drop it"
+    )
 
 
 def check_new(table: DbTable, before: Made, after: Made) -> None:

@@ -10,6 +10,7 @@ from sparkwriter.jdbc.dialect import rows_of, target_name
 from sparkwriter.jdbc.ledger import LEDGER
 from sparkwriter.jdbc.session import DbError, Session, transaction
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
+from sparkwriter.jdbc.triggers import unseen_triggers
 
 TRIED = "__binlogd_tried"
 
@@ -68,15 +69,15 @@ def _target(session: Session, target: TargetName) -> Iterator[str]:
             return
         made = adopted(table)
         yield from problems(table, made, target)
+        yield from unseen_triggers(session, target)
         yield from _unfit(table)
         if not made.keys and made.mode.value == "upsert":
             yield "has no primary key: give it the source's"
-        triggers = session.triggers(target)
     except TargetRefused as error:
         yield str(error)
         return
-    if triggers:
-        yield f"its triggers run with each write, and may make it differ: {', '.join(triggers)}"
+    if table.fires:
+        yield f"its triggers run with each write, and may make it differ: {', '.join(table.fires)}"
     if made.fields:
         column = session.dialect.quote(made.fields[0].name)
         rows = rows_of(session.dialect, target, table)

@@ -21,6 +21,9 @@ from sparkwriter.sql.schema import arrow_type
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31, in days since 1970: what both databases and their tools read."""
 
+_SIGN = {width: pa.scalar(-(2 ** (width - 1)), f"int{width}") for width in (32, 64)}
+"""The bits of -0.0, as a whole number."""
+
 _DAY_US = 86_400_000_000
 
 
@@ -30,6 +33,7 @@ class Holds(Protocol):
     name: str
     holds_nul: bool
     holds_nan: bool
+    holds_minus_zero: bool
 
 
 @dataclass
@@ -49,9 +53,8 @@ class Texts:
             return pa.array([None if v is None else v.hex() for v in column.to_pylist()], "string")
         if pa.types.is_boolean(type_):
             return pc.cast(pc.cast(column, pa.int8()), pa.string())
-        if pa.types.is_floating(type_) and not self.database.holds_nan:
-            finite = pc.fill_null(pc.is_finite(column), True)
-            column = self._without(name, column, finite, "NaN or an infinite number", key)
+        if pa.types.is_floating(type_):
+            column = self._floating(name, column, key)
         if pa.types.is_float32(column.type):
             # Its own shortest digits may be above the largest that MySQL takes.
             column = pc.cast(column, pa.float64())
@@ -60,6 +63,16 @@ class Texts:
         if pa.types.is_decimal(type_):
             return decimals.texts(column)
         return pc.cast(column, pa.string())
+
+    def _floating(self, name: str, column: pa.Array, key: bool) -> pa.Array:
+        if not self.database.holds_nan:
+            finite = pc.fill_null(pc.is_finite(column), True)
+            column = self._without(name, column, finite, "NaN or an infinite number", key)
+        if not self.database.holds_minus_zero:
+            bits = column.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
+            fine = pc.fill_null(pc.not_equal(bits, _SIGN[bits.type.bit_width]), True)
+            column = self._without(name, column, fine, "the number -0.0, below zero", key)
+        return column
 
     def _text(self, name: str, column: pa.Array, into: DbColumn | None, key: bool) -> pa.Array:
         if not self.database.holds_nul:

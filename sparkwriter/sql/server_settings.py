@@ -99,8 +99,10 @@ _MYSQL_READING = {
     "information_schema_stats_expiry": "0",
 }
 _MYSQL_WRITING = {
-    # Nothing is rounded, cut or made zero without an error; a backslash escapes.
-    "sql_mode": "STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
+    # Nothing is rounded, cut or made zero without an error; 0 is no wish for a number of an
+    # AUTO_INCREMENT; a backslash escapes.
+    "sql_mode": "NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,"
+    "NO_ENGINE_SUBSTITUTION",
     "foreign_key_checks": "ON",
     "unique_checks": "ON",
     "check_constraint_checks": "ON",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from actors.contract.ports import TargetRefused
-from sparkwriter.jdbc.tables import DbColumn, DbTable
+from sparkwriter.jdbc.tables import DbColumn, DbTable, runs_before
 
 TABLE = """
 SELECT TABLE_TYPE, ENGINE, TABLE_COMMENT, CREATE_TIME FROM information_schema.TABLES
@@ -36,40 +36,63 @@ SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS
 WHERE UNIQUE_CONSTRAINT_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s LIMIT 1
 """
 TRIGGERS = """
-SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
+SELECT TRIGGER_NAME, ACTION_TIMING = 'BEFORE' FROM information_schema.TRIGGERS
 WHERE EVENT_OBJECT_SCHEMA = %s AND EVENT_OBJECT_TABLE = %s ORDER BY 1
 """
+"""Those that the user may see: with the right TRIGGER (``sparkwriter.jdbc.mysql.rights``)."""
 
 _INTS = {"tinyint": "int", "smallint": "int", "mediumint": "int", "int": "int", "bigint": "long"}
-_TEXTS = ("varchar", "tinytext", "text", "mediumtext", "longtext")
-_BYTES = ("varbinary", "tinyblob", "blob", "mediumblob", "longblob")
 _EXACT = {
     "float": "float",
     "double": "double",
     "date": "date",
     "datetime(6)": "timestamp",
     "timestamp(6)": "timestamptz",
-    "time(6)": "string",
-    "json": "string",
 }
+_TEXTS = ("tinytext", "text", "mediumtext", "longtext")
+_BYTES = ("tinyblob", "blob", "mediumblob", "longblob")
+"""Types that give back what was written; whole numbers, decimals, varchar, varbinary, enum and set,
+too. Whatever is not here is refused: the tests' fuzz (``tests/own_tables``) has tried these
+alone."""
+
+CHARACTER_SETS = frozenset(
+    ("ascii", "latin1", "latin2", "ucs2", "utf16", "utf16le", "utf32", "utf8", "utf8mb3", "utf8mb4")
+)
+"""Those in which each character is itself again, or is refused by the server: tried one by one."""
+
+_WHY = {
+    "datetime": "it rounds: make it datetime(6)",
+    "timestamp": "it rounds: make it timestamp(6)",
+    "time": "it stores other text than was written: make it varchar(30)",
+    "year": "it makes years of numbers below 100: make it smallint",
+    "float": "it rounds: leave out its digits",
+    "double": "it rounds: leave out its digits",
+    "char": "it changes what a value ends with: make it varchar",
+    "binary": "it changes what a value ends with: make it varbinary",
+    "json": "it stores other text than was written: make it longtext",
+}
+"""Of types that look as if they held a value and don't: what they do, and a way out."""
 
 Rows = Sequence[tuple[Any, ...]]
 
 
-def table_of(table: Rows, columns: Rows, unique: Rows, foreign: Rows) -> DbTable | None:
+def table_of(
+    table: Rows, columns: Rows, unique: Rows, foreign: Rows, triggers: Rows
+) -> DbTable | None:
     """The table that the queries above tell of. Raises TargetRefused for what is none."""
     if not table:
         return None
     ((kind, engine, comment, created),) = table
+    if kind == "SYSTEM VERSIONED":
+        raise TargetRefused("it keeps its history by itself: DROP SYSTEM VERSIONING")
     if kind != "BASE TABLE":
         raise TargetRefused(f"there is a {str(kind).lower()} of that name, which is no table")
     if str(engine).lower() != "innodb":
         raise TargetRefused(f"its engine is {engine}, which has no transactions: make it InnoDB")
     primary = [(name, part) for name, part, is_primary in unique if is_primary]
-    prefixes = {name for name, part in primary if part is not None}
     kept = ("NO ACTION", "RESTRICT")
     return DbTable(
-        tuple(_column(prefixes, *column) for column in columns),
+        tuple(_column(primary, *column) for column in columns),
         tuple(name for name, _ in primary),
         "PRIMARY" if primary else "",
         one_unique=bool(primary) and len(primary) == len(unique),
@@ -77,11 +100,13 @@ def table_of(table: Rows, columns: Rows, unique: Rows, foreign: Rows) -> DbTable
         by_row=tuple(name for name, own, *_ in foreign if own),
         comment=comment or "",
         identity="" if created is None else str(created),
+        unsafe=tuple(runs_before(name) for name, before in triggers if before),
+        fires=tuple(name for name, before in triggers if not before),
     )
 
 
 def _column(
-    prefixes: set[str],
+    primary: Rows,
     name: str,
     type_: str,
     nullable: str,
@@ -92,26 +117,40 @@ def _column(
     length: int | None,
 ) -> DbColumn:
     plain = re.split(r"[( ]", type_)[0]
-    lake, refused = _lake(type_, plain)
     spelled = type_
     if collation is not None:
         spelled += f" CHARACTER SET {charset} COLLATE {collation}"
-    characters = plain in ("varchar", "char")
+    characters = plain == "varchar"
     extras = extra.upper()
+    in_key = [part for key, part in primary if key == name]
+    makes_now = plain == "timestamp" and nullable != "YES"
+    refused = _acts(extras, bool(in_key), makes_now)
+    lake, unlike = _lake(type_, plain, charset)
     return DbColumn(
         name,
         spelled,
-        lake,
-        refused,
+        None if refused else lake,
+        refused or unlike,
         nullable=nullable == "YES",
         default=bool(default) or "AUTO_INCREMENT" in extras,
         generated="GENERATED" in extras and "DEFAULT_GENERATED" not in extras,
         max_chars=length if characters else None,
-        max_bytes=length if plain in _TEXTS and not characters else None,
+        max_bytes=length if plain in _TEXTS else None,
         members=_members(type_) if plain in ("enum", "set") else None,
         several=plain == "set",
-        merges=_merges(collation, name in prefixes),
+        merges=_merges(collation, any(part is not None for part in in_key)),
     )
+
+
+def _acts(extras: str, in_key: bool, makes_now: bool) -> str:
+    """Why a column may store something else than what is written. In a key nothing is NULL."""
+    if "ON UPDATE" in extras:
+        return "it changes by itself with each update: leave out ON UPDATE"
+    if "AUTO_INCREMENT" in extras and not in_key:
+        return "it makes a number of NULL: leave out AUTO_INCREMENT"
+    if makes_now and not in_key:
+        return "MariaDB makes the present moment of NULL: let it be NULL, or make it datetime(6)"
+    return ""
 
 
 def _members(type_: str) -> tuple[str, ...]:
@@ -129,31 +168,33 @@ def _merges(collation: str | None, is_prefix: bool) -> str:
     )
 
 
-def _lake(type_: str, plain: str) -> tuple[str | None, str]:
+def _lake(type_: str, plain: str, charset: str | None) -> tuple[str | None, str]:
     """The lake's type that it holds exactly, or why there is none."""
-    bare = type_.replace(" zerofill", "")
-    unsigned = bare.endswith(" unsigned")
-    bare = bare.removesuffix(" unsigned")
-    if plain in _INTS:
-        if not unsigned or plain in ("tinyint", "smallint", "mediumint"):
-            return _INTS[plain], ""
-        return ("long" if plain == "int" else "decimal(20, 0)"), ""
-    if bare in _EXACT:
-        return _EXACT[bare], ""
-    if plain in _TEXTS or plain in ("enum", "set"):
+    if charset is not None and charset not in CHARACTER_SETS:
+        return None, f"its character set {charset} was never tried: make it utf8mb4"
+    if found := re.fullmatch(r"([a-z]+)(\([0-9]+\))?( unsigned)?", type_):
+        if (plain in _TEXTS or plain in _BYTES) and found[1] == type_:
+            return ("string" if plain in _TEXTS else "binary"), ""
+        if plain in ("varchar", "varbinary") and not found[3]:
+            return ("string" if plain == "varchar" else "binary"), ""
+        if plain in _INTS:
+            return _whole(plain, bool(found[3])), ""
+    if type_ in _EXACT:
+        return _EXACT[type_], ""
+    if plain in ("enum", "set"):
         return "string", ""
-    if plain in _BYTES:
-        return "binary", ""
-    if found := re.fullmatch(r"decimal\(([0-9]+),([0-9]+)\)", bare):
+    if found := re.fullmatch(r"decimal\(([0-9]+),([0-9]+)\)( unsigned)?", type_):
         if int(found[1]) <= 38:
             return f"decimal({found[1]}, {found[2]})", ""
         return None, "decimals have up to 38 digits: make it decimal(38,…), or longtext"
-    if plain in ("datetime", "timestamp", "time"):
-        return None, f"it rounds: make it {plain}(6)"
-    if plain == "year":
-        return None, "it makes years of numbers below 100: make it smallint"
-    if plain in ("float", "double"):
-        return None, "it rounds: leave out its digits"
-    if plain in ("char", "binary"):
-        return None, f"it changes what a value ends with: make it var{plain}"
-    return None, "make it longtext"
+    if "zerofill" in type_:
+        return None, "it prints other text than was written: leave out ZEROFILL"
+    if plain in ("float", "double") and type_.endswith("unsigned"):
+        return None, "it was never tried: leave out UNSIGNED"
+    return None, _WHY.get(plain, "it was never tried: make it longtext")
+
+
+def _whole(plain: str, unsigned: bool) -> str:
+    if not unsigned or plain in ("tinyint", "smallint", "mediumint"):
+        return _INTS[plain]
+    return "long" if plain == "int" else "decimal(20, 0)"

@@ -18,6 +18,7 @@ from pymysql.constants import CLIENT
 from changes.model import TargetName
 from sparkwriter.jdbc.mysql import catalog
 from sparkwriter.jdbc.mysql.insert import inserts
+from sparkwriter.jdbc.mysql.rights import sees_triggers
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
@@ -126,8 +127,9 @@ class MySqlSession:
         table = self.rows(catalog.TABLE, name)
         if not table:
             return None
-        others = (catalog.COLUMNS, catalog.UNIQUE, catalog.FOREIGN)
-        return catalog.table_of(table, *(self.rows(query, name) for query in others))
+        others = (catalog.COLUMNS, catalog.UNIQUE, catalog.FOREIGN, catalog.TRIGGERS)
+        found = (self.rows(query, name) for query in others)
+        return catalog.table_of(table, *found)
 
     def is_referenced(self, target: TargetName) -> bool:
         """See ``Session``."""
@@ -138,9 +140,11 @@ class MySqlSession:
         found = self.rows(catalog.UNIQUE, (target.namespace, target.table))
         return all(is_primary for _, _, is_primary in found)
 
-    def triggers(self, target: TargetName) -> list[str]:
-        """See ``Session``."""
-        return [name for (name,) in self.rows(catalog.TRIGGERS, (target.namespace, target.table))]
+    def sees_triggers(self, target: TargetName) -> bool:
+        """With the right TRIGGER, the user's own or of a role."""
+        ((roles,),) = self.rows("SELECT CURRENT_ROLE()")
+        using = f" FOR CURRENT_USER() USING {roles}" if "@" in str(roles) else ""
+        return sees_triggers((line for (line,) in self.rows(f"SHOW GRANTS{using}")), target)
 
     def use(self, schema: str) -> None:
         """Temporary tables are in a database, too."""

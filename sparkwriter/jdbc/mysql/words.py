@@ -49,6 +49,7 @@ class MySqlWords:
     def __init__(self, mariadb: bool) -> None:
         self.is_mariadb = mariadb
         self.name = "MariaDB" if mariadb else "MySQL"
+        self.holds_minus_zero = not mariadb
         self._most_scale = 38 if mariadb else 30
         # Bytes are compared, and spaces at the end count.
         self.collation = "utf8mb4_nopad_bin" if mariadb else "utf8mb4_0900_bin"

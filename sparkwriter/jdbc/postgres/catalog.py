@@ -6,11 +6,18 @@ import re
 from typing import Any
 
 from actors.contract.ports import TargetRefused
-from sparkwriter.jdbc.tables import DbColumn, DbTable
+from sparkwriter.jdbc.tables import DbColumn, DbTable, runs_before
 
 TABLE = """
+WITH c AS (
+  SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = %s AND c.relname = %s
+), part AS (
+  SELECT p.* FROM pg_class p
+  WHERE p.oid IN (SELECT oid FROM c UNION SELECT relid FROM c, pg_partition_tree(c.oid))
+)
 SELECT c.relkind, (
-  SELECT json_agg(json_build_array(
+  SELECT jsonb_agg(jsonb_build_array(
     a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.atthasdef,
     a.attgenerated <> '' OR a.attidentity = 'a', y.typtype, coalesce(l.collisdeterministic, true),
     CASE WHEN a.attcollation <> y.typcollation THEN quote_ident(s.nspname) || '.'
@@ -20,17 +27,21 @@ SELECT c.relkind, (
   LEFT JOIN pg_namespace s ON s.oid = l.collnamespace
   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 ), (
-  SELECT json_agg(json_build_array(k.conname, k.contype, k.condeferrable, k.confdeltype,
-    k.confupdtype, (SELECT json_agg(a.attname ORDER BY o.at) FROM unnest(k.conkey)
+  SELECT jsonb_agg(jsonb_build_array(k.conname, k.contype, k.condeferrable, k.confdeltype,
+    k.confupdtype, (SELECT jsonb_agg(a.attname ORDER BY o.at) FROM unnest(k.conkey)
       WITH ORDINALITY AS o(num, at) JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = o.num)
   )) FROM pg_constraint k WHERE k.conrelid = c.oid
-), c.oid, c.relpersistence = 'u', row_security_active(c.oid),
-EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class = c.oid)
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s
+), c.oid, (
+  SELECT jsonb_agg(DISTINCT jsonb_build_array(t.tgname, t.tgtype)) FROM pg_trigger t
+  WHERE t.tgrelid IN (SELECT oid FROM part) AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+), EXISTS (SELECT 1 FROM part WHERE relpersistence = 'u'), row_security_active(c.oid),
+EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class IN (SELECT oid FROM part)),
+EXISTS (SELECT 1 FROM part WHERE relkind = 'f'),
+EXISTS (SELECT 1 FROM part JOIN pg_am m ON m.oid = relam WHERE m.amname <> 'heap')
+FROM c
 """
-"""One row: the kind, the columns, the constraints, the oid, whether it is unlogged, has row
-security, has rules. Parameters: schema and name."""
+"""One row: the kind, the columns, the constraints, the oid, the triggers, and what ``_UNSAFE``
+names, of the table or a partition of it. Parameters: schema and name."""
 
 REFERENCED = """
 SELECT 1 FROM pg_constraint k JOIN pg_class c ON c.oid = k.confrelid
@@ -38,16 +49,12 @@ JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND k.conrelid <> k.confrelid LIMIT 1
 """
 
-TRIGGERS = """
-SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s AND NOT t.tgisinternal ORDER BY 1
-"""
-
 _UNSAFE = (
     "it is UNLOGGED, and a crash of the server empties it: SET LOGGED",
     "its row security hides rows from this user: let the user have BYPASSRLS",
     "it has rules, which may write something else: drop them",
+    "a partition of it is a foreign table, which is not of its transaction: detach it",
+    "its access method is not heap, and was never tried: SET ACCESS METHOD heap",
 )
 
 _EXACT = {
@@ -63,16 +70,34 @@ _EXACT = {
     "timestamp(6) without time zone": "timestamp",
     "timestamp with time zone": "timestamptz",
     "timestamp(6) with time zone": "timestamptz",
+    "json": "string",
 }
-_TEXTS = ("text", "character varying", "json", "jsonb", "uuid", "xml", "time without time zone")
-_KEY_TEXTS = ("text", "character varying", "uuid")
+"""Types that give back what was written; of texts those of ``_TEXTS`` and enums, too. Whatever is
+not here is refused: the tests' fuzz (``tests/own_tables``) has tried these alone."""
+
+_BEFORE_ROW, _INSTEAD = 0b11, 0b1000000
+"""In a trigger's type."""
+
+_TEXTS = ("text", "character varying")
+
+_WHY = {
+    "uuid": "it stores other letters than were written",
+    "xml": "it stores other text than was written",
+    "jsonb": "it stores other text than was written: make it json",
+    "time without time zone": "it rounds what is longer",
+    "time with time zone": "it rounds what is longer",
+    "timestamp": "it rounds: leave out its precision, or make it 6",
+    "character": "it pads with spaces",
+    "numeric": "it has any scale: give it precision and scale, such as numeric(38,10)",
+}
+"""Of types that look as if they held a value and don't: what they do, or a way out."""
 
 
 def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
     """The table that a row of ``TABLE`` tells of. Raises TargetRefused for what is none."""
     if row is None:
         return None
-    kind, columns, constraints, oid, *unsafe = row
+    kind, columns, constraints, oid, triggers, *unsafe = row
     if kind not in ("r", "p"):
         raise TargetRefused("there is a view, or something else that is no table, of that name")
     found = constraints or []
@@ -92,9 +117,18 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
         acting=acting,
         deferrable=any(deferrable for _, _, deferrable, _, _, _ in found),
         identity=str(oid),
-        unsafe=tuple(why for why, here in zip(_UNSAFE, unsafe, strict=True) if here),
+        unsafe=(
+            *(why for why, here in zip(_UNSAFE, unsafe, strict=True) if here),
+            *(runs_before(name) for name, type_ in triggers or [] if _acts(type_)),
+        ),
         only=kind == "r",
+        fires=tuple(name for name, type_ in triggers or [] if not _acts(type_)),
     )
+
+
+def _acts(type_: int) -> bool:
+    """Whether a trigger decides what is written of a row."""
+    return type_ & _BEFORE_ROW == _BEFORE_ROW or bool(type_ & _INSTEAD)
 
 
 def _column(
@@ -111,8 +145,8 @@ def _column(
     lake, refused = _lake(type_, kind)
     plain, length = _length(type_)
     merges = ""
-    if lake == "string" and plain not in _KEY_TEXTS and kind != "e":
-        merges = f"is {type_}, in which different texts may be equal: make it text"
+    if type_ == "json":
+        merges = "is json, of which there can be no key: make it text"
     elif not deterministic:
         merges = "has a collation for which different texts may be equal: give it a deterministic"
     return DbColumn(
@@ -130,22 +164,19 @@ def _column(
 
 def _lake(type_: str, kind: str) -> tuple[str | None, str]:
     """The lake's type that it holds exactly, or why there is none."""
-    plain, length = _length(type_)
+    plain, _ = _length(type_)
     if type_ in _EXACT:
         return _EXACT[type_], ""
-    if kind == "e" or (plain in _TEXTS and (plain == "character varying" or length is None)):
+    if kind == "e" or (kind == "b" and (type_ in _TEXTS or plain == "character varying")):
         return "string", ""
     if found := re.fullmatch(r"numeric\(([0-9]+),([0-9]+)\)", type_):
-        if int(found[1]) <= 38:
+        if int(found[2]) <= int(found[1]) <= 38:
             return f"decimal({found[1]}, {found[2]})", ""
         return None, "decimals have up to 38 digits: make it numeric(38,…), or text"
-    if plain == "numeric":
-        return None, "give it precision and scale, such as numeric(38,10)"
-    if plain in ("timestamp", "time"):
-        return None, "it rounds: leave out its precision, or make it 6"
-    if plain == "character":
-        return None, "it pads with spaces: make it text"
-    return None, "make it text"
+    if kind == "d":
+        return None, "it is a domain: give the column the type that it is made of, or make it text"
+    why = _WHY.get(type_) or _WHY.get(plain)
+    return None, why if why and ": " in why else f"{why or 'it was never tried'}: make it text"
 
 
 def _length(type_: str) -> tuple[str, int | None]:

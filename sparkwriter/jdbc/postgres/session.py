@@ -10,9 +10,10 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
+from psycopg.types.string import TextLoader
 
 from changes.model import TargetName
-from sparkwriter.jdbc.postgres.catalog import REFERENCED, TABLE, TRIGGERS, table_of
+from sparkwriter.jdbc.postgres.catalog import REFERENCED, TABLE, table_of
 from sparkwriter.jdbc.postgres.copy_text import copy_text
 from sparkwriter.jdbc.postgres.words import PostgresWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
@@ -105,9 +106,9 @@ class PostgresSession:
         """Nobody asks."""
         return False
 
-    def triggers(self, target: TargetName) -> list[str]:
-        """See ``Session``."""
-        return [name for (name,) in self.rows(TRIGGERS, (target.namespace, target.table))]
+    def sees_triggers(self, target: TargetName) -> bool:
+        """Its catalog shows them to everybody."""
+        return True
 
     def use(self, schema: str) -> None:
         """Temporary tables are in a schema of their own."""
@@ -176,6 +177,8 @@ def _connect(
             autocommit=True,
             prepare_threshold=None,
         )
+    # As the text that it is: read as a value, and written again, it would be another.
+    connection.adapters.register_loader("json", TextLoader)
     session = PostgresSession(connection)
     try:
         session.set_up()

@@ -36,6 +36,7 @@ class PostgresWords:
     name = "PostgreSQL"
     holds_nul = False
     holds_nan = True
+    holds_minus_zero = True
     ledger_columns = (
         "namespace text NOT NULL, name text NOT NULL, version bigint NOT NULL, marks text NOT NULL,"
         f" freed text, made text, step text, {CHECKSUM}, PRIMARY KEY (namespace, name)"

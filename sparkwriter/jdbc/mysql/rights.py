@@ -1,0 +1,41 @@
+"""Whether the user sees the triggers of a table: MySQL and MariaDB hide them from whoever lacks the
+right TRIGGER. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from changes.model import TargetName
+
+_GRANT = re.compile(
+    r"GRANT (?P<rights>.*?) ON (?P<schema>\*|`(?:[^`]|``)*`)\.(?P<table>\S+|`.*?`) TO"
+)
+_NAMES_TRIGGER = re.compile(r"\b(TRIGGER|ALL PRIVILEGES)\b")
+
+
+def sees_triggers(grants: Iterable[str], target: TargetName) -> bool:
+    """Whether one of the lines of SHOW GRANTS gives the right for the target's table."""
+    return any(_gives(line, target) for line in grants)
+
+
+def _gives(line: str, target: TargetName) -> bool:
+    found = _GRANT.match(line)
+    if found is None or not _NAMES_TRIGGER.search(found["rights"]):
+        return False
+    whole = found["table"] == "*"
+    schema = found["schema"] == "*" or _like(_name(found["schema"]), target.namespace, whole)
+    return schema and (whole or _name(found["table"]) == target.table)
+
+
+def _name(quoted: str) -> str:
+    return quoted[1:-1].replace("``", "`")
+
+
+def _like(pattern: str, name: str, may_match: bool) -> bool:
+    """A schema's name is a pattern where the right is for all of its tables."""
+    if not may_match:
+        return pattern == name
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    regex = "".join({"%": ".*", "_": "."}.get(one, re.escape(one[-1])) for one in parts)
+    return re.fullmatch(regex, name, re.DOTALL) is not None
