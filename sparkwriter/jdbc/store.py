@@ -36,6 +36,7 @@ from sparkwriter.ledgered.operations import (
     Rename,
     TakeAbove,
     WriteRows,
+    is_statement,
 )
 from sparkwriter.ledgered.store import LedgeredStore
 
@@ -181,7 +182,7 @@ class JdbcStore(LedgeredStore):
         """A transaction; or, where it needs statements that commit, those, stamped."""
         self._make_schemas(operations)
         tables = [one for one in operations if not isinstance(one, WriteRows | TakeAbove)]
-        if not self.session.transactional_ddl and any(map(_is_ddl, tables)):
+        if not self.session.transactional_ddl and any(map(is_statement, tables)):
             self._stamped(operations, entries, seen, absent)
         else:
             self._in_transaction(operations, entries, seen, absent)
@@ -296,8 +297,3 @@ class JdbcStore(LedgeredStore):
         name, quote = rows_of(self.session.dialect, seen.target, table), self.session.dialect.quote
         text = f"SELECT 1 FROM {name} WHERE {quote(found.name)} IS NULL LIMIT 1"
         return bool(self.session.rows(text))
-
-
-def _is_ddl(operation: Operation) -> bool:
-    """Whether a statement about a table is needed."""
-    return not (isinstance(operation, Remake) and operation.is_same)

@@ -70,6 +70,11 @@ class TakeAbove:
 Operation = Make | Remake | Rename | Drop | WriteRows | TakeAbove
 
 
+def is_statement(operation: Operation) -> bool:
+    """Whether a statement about a table is needed. Not for rows."""
+    return not (isinstance(operation, Remake) and operation.is_same)
+
+
 @dataclass(frozen=True, slots=True)
 class Shows:
     """The target shows these marks, and a table or none."""
