@@ -32,7 +32,6 @@ from sparkwriter.ledgered.operations import (
     Entry,
     Make,
     Operation,
-    Remake,
     Rename,
     TakeAbove,
     WriteRows,
