@@ -5,21 +5,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from structlog.testing import capture_logs
 
 from actors.contract.ports import TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.connect import connect
 from sparkwriter.jdbc.mysql.catalog import CHARACTER_SETS
-from sparkwriter.jdbc.mysql.rights import sees_triggers
 from sparkwriter.jdbc.session import DbError
-from sparkwriter.jdbc.try_out import try_out
-from sparkwriter.jdbc.url import parse_url
-from sparkwriter.ledgered.store import LedgeredWriter
 from tests.own_tables.postgres_types import MADE
 from tests.own_tables.tables import catalogue_of
 from tests.own_tables.trial import Trial
-from tests.sparkwriter.databases import JdbcTables
 
 SEEDS = {"postgres": 20, "mariadb": 20, "mysql": 60}
 
@@ -219,103 +212,3 @@ def test_each_character_is_itself_in_the_sets_that_are_taken(server, sql) -> Non
             " GROUP BY 1 HAVING COUNT(*) > 1 LIMIT 5"
         )
         assert merged == [], name
-
-
-def trigger(sql, server, target: TargetName, when: str) -> None:
-    name = f"shop.{target.table}"
-    if server.is_postgres:
-        sql(
-            f"CREATE FUNCTION {name}_f() RETURNS trigger LANGUAGE plpgsql AS"
-            " 'BEGIN NEW.n := 99; RETURN NEW; END'",
-            f"CREATE TRIGGER mine {when} ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_f()",
-        )
-    else:
-        sql(f"CREATE TRIGGER shop.mine_{target.table} {when} ON {name} FOR EACH ROW SET @seen = 1")
-
-
-@pytest.mark.parametrize("when", ["BEFORE INSERT", "BEFORE UPDATE", "BEFORE DELETE"])
-def test_a_trigger_that_decides_what_is_written(
-    when, server, sql, writer, table, orders, target
-) -> None:
-    """Also on a table that binlogd made; without it the target goes on."""
-    trigger(sql, server, target, when)
-    batch = table.batch(orders(("U", 3, "c", 1)), 2)
-    with pytest.raises(TargetRefused, match=r"its trigger mine\w* runs BEFORE a row is written"):
-        writer.write(batch)
-    on = f" ON shop.{target.table}" if server.is_postgres else ""
-    sql(f"DROP TRIGGER {'mine' if on else f'shop.mine_{target.table}'}{on}")
-    writer.write(batch)
-
-
-def test_a_trigger_of_a_partition(server, sql, writer, staging, orders, target) -> None:
-    """It runs for the rows that go there, too."""
-    if not server.is_postgres:
-        return
-    name = f"shop.{target.table}"
-    sql(
-        f"CREATE TABLE {name} (id bigint PRIMARY KEY, note text, n int) PARTITION BY HASH (id)",
-        f"CREATE TABLE {name}_p PARTITION OF {name} FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
-    )
-    writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
-    trigger(sql, server, target._replace(table=f"{target.table}_p"), "BEFORE INSERT")
-    with pytest.raises(TargetRefused, match="its trigger mine runs BEFORE"):
-        writer.write(staging.batch(orders(("U", 2, "b", 1)), 2))
-
-
-def test_a_trigger_that_follows_is_told(server, sql, tables, table, orders, target) -> None:
-    """Once, when the target is opened; and by ``check-config --connect``."""
-    trigger(sql, server, target, "AFTER UPDATE")
-    fresh = LedgeredWriter(tables.store())
-    with capture_logs() as logs:
-        fresh.write(table.batch(orders(("U", 1, "b", 1)), 2))
-        fresh.write(table.batch(orders(("U", 1, "c", 1)), 3))
-    told = [one for one in logs if one["event"] == "triggers_run"]
-    assert len(told) == 1
-    assert told[0]["triggers"][0].startswith("mine")
-    lines = list(try_out(server.connect, "binlogd", [target]))
-    assert any("its triggers run with each write" in line for line in lines)
-
-
-GRANTS = {
-    "GRANT ALL PRIVILEGES ON *.* TO `u`@`%` WITH GRANT OPTION": True,
-    "GRANT SELECT, TRIGGER ON `shop`.* TO `u`@`%`": True,
-    "GRANT SELECT, TRIGGER ON `sh%`.* TO `u`@`%`": True,
-    r"GRANT TRIGGER ON `sh\_p`.* TO `u`@`%`": False,
-    "GRANT TRIGGER ON `sh_p`.* TO `u`@`%`": True,
-    "GRANT TRIGGER ON `shop`.`t` TO `u`@`%`": True,
-    "GRANT TRIGGER ON `shop`.`other` TO `u`@`%`": False,
-    "GRANT SELECT, INSERT ON `shop`.* TO `u`@`%`": False,
-    "GRANT SELECT (`TRIGGER`) ON `other`.`t` TO `u`@`%`": False,
-    "GRANT `role`@`%` TO `u`@`%`": False,
-}
-
-
-@pytest.mark.parametrize("line", GRANTS)
-def test_rights_by_which_triggers_are_seen(line) -> None:
-    assert sees_triggers([line], TargetName("db", "shop", "t")) is GRANTS[line]
-
-
-def test_a_user_who_can_t_see_triggers(server, sql, table, orders, target) -> None:
-    """MySQL hides them: a table of somebody else is refused, one of binlogd's own is told of."""
-    if server.is_postgres:
-        return
-    name = f"shop.{target.table}"
-    sql("DROP USER IF EXISTS blind@'%'", "CREATE USER blind@'%'")
-    sql("GRANT ALL ON binlogd.* TO blind@'%'")
-    sql("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON shop.* TO blind@'%'")
-
-    blind = JdbcTables(server, lambda: connect(parse_url(server.url), "blind", None))
-    writer = LedgeredWriter(blind.store())
-    with capture_logs() as logs:
-        writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
-    assert [one["event"] for one in logs].count("triggers_unseen") == 1
-    sql(f"CREATE TABLE {name}_own (id bigint PRIMARY KEY, note longtext, n int)")
-    own = target._replace(table=f"{target.table}_own")
-    table.target = own
-    batch = table.batch(orders(("U", 1, "b", 1)), 1, after=-1)
-    with pytest.raises(TargetRefused, match="lacks the right TRIGGER"):
-        writer.write(batch)
-    sql(f"GRANT TRIGGER ON {name}_own TO blind@'%'")
-    LedgeredWriter(blind.store()).write(batch)
-    blind.close()
-    sql("DROP USER blind@'%'")
