@@ -156,6 +156,11 @@ class WaitsForName(SinkUnavailable):
         self.other = other
 
 
+class WaitsForRows(SinkUnavailable):
+    """The sink is well: rows of another table come or go first, for a foreign key. The stream waits
+    for these on purpose; whoever writes some rows beside it can't."""
+
+
 class TargetRefused(Exception):
     """The target can't hold what the source has (a type that can't widen, another key)."""
 

@@ -60,11 +60,15 @@ def _rows(one: Mapping[str, Any]) -> Iterator[str]:
                 for name, (here, there) in row["columns"].items()
             )
             yield f"{one['target']}: {key}: {values}"
+    for row in one.get("not_repaired", ())[:ROWS_SHOWN]:
+        key = ", ".join(f"{name} = {text}" for name, text in row["key"].items())
+        yield f"{one['target']}: {key}: not repaired: {row['why']}"
     hidden = one["differing"] - min(ROWS_SHOWN, len(one["rows_that_differ"]))
     if hidden > 0:
         yield f"{one['target']}: and {hidden:,} others (--json)"
     for row in one["undecided"][:ROWS_SHOWN]:
-        yield f"{one['target']}: {', '.join(row['key'])}: undecided: {row['why']}"
+        key = ", ".join(row["key"]) or "any row"
+        yield f"{one['target']}: {key}: undecided: {row['why']}"
 
 
 def _text(value: str | None) -> str:

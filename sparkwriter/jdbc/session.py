@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model import TargetName
 from sparkwriter.jdbc.dialect import Dialect
 from sparkwriter.jdbc.tables import DbTable
@@ -22,7 +22,9 @@ class Cause(Enum):
     AWAY = "away"
     """Another connection, later: it is gone, or to a server that can't be written."""
     LATER = "later"
-    """The same again, later: a lock, a deadlock, a full disk, a row of another table."""
+    """The same again, later: a lock, a deadlock, a full disk."""
+    OTHER_ROW = "other row"
+    """The same again, later: a foreign key's row of another table is not there yet, or still."""
     UNIQUE = "unique"
     """A row with the same unique values is there."""
     REFUSED = "refused"
@@ -38,6 +40,8 @@ class DbError(Exception):
 
     def for_port(self) -> SinkUnavailable | TargetRefused:
         """As the port raises it."""
+        if self.cause is Cause.OTHER_ROW:
+            return WaitsForRows(str(self))
         if self.cause in (Cause.AWAY, Cause.LATER):
             return SinkUnavailable(str(self))
         return TargetRefused(str(self))

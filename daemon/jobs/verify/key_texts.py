@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from changes.model import Changes
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, Changes
 from changes.shaping.masks import masked
 from daemon.databases.port import Key
 from daemon.jobs.load.wanted import Wanted
 from daemon.jobs.verify.columns import Pair
+from daemon.jobs.verify.moves import Move
 from sparkwriter.sql.forms import Form
 
 
@@ -21,18 +25,47 @@ class NoText(Exception):
 def keys_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> set[Key]:
     """The target's keys of all rows, old keys of moved rows included. ``keys``: those of the
     comparison, in the order of ``wanted.source.keys``. Raises NoText."""
-    names = {name.lower(): name for name in changes.table.column_names}
+    return set(_keys(changes.table, "", keys, wanted))
+
+
+def moves_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> list[Move]:
+    """The rows that came from another key without all that the target has of them: what they lack
+    comes from the old key's row. Raises NoText."""
+    table = changes.table
+    if FROM not in table.column_names:
+        return []
+    rows = table.filter(pc.and_(pc.is_valid(table[FROM]), pc.invert(_are_whole(table, wanted))))
+    olds, news = _keys(rows, FROM_PREFIX, keys, wanted), _keys(rows, "", keys, wanted)
+    return [Move(old, new) for old, new in zip(olds, news, strict=True)]
+
+
+def _are_whole(table: pa.Table, wanted: Wanted) -> pa.Array:
+    """Of each row whether it has each of the source's columns that the target is made of."""
+    names = {name.lower(): name for name in table.column_names}
+    whole = pa.repeat(pa.scalar(True), table.num_rows)
+    for column in (one.column.name.lower() for one in wanted.columns):
+        if column not in names:
+            return pa.repeat(pa.scalar(False), table.num_rows)
+        has = HAS_PREFIX + names[column]
+        if has in table.column_names:
+            whole = pc.and_(whole, table[has])
+    return whole
+
+
+def _keys(table: pa.Table, prefix: str, keys: Sequence[Pair], wanted: Wanted) -> list[Key]:
+    """Of each row the target's key, of columns with this prefix."""
+    names = {name.lower(): name for name in table.column_names}
     shape, columns = wanted.route.shape, []
     for pair, key in zip(keys, wanted.source.keys, strict=True):
-        name = names.get(key.lower())
+        name = names.get((prefix + key).lower())
         if name is None:
             raise NoText(key)
-        column, mask = changes.table.column(name), shape.mask_of(key)
+        column, mask = table.column(name), shape.mask_of(key)
         if mask is not None:
             columns.append(masked(column, mask, shape.salt).to_pylist())
         else:
             columns.append([key_text(pair.source.form, value) for value in column.to_pylist()])
-    return set(zip(*columns, strict=True))
+    return list(zip(*columns, strict=True))
 
 
 def key_text(form: Form | None, value: object) -> str:

@@ -15,8 +15,8 @@ from daemon.jobs.record import Job, Progress, Wanted
 from daemon.jobs.requested import wrong_tables
 from daemon.jobs.verify.columns import NotComparable
 from daemon.jobs.verify.lookout import Interrupted
-from daemon.jobs.verify.repair import Repair, Repaired
-from daemon.jobs.verify.report import result_of, skipped, summary, table_result
+from daemon.jobs.verify.repair.edit import Repair
+from daemon.jobs.verify.report import Repaired, result_of, skipped, summary, table_result
 from daemon.jobs.verify.run import Changed, TableRun, now_ms
 from daemon.jobs.verify.targets import Compared, chosen, named, unmatched
 from daemon.jobs.verify.work import RESTARTS, Table, Work
@@ -100,7 +100,7 @@ class VerifyKind:
     def _advanced(
         self, job: Job, control: Control, compared: Compared, work: Work, table: Table
     ) -> Outcome:
-        if table.left is None or (table.left and not table.is_full):
+        if not table.is_compared:
             now = TableRun(job, control, compared, work.source_rows).advance(table)
             return Advanced(
                 replace(work, table=now).document(), message=f"compares {compared.target}"
@@ -111,8 +111,7 @@ class VerifyKind:
             fixed = Repair(
                 job, control, TableRun(job, control, compared, work.source_rows), table
             ).carried_out()
-        table = replace(table, notes=(*table.notes, *fixed.notes))
-        result = table_result(target, source, table, now_ms(), fixed.rows)
+        result = table_result(target, source, table, now_ms(), fixed)
         tell = log.info if result["equal"] else log.warning
         told = {name: result[name] for name in ("rows", "differing", "seconds")}
         tell("table_verified", target=target, undecided=len(result["undecided"]), **told)

@@ -12,6 +12,7 @@ from daemon.jobs.moments import LogMoments, behind, frontiers_of, passage, some
 from daemon.jobs.port import Control
 from daemon.jobs.verify.log_changes import LogChanges
 from daemon.jobs.verify.looks import Ends, NotPassed
+from daemon.jobs.verify.moves import Move
 from daemon.jobs.verify.sides import Side
 from offsets.snapshot import Snapshot
 
@@ -19,12 +20,17 @@ LOOK_EVERY_S = 0.5
 """Between two looks at the log's end, and at what the pipeline has stored of its progress."""
 
 
+SETTLE_S = 2.0
+"""A partition without news for so long has what is visible, when keys are followed: without a
+heartbeat each table would otherwise wait, also one that nobody changes."""
+
+
 class Interrupted(Exception):
     """Something is asked of the job: the step is left."""
 
 
 class LiveLookout:
-    """``looks.Lookout`` of one target. One thread's."""
+    """``looks.Lookout`` and ``moves.Follower`` of one target. One thread's."""
 
     def __init__(
         self,
@@ -71,8 +77,16 @@ class LiveLookout:
 
     def passed(self, begins: Ends) -> Ends:
         """See ``Lookout``."""
-        search, since_s = passage(self._primary.moment(), begins), time.monotonic()
+        return self._passed(begins, self._settings.idle_s)
+
+    def settled(self) -> Ends:
+        """See ``Follower``."""
+        settle_s = min(SETTLE_S, self._settings.margin_s)
         idle_s = self._settings.idle_s
+        return self._passed(self._moments.ends(), settle_s if idle_s is None else idle_s)
+
+    def _passed(self, begins: Ends, idle_s: float | None) -> Ends:
+        search, since_s = passage(self._primary.moment(), begins), time.monotonic()
         while (search := self._moments.followed(search)).waits_for:
             waited_s = time.monotonic() - since_s
             if idle_s is not None and waited_s >= idle_s:
@@ -98,6 +112,10 @@ class LiveLookout:
     def changed(self, keys: Collection[Key], begins: Ends, ends: Ends) -> Collection[Key]:
         """See ``Lookout``."""
         return self._changes.among(keys, begins, ends)
+
+    def moves(self, begins: Ends, ends: Ends) -> Sequence[Move]:
+        """See ``Follower``."""
+        return self._changes.moves(begins, ends)
 
     def _wait(self, waits: str, since_s: float) -> None:
         if time.monotonic() - since_s > self._settings.wait_s:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.databases.port import Texts
@@ -14,6 +15,16 @@ from sparkwriter.sql.forms import Form
 
 LONGEST = 200
 """Signs of a value that are shown: of a longer one those about the first that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """``rows``: what was done, a row each. ``refused``: rows that could not be written, and why.
+    ``notes``: what else was not done, one line each."""
+
+    rows: tuple[Mapping[str, Any], ...] = ()
+    refused: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def shown(found: Found, shape: Shape) -> dict[str, Any]:
@@ -64,7 +75,7 @@ def _cut(text: str | None, other: str | None) -> str | None:
 
 
 def table_result(
-    target: str, source: str, table: Table, now_ms: int, repaired: Sequence[Mapping[str, Any]] = ()
+    target: str, source: str, table: Table, now_ms: int, repaired: Repaired = Repaired()
 ) -> dict[str, Any]:
     """One table's part of the result."""
     return {
@@ -78,9 +89,10 @@ def table_result(
         "more": table.is_full,
         "rows_that_differ": [dict(one) for one in table.shown],
         "undecided": [{"key": list(key), "why": why} for key, why in table.undecided],
-        "notes": list(table.notes),
+        "notes": [*table.notes, *repaired.notes],
         "skipped": None,
-        "repaired": [dict(one) for one in repaired],
+        "repaired": [dict(one) for one in repaired.rows],
+        "not_repaired": [dict(one) for one in repaired.refused],
         "seconds": round((now_ms - table.begun_ms) / 1000, 1),
     }
 
@@ -105,6 +117,7 @@ def result_of(done: Iterable[Mapping[str, Any]], sample: float) -> dict[str, Any
         "undecided": sum(len(one["undecided"]) for one in tables),
         "skipped": sum(one["skipped"] is not None for one in tables),
         "repaired": sum(len(one["repaired"]) for one in tables),
+        "not_repaired": sum(len(one.get("not_repaired", ())) for one in tables),
         "sample": sample,
     }
 
@@ -123,6 +136,7 @@ def summary(result: Mapping[str, Any]) -> str:
         for name, words in (
             ("differing", "rows differ"),
             ("repaired", "of them repaired"),
+            ("not_repaired", "can't be repaired"),
             ("undecided", "undecided"),
             ("skipped", "tables not compared"),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -12,20 +11,19 @@ from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.routing import Router
 from daemon.databases.opening import open_database
-from daemon.databases.port import Key
 from daemon.jobs.moments import LogMoments, moments_of
 from daemon.jobs.port import Control
 from daemon.jobs.record import Job, Progress
 from daemon.jobs.verify import compare
 from daemon.jobs.verify.columns import Shape
 from daemon.jobs.verify.groups import sampled
-from daemon.jobs.verify.key_texts import keys_of
+from daemon.jobs.verify.key_texts import keys_of, moves_of
 from daemon.jobs.verify.log_changes import LogChanges
 from daemon.jobs.verify.lookout import Interrupted, LiveLookout
 from daemon.jobs.verify.looks import Seen, looked
+from daemon.jobs.verify.moves import Trail, follow
 from daemon.jobs.verify.opening import Open, Opening
 from daemon.jobs.verify.report import shown
-from daemon.jobs.verify.sides import TargetSide
 from daemon.jobs.verify.source_side import Pacer
 from daemon.jobs.verify.targets import Compared
 from daemon.jobs.verify.work import MOST_FOUND, MOST_SHOWN, Table
@@ -62,13 +60,15 @@ class TableRun:
                     raise Changed
                 if table.left is None:
                     return self._first(table, here)
-                return self._next(table, here)
+                return self._next(table, here) if table.left else self._followed(table, here)
         except NotWanted as error:
             raise Interrupted from error
 
     # --- the first pass
 
     def _first(self, table: Table, here: Open) -> Table:
+        # Before anything is read: what moves from here on is followed.
+        begins = self.lookout(here).begins()
         grid, intervals = here.source.grid()
         part = float(self._job.wanted.params["sample"])
         some = sampled(intervals, part, self._job.id)
@@ -90,6 +90,7 @@ class TableRun:
             rows=found.rows,
             ranges=found.intervals,
             notes=tuple(notes),
+            trail=Trail(begins),
         )
 
     # --- closer
@@ -102,35 +103,43 @@ class TableRun:
             found = compare.closer(here.source, target, parts)
             return replace(table, left=(*found, *rest))
         keys = compare.suspects(here.source, target, parts)
-        seen, assumed = self._looked(keys, here, target)
+        lookout = self.lookout(here)
+        seen = looked(keys, lookout) if keys else Seen()
+        return self._with(replace(table, left=tuple(rest)), seen, here, lookout)
+
+    def _followed(self, table: Table, here: Open) -> Table:
+        assert table.trail is not None
+        lookout = self.lookout(here)
+        trail, seen = follow(table.trail, lookout)
+        return self._with(replace(table, trail=trail), seen, here, lookout)
+
+    def _with(self, table: Table, seen: Seen, here: Open, lookout: LiveLookout) -> Table:
         if self._definition() != here.described.definition:
             raise Changed
-        return _with(replace(table, left=tuple(rest)), seen, here.shape, assumed)
+        return _with(table, seen, here.shape, lookout.assumed)
 
-    def _looked(self, keys: Sequence[Key], here: Open, target: TargetSide) -> tuple[Seen, bool]:
-        if not keys:
-            return Seen(), False
+    def lookout(self, here: Open) -> LiveLookout:
+        """What looks at rows ask."""
         snapshot = self._control.snapshot(self._pipeline)
-        lookout = LiveLookout(
+        return LiveLookout(
             self._control,
             self._pipeline,
             str(self.compared.target),
-            (here.source, target),
+            (here.source, here.target),
             here.primary,
-            self.moments(snapshot),
-            self.changes(snapshot, here),
+            self._moments(snapshot),
+            self._changes(snapshot, here),
             self.settings,
             self._say,
         )
-        return looked(keys, lookout), lookout.assumed
 
     # --- what it takes
 
-    def moments(self, snapshot: Snapshot) -> LogMoments:
+    def _moments(self, snapshot: Snapshot) -> LogMoments:
         """The log of the partitions that may hold the table."""
         return moments_of(self._control, self._pipeline, snapshot, str(self.compared.target))
 
-    def changes(self, snapshot: Snapshot, here: Open) -> LogChanges:
+    def _changes(self, snapshot: Snapshot, here: Open) -> LogChanges:
         """What the log changes in the target."""
         topics = TopicFormats(snapshot.formats)
         return LogChanges(
@@ -139,6 +148,7 @@ class TableRun:
             self._control.source(self._pipeline).reader(),
             str(self.compared.target),
             partial(keys_of, keys=here.shape.keys, wanted=here.wanted),
+            partial(moves_of, keys=here.shape.keys, wanted=here.wanted),
         )
 
     def opened(self, snapshot: Snapshot, grid: Grid | None = None) -> AbstractContextManager[Open]:
@@ -170,15 +180,20 @@ class TableRun:
 
 def _with(table: Table, seen: Seen, shape: Shape, assumed: bool) -> Table:
     notes = table.notes
-    idle = "that an idle partition had passed a moment was assumed (verify.idle_s), not proved"
+    idle = "that an idle partition had passed a moment was assumed, not proved: no heartbeat came"
     if assumed and idle not in notes:
         notes = (*notes, idle)
+    known = {*table.found, *(key for key, _ in table.undecided)}
+    differing = [found for found in seen.differing if found.key not in known]
     room = MOST_SHOWN - len(table.shown)
     return replace(
         table,
-        found=(*table.found, *(found.key for found in seen.differing))[:MOST_FOUND],
-        shown=(*table.shown, *(shown(found, shape) for found in seen.differing[:room])),
-        undecided=(*table.undecided, *sorted(seen.undecided.items())),
+        found=(*table.found, *(found.key for found in differing))[:MOST_FOUND],
+        shown=(*table.shown, *(shown(found, shape) for found in differing[:room])),
+        undecided=(
+            *table.undecided,
+            *((key, why) for key, why in sorted(seen.undecided.items()) if key not in known),
+        ),
         notes=notes,
     )
 

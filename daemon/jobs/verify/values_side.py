@@ -94,6 +94,20 @@ class ValuesSide:
                 yield self._only(self._wanted.shown(table), wanted)
             self._told(0)
 
+    def single(self, keys: Sequence[Key]) -> Mapping[Key, pa.Table]:
+        """The same, each row for itself; without keys that have none. A key that is printed
+        otherwise than at the source is asked for alone."""
+        found: dict[Key, pa.Table] = {}
+        if not self._keys_are_printed:
+            for key in keys:
+                for table in self.values([key]):
+                    found |= {key: table} if table.num_rows else {}
+            return found
+        for table in self.values(keys):
+            for place, (key, _) in enumerate(self._texts(table)):
+                found[key] = table.slice(place, 1)
+        return found
+
     def _only(self, shown: pa.Table, keys: Set[Key]) -> pa.Table:
         """Without rows that the database's collation finds under another key's text."""
         if not self._keys_are_printed:

@@ -8,6 +8,7 @@ from typing import Any
 
 from daemon.databases.port import Key
 from daemon.jobs.verify.groups import Differing
+from daemon.jobs.verify.moves import Trail
 from sparkwriter.sql.checksums import Grid
 
 MOST_FOUND = 10_000
@@ -27,7 +28,8 @@ class Table:
     ``definition``: of the source's table as the comparison began. ``grid``: on which the bounds of
     its intervals are. ``left``: what is still to be
     looked at closer; None before the first pass. ``found``: keys that differ; ``shown``: the first
-    of them with their values. ``rows``: of the source, of the target.
+    of them with their values. ``rows``: of the source, of the target. ``trail``: of rows that
+    change their key meanwhile; None before the first pass.
     """
 
     begun_ms: int
@@ -41,6 +43,14 @@ class Table:
     ranges: int = 0
     notes: tuple[str, ...] = ()
     restarts: int = 0
+    trail: Trail | None = None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether nothing is left to be looked at."""
+        if self.left is None or self.is_full:
+            return self.left is not None
+        return not self.left and (self.trail is None or self.trail.ended)
 
     @property
     def is_full(self) -> bool:
@@ -65,12 +75,13 @@ class Table:
             "ranges": self.ranges,
             "notes": list(self.notes),
             "restarts": self.restarts,
+            "trail": None if self.trail is None else self.trail.document(),
         }
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Table:
         """Read back what ``document`` gave."""
-        left, grid = document["left"], document["grid"]
+        left, grid, trail = document["left"], document["grid"], document.get("trail")
         source, target = document["rows"]
         return cls(
             int(document["begun_ms"]),
@@ -84,6 +95,7 @@ class Table:
             int(document["ranges"]),
             tuple(document["notes"]),
             int(document["restarts"]),
+            None if trail is None else Trail.of(trail),
         )
 
 

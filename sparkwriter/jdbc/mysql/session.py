@@ -46,9 +46,10 @@ _LIMITS = dict.fromkeys(("innodb_lock_wait_timeout", "lock_wait_timeout"), str(L
 _AWAY = {1040, 1042, 1043, 1045, 1053, 1077, 1080, 1129, 1130, 1152, 1158, 1159, 1160, 1161,
          1184, 1203, 1226, 1290, 1698, 1792, 1836, 1927, 3032, 3168, 4031}  # fmt: skip
 """Connections that end or are refused, and servers that can't be written."""
-_LATER = {1021, 1030, 1037, 1038, 1041, 1105, 1114, 1180, 1205, 1206, 1213, 1216, 1217, 1317, 1451,
-          1452, 1568, 1969, 3024, 3058, 3101, 3572, 3675}  # fmt: skip
-"""Locks, disks, memory, foreign keys, statements that somebody ended."""
+_LATER = {1021, 1030, 1037, 1038, 1041, 1105, 1114, 1180, 1205, 1206, 1213, 1317, 1568, 1969,
+          3024, 3058, 3101, 3572, 3675}  # fmt: skip
+"""Locks, disks, memory, statements that somebody ended."""
+_FOREIGN_KEYS = {1216, 1217, 1451, 1452}
 _UNIQUE = {1062, 1586}
 _DISK_FULL = re.compile(r"(?i)(errcode|errno): 28(?![0-9])")
 """What a statement about a table says, whatever its number, where a file can't be written."""
@@ -273,6 +274,8 @@ def _errors() -> Iterator[None]:
 def _cause(error: Exception, number: int | None) -> Cause:
     if number in _UNIQUE:
         return Cause.UNIQUE
+    if number in _FOREIGN_KEYS:
+        return Cause.OTHER_ROW
     if number in _LATER or _DISK_FULL.search(str(error)):
         return Cause.LATER
     if number is None or number in _AWAY or 2000 <= number < 3000 or number == 0:

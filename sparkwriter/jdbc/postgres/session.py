@@ -30,7 +30,9 @@ PIECE_BYTES = 1 << 20
 _SETTINGS = {**writing("postgresql"), "lock_timeout": f"{LOCK_WITHIN_S}s"}
 
 _AWAY = ("08", "57P", "28", "3D", "53300", "25006", "XX")
-_LATER = ("40", "53", "55", "57", "58", "23503")
+_LATER = ("40", "53", "55", "57", "58")
+_FOREIGN_KEYS = ("23503", "23001")
+"""The second is of ON DELETE RESTRICT, from PostgreSQL 18 on."""
 
 
 class PostgresSession:
@@ -205,6 +207,8 @@ def _cause(error: psycopg.Error) -> Cause:
         return Cause.AWAY if away else Cause.REFUSED
     if state == "23505":
         return Cause.UNIQUE
+    if state in _FOREIGN_KEYS:
+        return Cause.OTHER_ROW
     if state.startswith(_AWAY):
         return Cause.AWAY
     return Cause.LATER if state.startswith(_LATER) else Cause.REFUSED

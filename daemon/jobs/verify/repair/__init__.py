@@ -1,0 +1,1 @@
+"""Repairs of the rows that a verification has found: ``tables verify --repair``."""
