@@ -33,6 +33,8 @@ class Shape:
     """Of these, updates of ``v`` or of the key are whole all the same if their rows were so."""
     columns: tuple[str, ...] = ("v",)
     """Of each table at its beginning, beside the key."""
+    moves: float = 0.2
+    """The share of updated rows that change their key."""
     lanes: bool = False
     """A table's changes are in both partitions, and carry source positions."""
     auto: bool = False

@@ -131,7 +131,7 @@ class Source:
             image = {} if self._shape.minimal and rng.random() < 0.5 else before
             data.append({"id": str(key), **image})
             return
-        fresh = rng.randrange(60) if rng.random() < 0.2 else key
+        fresh = rng.randrange(60) if rng.random() < self._shape.moves else key
         new = key if fresh in rows or fresh in banned else fresh
         touched.add(new)
         changed = self._changed(table)

@@ -80,7 +80,7 @@ def random_history(
     source = (GrowingSource if shape.route else FollowedSource)(rng, shape, tables)
     source.altered = {}
     for name in source._names:
-        source.tables[name] = SourceTable()
+        source.tables[name] = SourceTable(list(shape.columns))
     for _ in range(before):
         source.next()
     stream = Stream(shape, {})

@@ -1,0 +1,59 @@
+"""The two sides of a comparison over the simulated database and sink: rows as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from daemon.databases.port import Key, Texts
+from daemon.jobs.verify.sides import Group, Sum
+from sparkwriter.sql.checksums import Grid, Interval
+from tests.daemon.jobs.verify.memory import MemorySide
+
+Rows = Mapping[tuple[Any, ...], Mapping[str, Any]]
+
+
+class MovingSide:
+    """``sides.Side`` of a table that changes between any two ranges that are read."""
+
+    def __init__(
+        self, rows: Callable[[], Rows], columns: Sequence[str], passing: Callable[[], None]
+    ):
+        self._rows = rows
+        self._columns = columns
+        self._passing = passing
+
+    def grid(self) -> tuple[Grid | None, list[Interval]]:
+        """Two or three ranges."""
+        keys = sorted(key[0] for key in self._rows())
+        bounds = keys[:: max(1, len(keys) // 3)][1:3]
+        lows = [None, *bounds]
+        return None, [Interval(low, high) for low, high in zip(lows, [*bounds, None], strict=True)]
+
+    def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
+        found: dict[Group, Sum] = {}
+        for place, interval in enumerate(intervals):
+            part = self._now().sums([interval], digits)
+            found |= {(place, prefix): total for (_, prefix), total in part.items()}
+        return found
+
+    def hashes(
+        self, intervals: Sequence[Interval], digits: int, groups: Collection[Group]
+    ) -> Mapping[Key, str | None]:
+        found: dict[Key, str | None] = {}
+        for place, interval in enumerate(intervals):
+            wanted = {(0, prefix) for at, prefix in groups if at == place}
+            found |= self._now().hashes([interval], digits, wanted)
+        return found
+
+    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
+        return self._now().rows(keys)
+
+    def _now(self) -> MemorySide:
+        self._passing()
+        return MemorySide(
+            {
+                (str(key[0]),): (str(key[0]), *(row.get(name) for name in self._columns))
+                for key, row in self._rows().items()
+            }
+        )

@@ -1,0 +1,115 @@
+"""Verifications and repairs beside a stream, whatever happens when: what is said to be equal is, no
+row is told that is right, and no repair loses a row.
+
+A failing seed is printed; ``SIMULATION_SEED=<seed>`` runs that one alone, with its trace.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from tests.simulation.loads.durable import LoadDurable
+from tests.simulation.loads.history import random_history
+from tests.simulation.shape import Shape
+from tests.simulation.stream import Stream
+from tests.simulation.verify.plant import Plants
+from tests.simulation.verify.world import VerifyDriver
+
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
+BLOCK = 250
+
+
+def one_seed(seed: int) -> VerifyDriver:
+    """One database, its stream through several lives, and a verification that repairs."""
+    rng = random.Random(seed)
+    shape = Shape(
+        minimal=rng.random() < 0.7,
+        quarantine=rng.random() < 0.3,
+        columns=("v", "w", "x"),
+        moves=rng.choice((0.2, 0.6)),
+    )
+    history = random_history(rng, 0, rng.choice((10, 40, 100)), 1, shape)
+    faults = {
+        "sink_fails": rng.choice((0, 0.2, 0.5)),
+        "disk_fails": rng.choice((0, 0.3)),
+        "refusals": rng.choice((0, 0, 0, 2)),
+    }
+    pace = rng.choice(((0.05, 0.05), (0.03, 0.15), (0.15, 0.03), (0.02, 0.02)))
+    durable = LoadDurable.with_history(history, pace)
+    durable.clockwork.margin_s = rng.choice((0.02, 0.1, 1.0))
+    plants = Plants(rng.choice((0, 1, 3, 8)), rng.random() < 0.3)
+    driver = VerifyDriver(durable, rng, faults, rng.choice((0, 2, 6)), plants)
+    driver.run()
+    assert_right(driver, durable, history.stream)
+    return driver
+
+
+def assert_right(driver: VerifyDriver, durable: LoadDurable, stream: Stream) -> None:
+    """By what was planted, what was said, and what there is when the stream is at its end."""
+    tainted = driver.plants.tainted(durable)
+    assert set(driver.table.found) <= tainted, "told as different, and never was"
+    rows, table = stream.tables[driver.target], durable.sink.tables.get(driver.target)
+    columns = {column for row in rows.values() for column in row}
+    shown = {
+        key: {column: row.get(column) for column in columns}
+        for key, row in (table.shown() if table is not None else {}).items()
+    }
+    wrong = {key for key in shown.keys() | rows.keys() if shown.get(key) != rows.get(key)}
+    if not driver.told:
+        assert not wrong, "said to be equal"
+    assert {(str(key[0]),) for key in wrong} <= tainted, "a row is lost"
+    driver.counts["still wrong, and told"] += bool(wrong)
+    assert driver.refused.keys() <= driver.plants.hated
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_verification_beside_the_stream_is_right(seed: int) -> None:
+    """Partial rows, changed keys, crashes, lost replies, quarantines, another member's writes."""
+    one_seed(seed)
+
+
+def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
+    """Run in a process of its own: the failing seeds, each with how it failed."""
+    failed = []
+    for seed in seeds:
+        try:
+            one_seed(seed)
+        except Exception:
+            failed.append((seed, traceback.format_exc(limit=-2)))
+    return failed
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param(1_000, marks=pytest.mark.long), pytest.param(SEEDS, marks=pytest.mark.soak)],
+)
+def test_thousands_of_verifications_are_right(seeds: int) -> None:
+    """Every seed is another interleaving of reads, changes, crashes and failures."""
+    if alone := os.environ.get("SIMULATION_SEED"):
+        driver = one_seed(int(alone))
+        print(*driver.trace, sep="\n")
+        return
+    blocks = [range(start, min(start + BLOCK, seeds)) for start in range(0, seeds, BLOCK)]
+    # Spawned: the test's own process may have threads that a fork would tear.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        failed = [found for block in pool.map(seeds_that_fail, blocks) for found in block]
+    told = "\n".join(f"SIMULATION_SEED={seed}: {how}" for seed, how in failed[:3])
+    assert not failed, f"{len(failed)} of {seeds} seeds fail\n{told}"
+
+
+def test_what_a_repair_has_to_survive_occurs_often() -> None:
+    """What the seeds never come to is not proved by them."""
+    counts: Counter[str] = Counter()
+    for seed in range(60):
+        counts.update(one_seed(seed).counts)
+    names = ("crash", "away", "repaired", "left out", "followed", "refused", "handed over")
+    for name in names:
+        assert counts[name] >= 3, (name, counts)
