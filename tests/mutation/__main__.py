@@ -16,6 +16,7 @@ from tests.mutation.databases import OF_DATABASES
 from tests.mutation.loads import OF_LOADS
 from tests.mutation.mutation import Mutation
 from tests.mutation.spills import OF_SPILLS
+from tests.mutation.verify import OF_VERIFICATIONS
 
 CHECKOUT = Path(__file__).parents[2]
 COPIED = (
@@ -35,6 +36,7 @@ MUTATIONS = (
     *OF_DATABASES,
     *OF_LOADS,
     *OF_SPILLS,
+    *OF_VERIFICATIONS,
     Mutation(
         "a target that stands elsewhere fences a write",
         "offsets/fence.py",

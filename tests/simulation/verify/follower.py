@@ -124,10 +124,8 @@ class SimFollower:
     def _after(self, source: TopicPartition, commit: int) -> int | None:
         """A later message, or a heartbeat behind all that came before."""
         clockwork = self._durable.clockwork
-        early = [
-            at for at, where in enumerate(clockwork.history.commits[:commit]) if where == source
-        ]
-        if clockwork.logged.get(source, 0) == len(early):
+        early = clockwork.history.commits[:commit].count(source)
+        if clockwork.logged.get(source, 0) == early:
             return clockwork.end(source)
         return clockwork.after(source, commit)
 

@@ -10,6 +10,7 @@ import msgspec
 from daemon.databases.port import Key
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.sink import FakeSink
+from tests.simulation.stream import Log
 
 
 class Plants:
@@ -23,14 +24,23 @@ class Plants:
         self.hated: set[Key] = set()
         self._done = False
 
-    def plant(self, sink: FakeSink, target: str, rng: random.Random) -> None:
-        """Rows are missing, others are there, or have a wrong value."""
+    def plant(self, sink: FakeSink, target: str, rng: random.Random, log: Log) -> None:
+        """Rows are missing, others are there, or have a wrong value; mostly of keys that change."""
         if self._done:
             return
         self._done = True
         table = sink.tables[target]
+        leaving = {
+            (int(old[0]),)
+            for source, messages in log.items()
+            for offset, value in messages
+            if offset > table.marks.of(source)
+            for old, _ in _moves(value)
+        }
         for _ in range(self._number):
             kind, keys = rng.randrange(3), sorted(table.rows)
+            if moving := [key for key in keys if key in leaving]:
+                keys = keys if rng.random() < 0.3 else moving
             if kind == 0 or not keys:
                 key = (rng.randrange(60),)
                 number = {field.name: field.id or 0 for field in table.plan.fields}
@@ -46,14 +56,15 @@ class Plants:
         if self._hates:
             self.hated = {key for key in self.keys if rng.random() < 0.5}
 
-    def tainted(self, durable: LoadDurable) -> set[Key]:
-        """The keys that a wrong row may have come to, by any move of the log."""
-        moves = [move for log in durable.log.values() for _, value in log for move in _moves(value)]
-        found, before = set(self.keys), -1
-        while len(found) > before:
-            before = len(found)
-            found |= {new for old, new in moves if old in found}
-        return found
+
+def reached(durable: LoadDurable, keys: Iterable[Key]) -> set[Key]:
+    """The keys that a wrong row of these may have come to, by any move of the log."""
+    moves = [move for log in durable.log.values() for _, value in log for move in _moves(value)]
+    found, before = set(keys), -1
+    while len(found) > before:
+        before = len(found)
+        found |= {new for old, new in moves if old in found}
+    return found
 
 
 def _moves(value: bytes) -> Iterable[tuple[Key, Key]]:

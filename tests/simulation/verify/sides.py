@@ -18,7 +18,7 @@ class MovingSide:
 
     def __init__(
         self, rows: Callable[[], Rows], columns: Sequence[str], passing: Callable[[], None]
-    ):
+    ) -> None:
         self._rows = rows
         self._columns = columns
         self._passing = passing

@@ -15,7 +15,7 @@ from actors.contract.writes import StagedBatch
 from changes.model import Column, Mode, TableName, TableSchema, TargetName
 from daemon.databases.port import DatabaseAway, Key
 from daemon.jobs.moments import frontiers_of
-from daemon.jobs.verify import compare
+from daemon.jobs.verify import compare, groups
 from daemon.jobs.verify.lookout import not_following
 from daemon.jobs.verify.looks import NotPassed, Seen, looked
 from daemon.jobs.verify.moves import Trail, follow
@@ -34,7 +34,6 @@ from tests.simulation.source import target_of
 from tests.simulation.verify.follower import SimFollower, log_changes
 from tests.simulation.verify.plant import Plants
 from tests.simulation.verify.sides import MovingSide
-from tests.simulation.world import Crash
 
 AWAY = (SinkUnavailable, DatabaseAway, EditFailed)
 
@@ -53,10 +52,6 @@ class VerifyDriver(Driver):
         self.target = target_of("t0")
         self.repaired: set[Key] = set()
         self.refused: dict[Key, str] = {}
-        self.untold = 0
-        """Rows that were left out of the repair."""
-        self.why = ""
-        """Why nothing was repaired."""
         self._standing = False
         self._other = replace(durable, snapshot=Snapshot(PIPELINE, "g"), _checked={})
         self._other.spills = type(durable.spills)()
@@ -67,7 +62,7 @@ class VerifyDriver(Driver):
         if self.target not in self.durable.sink.tables:
             self._due = self.durable.now + 0.3
             return
-        self.plants.plant(self.durable.sink, self.target, self.rng)
+        self.plants.plant(self.durable.sink, self.target, self.rng, self.durable.log)
         self.trace.append(f"{self.durable.now:.3f} step {self.table}")
         try:
             table = self._advanced()
@@ -87,7 +82,7 @@ class VerifyDriver(Driver):
             self.ended = "done"
             return table
         if (why := not_following(self.durable.snapshot, self.target)) is not None:
-            self.ended = self.why = why
+            self.ended = why
             return replace(table, left=(), undecided=(((), why),))
         if table.left is None:
             return self._first(table, follower)
@@ -111,7 +106,7 @@ class VerifyDriver(Driver):
         sides = [(target, "target"), (source, "source")]
         self.rng.shuffle(sides)
         sums = {name: side.sums(intervals, 0) for side, name in sides}
-        left = compare.groups.differing(intervals, 0, sums["source"], sums["target"])
+        left = groups.differing(intervals, 0, sums["source"], sums["target"])
         return replace(table, left=tuple(left), trail=Trail(begins))
 
     def _with(self, table: Table, seen: Seen) -> Table:
@@ -134,8 +129,7 @@ class VerifyDriver(Driver):
         try:
             ready = made_ready(self.table.found, self.table.trail.at, self._follower())
             self.edit(PIPELINE, lambda snapshot: self._edited(snapshot, ready))
-        except (NotPassed, EditRefused) as why:
-            self.why = str(why)
+        except (NotPassed, EditRefused):
             self.counts["not repaired"] += 1
 
     def _edited(self, snapshot: Snapshot, ready: Ready) -> Snapshot:
@@ -162,7 +156,6 @@ class VerifyDriver(Driver):
     def _settle(self, keys: Sequence[Key], ended: Written) -> None:
         self.repaired = {*keys} - {*ended.refused, *ended.left}
         self.refused = ended.refused
-        self.untold = len(self.table.found) - len(self.repaired)
         self.counts["repaired"] += len(ended.done)
         self.counts["left out"] += len(self.table.found) - len(keys)
         self.counts["refused"] += len(ended.refused)
@@ -256,18 +249,9 @@ class VerifyDriver(Driver):
             lambda: self.durable.snapshot,
         )  # fmt: skip
 
-    @property
-    def told(self) -> bool:
-        """Whether somebody hears that the table is not equal."""
-        differs = bool(self.table.found) and (self.untold > 0 or bool(self.why))
-        return differs or bool(self.table.undecided)
-
 
 def _net(key: Key, row: Sequence[str | None] | None, columns: Sequence[str]) -> Net:
     number = (int(key[0]),)
     if row is None:
         return Net(number, None, None)
     return Net(number, {"id": number[0], **dict(zip(columns, row[1:], strict=True))}, None)
-
-
-__all__ = ["Crash", "VerifyDriver"]

@@ -20,7 +20,8 @@ log: Any = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Of one edit. ``before``: the target's rows; ``stored``: those that were written, read back."""
+    """Of one edit. ``before``: the target's rows; ``stored``: those that were written, as they are
+    read back."""
 
     job: str
     target: str

@@ -73,7 +73,7 @@ def test_nothing_is_written_where_something_was_published_meanwhile(rig: Rig) ->
     own = repair_lane("").topic
 
     def fenced(batch: Any) -> Any:
-        assert [lane for lane in batch.lanes if lane != LANE][0].topic.startswith(own)
+        assert next(lane for lane in batch.lanes if lane != LANE).topic.startswith(own)
         raise Fenced("lane shop:0 stands at 7, expected 0")
 
     rig.writer.write = fenced  # type: ignore[method-assign]
