@@ -83,7 +83,8 @@ def test_a_key_that_changes_while_the_pipeline_drains_keeps_its_row(copy: Copy) 
 
     def act() -> None:
         copy.run("UPDATE {t} SET id = 10 WHERE id = 1")
-        copy.control.behind = 1  # it is in the log, and not written
+        # It is in the log, and not written; Debezium tells it in two halves.
+        copy.control.behind = 1 if copy.source.kind == "mariadb" else 2
         moved(copy, 1, 10)
 
     at_edit(copy, act)
