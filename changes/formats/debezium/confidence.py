@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from changes.decoding.glance import Members, is_empty, is_object, members, word
+from changes.decoding.glance import Members, is_empty, is_list, members, word
 from changes.decoding.layout import Refused
 from changes.formats.base import Confidence, Packed
 from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, WRAPPED
 from changes.formats.debezium.record import MARKS, is_envelope
 from changes.formats.debezium.side import side_topic
-from changes.formats.foreign import foreign, nested_member
+from changes.formats.foreign import foreign
 
 _OPS = frozenset("crudtm")
 
@@ -16,9 +16,8 @@ _OPS = frozenset("crudtm")
 def confidence_of(record: Packed) -> Confidence:
     """Envelopes and records of the side topics are recognised by their members.
 
-    A row without an envelope is recognised by members that are no columns. Without those it may be
-    of any format, as may a tombstone whose key has no schema: ``Confidence.OPEN``. An object with
-    nested objects is no row.
+    A row without an envelope is recognised by members that are no columns, or by its schema. A
+    tombstone whose key has no schema may be of any format: ``Confidence.OPEN``.
     """
     if any(name in (OLD_KEY, NEW_KEY) for name, _ in record.headers):
         return Confidence.CERTAIN
@@ -36,7 +35,8 @@ def confidence_of(record: Packed) -> Confidence:
         return Confidence.NO
     found = _of_payload(payload, record.key)
     # Made by Connect's own converter: only this format has such schemas.
-    return max(found, Confidence.LIKELY) if is_object(top, "schema") else found
+    typed = is_list(members(top.get("schema")), "fields")
+    return max(found, Confidence.LIKELY) if typed else found
 
 
 def _of_tombstone(key: bytes | None) -> Confidence:
@@ -69,5 +69,5 @@ def _of_side_topic(found: Members, key: bytes | None) -> Confidence:
         inner = members(inner["payload"]) if "payload" in inner else inner
         return Confidence.LIKELY if "serverName" in inner else Confidence.OPEN
     if side is None:
-        return Confidence.OPEN if nested_member(found) is None else Confidence.NO
+        return Confidence.NO
     return Confidence.LIKELY

@@ -26,7 +26,7 @@ from changes.formats.debezium.parts import (
 )
 from changes.formats.debezium.side import side_topic
 from changes.formats.debezium.types import Field
-from changes.formats.foreign import foreign, nested_member
+from changes.formats.foreign import foreign
 from changes.model import Kind, TableName
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
@@ -191,8 +191,15 @@ def _image(found: Members, name: str) -> Members | None:
 
 
 def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
-    """A row of ExtractNewRecordState: the columns, and what its options add."""
-    marked = bool(found.keys() & MARKS)
+    """A row of ExtractNewRecordState: the columns, and what its options add.
+
+    Without marks or a schema it may be anything, a schema's own text as well.
+    """
+    if not (found.keys() & MARKS or columns_of(field)):
+        raise Refused(
+            "neither an envelope of Debezium's nor a row with a schema: have the connector mark its"
+            " rows (add.fields=op,table), or send schemas (schemas.enable)"
+        )
     if field is not None and (field.name or "").endswith(".Key"):
         raise Refused("a record key in the place of a value")
     own = Source(
@@ -205,13 +212,8 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
     table = own.name(names) or spelled or names.default
     named_by = field.name if field and doubtful and table is spelled else None
     if table is None:
-        what = "a flattened row that names no table" if marked else "no envelope of Debezium's"
-        raise Refused(f"{what}, and no default_database and default_table is set")
-    typed = field is not None and field.fields
-    if not marked and not typed and (nested := nested_member(found)) is not None:
         raise Refused(
-            f"no envelope of Debezium's, and no flattened row either: its member {nested} is an"
-            " object. Have the connector mark its rows: add.fields=op,table"
+            "a flattened row that names no table, and no default_database and default_table is set"
         )
     row = {name: raw for name, raw in found.items() if not _METADATA.fullmatch(name)}
     gone = bytes(found.get("__deleted", Raw(NULL))) in (b'"true"', b"true")

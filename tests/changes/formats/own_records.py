@@ -44,8 +44,10 @@ OWN: dict[str, list[tuple[str, Packed]]] = {
                                             "payload": envelope("c", {"id": 1})}))),
         ("Flink's", Packed(None, b'{"before":null,"after":{"id":1},"op":"c"}')),
         ("unwrapped", Packed(b'{"id":1}', dumps(FLAT | {"__deleted": "false"}))),
-        ("unwrapped with a schema", Packed(None, dumps({"schema": {"type": "struct"},
-                                                        "payload": FLAT}))),
+        ("unwrapped with a schema", Packed(None, dumps({
+            "schema": {"type": "struct", "fields": [{"field": "id", "type": "int32"},
+                                                    {"field": "name", "type": "string"}]},
+            "payload": FLAT}))),
         ("a tombstone", Packed(dumps(key_with_schema({"id": 1}, {"id": "int32"})), None)),
         ("a tombstone of nulls", Packed(dumps(key_with_schema({"id": 1}, {"id": "int32"})),
                                         b'{"schema":null,"payload":null}')),

@@ -8,10 +8,10 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
-from changes.formats.base import Confidence, Packed, pack
+from changes.formats.base import Packed, pack
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.recognise import TopicFormats, confidences, not_read, recognised, unclear
-from changes.model import BadMessage, FormatOptions, Kind
+from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
 from tests.changes.formats.debezium.messages import dumps
 
 NAMED = {"default_database": "shop", "default_table": "orders"}
@@ -82,40 +82,56 @@ def test_in_a_topic_of_another_format_they_are_named() -> None:
         format_.peek(format_.marked("t", pack(None, value)))
 
 
-NOT_FLAT = [
-    {"id": 1, "row": {"name": "x"}},
-    {"event": {"type": "x"}, "data": {"id": 1}},
-    {"id": 1, "wkb": {}},
-]
+ANYTHING: dict[str, Any] = {
+    "an Avro record": {"type": "record", "name": "orders", "fields": [{"name": "id"}], "id": 1},
+    "an Avro enum": {"type": "enum", "name": "e", "symbols": ["a"]},
+    "a JSON schema": {"$schema": "x", "type": "object", "properties": {"id": {}}},
+    "a registry's answer": {"subject": "a", "version": 1, "id": 3, "schema": "{}"},
+    "an error": {"error_code": 40401, "message": "Subject not found"},
+    "a line of a log": {"level": "info", "message": "x", "ts": 1},
+    "a row": {"id": 1, "name": "x", "tags": ["a", "b"], "none": None},
+    "a row with an object": {"id": 1, "row": {"name": "x"}},
+    "a row with an op": {"id": 1, "op": "c"},
+    "a row with a type": {"id": 1, "type": "INSERT"},
+    "a row with an op_type": {"id": 1, "op_type": "I"},
+    "a wrapped row": {"payload": {"id": 1}},
+    "a wrapped row, no schema": {"schema": None, "payload": {"id": 1}},
+    "a wrapped row, no columns": {"schema": {"type": "struct"}, "payload": {"id": 1}},
+    "a wrapped row, Avro's schema": {
+        "schema": {"type": "record", "fields": [{"name": "id", "type": "int"}]},
+        "payload": {"id": 1},
+    },
+    "nothing": {},
+}
 
 
-@pytest.mark.parametrize("value", NOT_FLAT)
-def test_an_object_of_objects_is_no_flattened_row(value: Any) -> None:
-    """Nothing in it says that it is one: with a table configured it would be one of text."""
-    record = Packed(None, dumps(value))
-    assert confidences(record).get("debezium-json", Confidence.NO) is Confidence.NO
-    with pytest.raises(BadMessage, match=r"no flattened row.* its member .* is an object"):
-        DebeziumJson(FormatOptions(extra=NAMED)).peek(pack(None, dumps(value)))
+@pytest.mark.parametrize("what", ANYTHING)
+@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("mode", Mode)
+def test_no_object_becomes_a_row_by_itself(name: str, what: str, mode: Mode) -> None:
+    """It is neither an envelope nor a row with a schema: refused, though a table is configured."""
+    format_ = FORMATS[name](FormatOptions(extra=NAMED))
+    value = dumps(ANYTHING[what])
+    record = pack(b'{"id":1}', value) if format_.keyed else value
+
+    def read() -> None:
+        format_.peek(record)
+        format_.table_decoder(mode, ("id",)).decode(0, [1], [record])
+
+    with pytest.raises((BadMessage, BadRecord)):
+        read()
 
 
-FLAT = [
-    {"id": 1, "name": "x", "tags": ["a", "b"], "none": None, "yes": True, "n": 1.5},
-    {"id": 1, "at": {"x": 1.0, "y": 2.0, "wkb": "AQ==", "srid": None}},
-    {"id": 1, "area": {"wkb": "AQ==", "srid": 4326}, "price": {"scale": 2, "value": "AQ=="}},
-    {"id": 1, "v": {"dimensions": 3, "vector": {"1": 2.0}}},
-    {"id": 1, "metadata": "text", "data": "text", "payload": "text", "version": "0.0.1"},
-]
+@pytest.mark.parametrize("what", [what for what in ANYTHING if "Avro's schema" not in what])
+def test_no_object_names_a_format_by_itself(what: str) -> None:
+    """One with a schema of columns may: its format then refuses it."""
+    assert recognised(confidences(Packed(None, dumps(ANYTHING[what])))) is None
 
 
-@pytest.mark.parametrize("value", FLAT)
-def test_a_row_that_looks_like_one_is_one(value: Any) -> None:
-    """With the table configured; without it nobody knows whose it is."""
-    record = pack(None, dumps(value))
-    assert DebeziumJson(FormatOptions(extra=NAMED)).peek(record).kind is Kind.ROWS
-    for extra in ({}, {"default_table": "orders"}):
-        with pytest.raises(BadMessage, match="no default_database and default_table is set"):
-            DebeziumJson(FormatOptions(extra=extra)).peek(record)
-    assert recognised(confidences(Packed(None, dumps(value)))) is None
+def test_the_refusal_says_what_to_do() -> None:
+    """The connector can mark its rows, or describe them."""
+    with pytest.raises(BadMessage, match=r"add\.fields=op,table.*schemas\.enable"):
+        DebeziumJson(FormatOptions(extra=NAMED)).peek(pack(None, b'{"id":1}'))
 
 
 def test_rows_that_are_marked_may_hold_anything() -> None:

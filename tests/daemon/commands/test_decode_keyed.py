@@ -74,7 +74,7 @@ def test_a_file_of_records(tmp_path: Path) -> None:
     assert [(line["op"], line["key"], line["after"]) for line in printed] == [
         ("I", {}, ROW), ("I", KEY, {"id": 1, "v": "NaN"}), ("D", KEY, None),
     ]  # fmt: skip
-    assert errors.getvalue().startswith(f"{file}:5: no envelope of Debezium's")
+    assert errors.getvalue().startswith(f"{file}:5: neither an envelope of Debezium's")
 
 
 def test_typed_helper_is_a_record() -> None:

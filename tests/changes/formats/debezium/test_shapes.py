@@ -200,12 +200,13 @@ def test_flattened_deletes() -> None:
     assert rows(record(gone, {"id": 1})) == [{OP: "D", "id": "1"}]
 
 
-def test_a_bare_row_needs_a_table() -> None:
-    """Nothing in it tells what it is: only the configuration can."""
+def test_a_marked_row_needs_a_table() -> None:
+    """Nothing in it names one: only the configuration can."""
+    marked = record(ROW | {"__deleted": "false"})
     with pytest.raises(BadMessage, match="no default_database and default_table is set"):
-        FORMAT.peek(record(ROW))
+        FORMAT.peek(marked)
     named = {"default_database": "shop", "default_table": "orders"}
-    assert DebeziumJson(FormatOptions(extra=named)).peek(record(ROW)) == ROWS
+    assert DebeziumJson(FormatOptions(extra=named)).peek(marked) == ROWS
 
 
 @pytest.mark.parametrize(
