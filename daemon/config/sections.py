@@ -106,6 +106,7 @@ class MetricsSection(Section):
 
     listen: str = ""
     token: str = ""
+    hosts: list[str] = Field(default_factory=list)
 
     @field_validator("token")
     @classmethod

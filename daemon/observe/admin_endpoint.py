@@ -81,14 +81,15 @@ class AdminEndpoint:
         self.follow(config.pipeline)
 
     def open(self) -> None:
-        """Serve from now on. Raises OutlookError."""
+        """Serve from now on. Raises AdminEndpointError."""
         try:
             self._control.start()
         except OSError as error:
             raise AdminEndpointError(f"the control socket can't be made: {error}") from error
         if (address := self._listen.address) is not None:
             try:
-                self._web = WebServer(address, self.status, self._listen.token)
+                listen = self._listen
+                self._web = WebServer(address, self.status, listen.token, tuple(listen.hosts))
             except OSError as error:
                 self._control.close()
                 raise AdminEndpointError(

@@ -2,56 +2,64 @@
 
 from __future__ import annotations
 
+import io
 import socket
-import sys
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from changes.printable import printable_within_lines
+from daemon.observe.front_door import FrontDoor
 from daemon.observe.metrics import Status, StatusCollector
 from daemon.observe.unix_socket import claim
 from daemon.observe.verdict import verdict
-from daemon.page.access import Access
+from daemon.page.access import OPEN, Access
 from daemon.page.desk import PageDesk
 from daemon.page.document import POLICY
 
-REQUEST_TIMEOUT_S = 5.0
-"""The limit for each wait for a client."""
+WORKERS = 4
+"""Threads that make documents. What clients do costs them nothing: see ``front_door.py``."""
 
-CONNECTION_S = 15.0
-"""The limit for one connection, however the client trickles."""
+METRICS_SHARED_S = 0.25
+"""So that a hundred clients cost what one costs; no scraper asks so often."""
 
-MOST_REQUESTS = 64
-"""Connections at the same time. Further ones are closed at once. Slow readers of the page must not
-keep a scraper out, so there are many; a thread that waits for its client costs nothing."""
+BACKLOG = 128
 
 
 class WebServer:
-    """Serves while it is open, in threads of its own."""
+    """Serves while it is open, in threads of its own: one for all clients, some for the documents,
+    and one for the probes alone, which no document of others may delay."""
 
-    def __init__(self, address: tuple[str, int] | Path, status: Status, token: str = "") -> None:
+    def __init__(
+        self,
+        address: tuple[str, int] | Path,
+        status: Status,
+        token: str = "",
+        hosts: tuple[str, ...] = (),
+    ) -> None:
         """Listen. Raises OSError when the port is taken or the address is not this machine's."""
-        registry = CollectorRegistry()
-        registry.register(StatusCollector(status))
+        self._path = address if isinstance(address, Path) else None
+        self._listener = _listening(address)
+        host = None if isinstance(address, Path) else address[0]
         self.desk = PageDesk(status)
-        self._server = _Server(address, status, registry, self.desk, token)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="web", daemon=True
-        )
+        self._site = _Site(status, self.desk, Access(host, token, hosts))
+        self._door = FrontDoor(self._listener, self._serve, _is_probe)
+        self._workers = ThreadPoolExecutor(WORKERS, "web-worker")
+        self._probes = ThreadPoolExecutor(1, "web-probe")
+        self._thread = threading.Thread(target=self._door.serve, name="web", daemon=True)
 
     @property
     def address(self) -> tuple[str, int]:
         """The real address: port 0 asks for any free one. Of a port alone."""
-        host, port = self._server.server_address[:2]
+        host, port = self._listener.getsockname()[:2]
         return str(host), int(port)
 
     def start(self) -> None:
@@ -62,113 +70,129 @@ class WebServer:
     def close(self) -> None:
         """Stop serving."""
         self.desk.close()
+        self._door.close()
         if self._thread.is_alive():
-            self._server.shutdown()
-        self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
-
-    def __init__(
-        self,
-        address: tuple[str, int] | Path,
-        status: Status,
-        registry: CollectorRegistry,
-        desk: PageDesk,
-        token: str,
-    ) -> None:
-        self.status = status
-        self.registry = registry
-        self.desk = desk
-        self._room = threading.BoundedSemaphore(MOST_REQUESTS)
-        self._open: dict[int, tuple[socket.socket, float]] = {}
-        self._path = address if isinstance(address, Path) else None
-        if isinstance(address, Path):
-            self.address_family = socket.AF_UNIX
-            self.access = Access(None, token)
-            super().__init__(str(address), _Handler)  # type: ignore[arg-type]
-        else:
-            self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-            self.access = Access(address[0], token)
-            super().__init__(address, _Handler)
-
-    def server_bind(self) -> None:
-        if self._path is None:
-            super().server_bind()
-        else:
-            claim(self.socket, self._path)
-
-    def server_close(self) -> None:
-        super().server_close()
+            self._thread.join(2.0)
+        for pool in (self._workers, self._probes):
+            pool.shutdown(wait=False, cancel_futures=True)
+        self._listener.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._room.acquire(blocking=False):
-            self._open[id(request)] = (request, time.monotonic() + CONNECTION_S)
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+    def _serve(
+        self, head: bytes, is_here: Callable[[], bool], answered: Callable[[bytes], None]
+    ) -> None:
+        def work() -> None:
+            if is_here():
+                answered(self._site.answer(head))
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        (self._probes if _is_probe(head) else self._workers).submit(work)
+
+
+def _listening(address: tuple[str, int] | Path) -> socket.socket:
+    if isinstance(address, Path):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    else:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if isinstance(address, Path):
+            claim(listener, address)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _path_of(head: bytes) -> str:
+    parts = head.split(b"\n", 1)[0].split()
+    return "" if len(parts) < 2 else parts[1].decode("latin-1").partition("?")[0]
+
+
+def _is_probe(head: bytes) -> bool:
+    return _path_of(head) in OPEN
+
+
+class _Site:
+    """Makes answers. Any thread."""
+
+    def __init__(self, status: Status, desk: PageDesk, access: Access) -> None:
+        self.status = status
+        self.desk = desk
+        self.access = access
+        self.registry = CollectorRegistry()
+        self.registry.register(StatusCollector(status))
+        self._lock = threading.Lock()
+        self._metrics = (float("-inf"), b"")
+
+    def metrics(self) -> bytes:
+        """All metrics, shared for a moment by those who ask at the same time."""
+        with self._lock:
+            if time.monotonic() - self._metrics[0] > METRICS_SHARED_S:
+                made = generate_latest(self.registry)
+                self._metrics = (time.monotonic(), made)
+            return self._metrics[1]
+
+    def answer(self, head: bytes) -> bytes:
+        """The whole answer to a request's head. Raises nothing."""
         try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._open.pop(id(request), None)
-            self._room.release()
-
-    def service_actions(self) -> None:
-        """End connections that last too long. On the server's thread, ten times a second."""
-        now = time.monotonic()
-        for request, deadline in list(self._open.values()):
-            if now > deadline:
-                with suppress(OSError):  # it has just ended
-                    request.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        log, error = structlog.get_logger().bind(actor="web"), sys.exception()
-        if isinstance(error, OSError):  # the client went away, or was let go for its slowness
-            log.debug("web_client_gone", reason=str(error))
-        else:
-            log.warning("web_request_failed", exc_info=True)
+            return _Handler(self, head).made
+        except Exception:
+            structlog.get_logger().bind(actor="web").exception("web_request_failed")
+            return b"HTTP/1.0 500 Internal Server Error\r\nConnection: close\r\n\r\n"
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    timeout = REQUEST_TIMEOUT_S
+    """Reads a head and writes an answer, both in memory."""
+
     server_version = "binlogd"
     sys_version = ""
 
+    def __init__(self, site: _Site, head: bytes) -> None:
+        self._site = site
+        self.client_address = ("", 0)
+        self.rfile = io.BufferedReader(io.BytesIO(head))  # type: ignore[type-var]
+        self.wfile = written = io.BytesIO()
+        self.requestline = self.command = ""
+        self.request_version = self.default_request_version
+        self.close_connection = True
+        self.handle_one_request()
+        self.made = written.getvalue()
+
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
-        refusal = self.server.access.refusal(path, self.headers)
-        if refusal is not None:
-            self._answer(refusal.status, refusal.text.encode(), headers=refusal.headers)
-        elif path == "/metrics":
-            self._answer(HTTPStatus.OK, generate_latest(self.server.registry), CONTENT_TYPE_LATEST)
-        elif path in ("/healthz", "/readyz"):
-            good, lines = verdict(path, self.server.status())
+        site = self._site
+        refusal = site.access.refusal(path, self.headers)
+        if path in OPEN:
+            good, lines = verdict(path, site.status())
             status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-            self._answer(status, "".join(f"{line}\n" for line in lines).encode())
-        elif (found := self.server.desk.document(path, query)) is not None:
+            # Its status is for everybody: a probe that were refused would end the daemon.
+            told = lines if refusal is None else ["ok" if good else "not ok"]
+            self._answer(status, "".join(f"{line}\n" for line in told))
+        elif refusal is not None:
+            self._answer(refusal.status, refusal.text, headers=refusal.headers)
+        elif path == "/metrics":
+            self._answer(HTTPStatus.OK, site.metrics(), CONTENT_TYPE_LATEST)
+        elif (found := site.desk.document(path, query)) is not None:
             headers = {"Content-Security-Policy": POLICY}
-            self._answer(HTTPStatus.OK, found.encode(), "text/html; charset=utf-8", headers)
+            self._answer(HTTPStatus.OK, found, "text/html; charset=utf-8", headers)
         else:
-            known = b"known: / /target /metrics /healthz /readyz\n"
-            self._answer(HTTPStatus.NOT_FOUND, known)
+            self._answer(HTTPStatus.NOT_FOUND, "known: / /target /metrics /healthz /readyz\n")
 
     do_HEAD = do_GET
 
     def _answer(
         self,
         status: HTTPStatus,
-        body: bytes,
+        text: str | bytes,
         kind: str = "text/plain; charset=utf-8",
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        body = text if isinstance(text, bytes) else printable_within_lines(text).encode()
         self.send_response(status)
         for name, value in {
             "Content-Type": kind,

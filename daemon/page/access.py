@@ -1,8 +1,9 @@
 """Who may read: the page and the metrics show names of tables and texts of errors. Pure.
 
 Without a token the page is for this machine alone: an address of loopback, or a Unix socket, whose
-mode says who may connect. On loopback the name in the request must be this machine's, too: else a
-foreign web site whose name leads here could read the page through a browser of this machine.
+mode says who may connect. The name in the request must be this machine's, too, or one of
+``metrics.hosts``: else a foreign web site whose name leads here could read the page and the metrics
+through a browser that reaches this machine. An address is nobody's name: no site can have it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import base64
 import binascii
 import hmac
 import ipaddress
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -44,25 +46,36 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rule of one server. ``host`` None: a Unix socket. ``token`` empty: none is asked for."""
+    """The rule of one server. ``host`` None: a Unix socket. ``token`` empty: none is asked for.
+    ``hosts``: further names by which clients may call it."""
 
     host: str | None
     token: str
+    hosts: tuple[str, ...] = ()
 
     def refusal(self, path: str, headers: Headers) -> Refusal | None:
-        """Why this request is not answered, None if it is."""
-        if path in OPEN:
-            return None
-        if self.token:
+        """Why this request is not answered, None if it is. A probe is, whoever asks: with its
+        status alone where this gives a reason."""
+        if self.token and path not in OPEN:
             return None if self._has_token(headers.get("Authorization") or "") else _ASK
-        if path == "/metrics" or self.host is None:
+        if self.host is None:
             return None
-        if not is_loopback(self.host):
+        if not is_loopback(self.host) and path not in (*OPEN, "/metrics"):
             return Refusal(HTTPStatus.FORBIDDEN, NOT_HERE)
         named = (headers.get("Host") or "").strip()
-        if not is_loopback(_host(named)):
-            return Refusal(HTTPStatus.FORBIDDEN, f"{named!a} is not a name of this machine\n")
-        return None
+        if self._is_here(_host(named)) or (path in OPEN and not named):  # no browser leaves it out
+            return None
+        text = f"{named!a} is not a name of this machine: add it to metrics.hosts\n"
+        return Refusal(HTTPStatus.FORBIDDEN, text)
+
+    def _is_here(self, name: str) -> bool:
+        """Whether a client that reached this machine may call it so."""
+        if name in {host.lower() for host in self.hosts}:
+            return True
+        if self.host is not None and is_loopback(self.host):
+            return is_loopback(name)
+        own = {"", "localhost", socket.gethostname().lower()}
+        return name in own or _is_address(name)
 
     def _has_token(self, said: str) -> bool:
         """As ``Bearer TOKEN``, or as the password of any user, which a browser asks for."""
@@ -93,6 +106,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _host(named: str) -> str:

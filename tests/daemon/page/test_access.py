@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 from http import HTTPStatus
 
 import pytest
@@ -40,6 +41,20 @@ def test_beyond_loopback_there_is_no_page_without_a_token(path: str) -> None:
     assert refusal.status is HTTPStatus.FORBIDDEN
     assert "metrics.token" in refusal.text
     assert [access.refusal(p, {}) for p in ("/metrics", "/healthz", "/readyz")] == [None] * 3
+
+
+def test_beyond_loopback_the_metrics_are_for_those_who_call_it_right() -> None:
+    """By its address, which no web site can have, by its own name, or by one of the configured."""
+    access = Access("0.0.0.0", "", ("binlogd.example",))
+    for good in ("10.1.2.3:9464", "[fd00::1]:9464", socket.gethostname(), "BINLOGD.example:80"):
+        assert access.refusal("/metrics", {"Host": good}) is None
+    for bad in ("evil.example", "10.1.2.3.evil.example", "binlogd.example.evil.example"):
+        refusal = access.refusal("/metrics", {"Host": bad})
+        assert refusal is not None
+        assert "metrics.hosts" in refusal.text
+    assert (
+        Access("127.0.0.1", "", ("proxy.example",)).refusal("/", {"Host": "proxy.example"}) is None
+    )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", None])
