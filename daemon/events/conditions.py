@@ -1,15 +1,25 @@
-"""What is not well, by a status document: one condition for a cause in a pipeline. Pure.
+"""What is not well, by a status document: one condition for each cause and what it is of. Pure.
 
-Bounds are those of the alerts for Prometheus (``deploy/prometheus/``), without their waits.
+Bounds are those of the alerts for Prometheus (``deploy/prometheus/``); ``LASTS_S`` are their waits
+where the document knows no time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-Condition = tuple[str, str]
-"""Its kind, and the pipeline; empty where it is of the whole process."""
+from actors.contract.figures import bare
+
+
+class Condition(NamedTuple):
+    """``pipeline`` is empty where it is of the whole process, ``subject`` (a target, a job) where
+    it is of the whole pipeline."""
+
+    kind: str
+    pipeline: str = ""
+    subject: str = ""
+
 
 BEHIND_S = 600.0
 AWAY_S = 120.0
@@ -19,22 +29,27 @@ FAILING_S = 60.0
 FORGOTTEN_S = 8 * 3600.0
 """A pause that outlasts a working day."""
 
-NAMED = 3
-"""Targets that a text names."""
+LASTS_S = {"held": 120.0}
+"""How long a condition is there before it is news: room that is used up for a moment is not."""
 
 
 def conditions(status: Mapping[str, Any]) -> dict[Condition, str]:
     """What is not well now, each with a line of text."""
-    found = {(kind, ""): text for kind, text in _process(status)}
+    found = {Condition(kind): text for kind, text in _process(status)}
     paused = status["paused_targets"]
     for pipeline in status["pipelines"]:
         name = pipeline["pipeline"]
-        found |= {(kind, name): text for kind, text in _pipeline(pipeline)}
-        found |= {(kind, name): text for kind, text in _targets(pipeline, paused)}
+        found |= {Condition(kind, name): text for kind, text in _pipeline(pipeline)}
+        for target in pipeline["targets"]:
+            subject = target["target"]
+            pause = paused.get(subject)
+            found |= {Condition(kind, name, subject): t for kind, t in _target(target, pause)}
+        for subject, text in pipeline["rows_may_differ"].items():
+            found[Condition("rows_may_differ", name, subject)] = text
     for job in status["jobs"]:
         if job["state"] == "failed":
-            key = ("job_failed", job["pipeline"])
-            found[key] = f"{found[key]}; {job['job']}" if key in found else f"{job['job']}"
+            key = Condition("job_failed", job["pipeline"], job["job"])
+            found[key] = job["message"] or "it has failed"
     return found
 
 
@@ -56,7 +71,11 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if pause is not None and pause["seconds"] > FORGOTTEN_S:
         yield "paused", f"for {pause['seconds'] / 3600:.0f} h: binlogd resume {p['pipeline']}"
     if pause is None and (p["lag_seconds"] or 0) > BEHIND_S:
-        yield "behind", f"{p['lag_seconds']:.0f} s"
+        holders = {q["held_by"]["target"] for q in p["partitions"] if q["held_by"]}
+        held = f", held by {', '.join(sorted(holders))}" if holders else ""
+        yield "behind", f"{p['lag_seconds']:.0f} s{held}"
+    if p["held"]:
+        yield "held", "the memory or disk budget is used up: it reads nothing until there is room"
     if p["offset_file"]["error"]:
         yield "offset_store_failing", p["offset_file"]["error"]
     if p["dead_letters"]["error"]:
@@ -70,36 +89,18 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             return
 
 
-def _targets(p: Mapping[str, Any], paused: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """``paused``: those that a person has paused, which are no news before they are forgotten."""
-    forgotten = [
-        t["target"]
-        for t in p["targets"]
-        if t["target"] in paused and paused[t["target"]]["seconds"] > FORGOTTEN_S
-    ]
-    if forgotten:
-        yield "targets_paused", _named(forgotten)
-    shut = [t["target"] for t in p["targets"] if t["quarantine"]]
-    if shut:
-        yield "quarantine", _named(shut)
-    away = [t["target"] for t in p["targets"] if t["away"] and t["target"] not in paused]
-    if away:
-        yield "away", _named(away)
-    failing = [
-        t["target"]
-        for t in p["targets"]
-        if not (t["quarantine"] or t["away"])
-        and t["last_error"]
-        and t["last_error"]["lasting"]
-        and t["write"]
-        and t["write"]["age_seconds"] > FAILING_S
-    ]
-    if failing:
-        yield "targets_failing", _named(failing)
-    if p["rows_may_differ"]:
-        yield "rows_may_differ", _named([*p["rows_may_differ"]])
-
-
-def _named(targets: Sequence[str]) -> str:
-    more = f" and {len(targets) - NAMED:,} more" if len(targets) > NAMED else ""
-    return ", ".join(targets[:NAMED]) + more
+def _target(t: Mapping[str, Any], pause: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """``pause``: by a person, which is no news before it is forgotten."""
+    if pause is not None and pause["seconds"] > FORGOTTEN_S:
+        hours = pause["seconds"] / 3600
+        yield "targets_paused", f"for {hours:.0f} h: binlogd resume {t['target']}"
+    quarantine, away, error = t["quarantine"], t["away"], t["last_error"]
+    if quarantine:
+        yield "quarantine", bare(t["target"], quarantine["reason"])
+    if away and pause is None:
+        yield "away", bare(t["target"], away["reason"])
+    if (quarantine and quarantine["full"]) or (away and away["full"]):
+        yield "spill_full", "its spill is full, and its pipeline waits for it"
+    late = t["write"] and t["write"]["age_seconds"] > FAILING_S
+    if not (quarantine or away) and error and error["lasting"] and late:
+        yield "targets_failing", bare(t["target"], error["reason"])

@@ -36,14 +36,14 @@ from tests.daemon.jobs.toy import Count, wanted
 from tests.test_ratchet import ROOT, trees
 
 THREADS = {
-    "daemon/events/watch.py": "each look is guarded",
+    "daemon/events/delivery.py": "each delivery is guarded",
     "daemon/jobs/load/ahead.py": "a future takes what is raised",
     "daemon/jobs/runner.py": "each request and event is guarded; its end is named",
     "daemon/jobs/thread.py": "a job's fault is its end",
     "daemon/jobs/verify/compare.py": "raised where it is awaited",
     "daemon/kafka/topic_store_tail.py": "each poll is guarded",
     "daemon/observe/control.py": "each connection is guarded",
-    "daemon/observe/web.py": "each connection is guarded by socketserver",
+    "daemon/observe/web.py": "each connection and each answer is guarded",
     "daemon/reload/answer.py": "a future takes what is raised",
     "daemon/runtime/edits.py": "an event reports what is raised",
     "daemon/runtime/hang_up.py": "each reload is guarded",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -13,8 +15,8 @@ import pytest
 from pydantic import ValidationError
 
 from daemon.config.sections import EventsSection
-from daemon.events import watch as module
-from daemon.events.conditions import conditions
+from daemon.events import delivery
+from daemon.events.conditions import Condition, conditions
 from daemon.events.watch import EventWatch
 from tests.daemon.page.documents import failing, job, quarantined, status, target
 
@@ -33,6 +35,7 @@ class Hook:
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
         self.answers: list[int] = []
+        self.paths: list[str] = []
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,7 +44,15 @@ class Hook:
                 code = hook.answers.pop(0) if hook.answers else 200
                 if code == 200:
                     hook.got.append(json.loads(body))
+                hook.paths.append(self.path)
                 self.send_response(code)
+                if 300 <= code < 400:
+                    self.send_header("Location", "/elsewhere")
+                self.end_headers()
+
+            def do_GET(self) -> None:
+                hook.paths.append(f"GET {self.path}")
+                self.send_response(200)
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
@@ -60,18 +71,52 @@ def hook() -> Iterator[Hook]:
     made.server.server_close()
 
 
-def test_each_cause_is_one_condition_of_its_pipeline() -> None:
-    """However many targets it hits: a catalog that is away is one event."""
+def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
+    """Each target, each job: the tenth quarantine is told as the first is."""
     assert conditions(WELL) == {}
     found = conditions(ILL)
-    assert found.keys() == {
-        (kind, "shop")
-        for kind in ("behind", "dead_letters", "quarantine", "targets_failing", "rows_may_differ",
-                     "job_failed")
-    }  # fmt: skip
-    assert found["targets_failing", "shop"] == (
-        "lake.shop.bad0, lake.shop.bad1, lake.shop.bad2 and 2 more"
-    )
+    assert set(found) == {
+        Condition("behind", "shop"),
+        Condition("dead_letters", "shop"),
+        Condition("quarantine", "shop", "lake.shop.shut"),
+        Condition("rows_may_differ", "shop", "lake.shop.old"),
+        Condition("job_failed", "shop", ILL["jobs"][0]["job"]),
+        *(Condition("targets_failing", "shop", f"lake.shop.bad{n}") for n in range(5)),
+    }
+    assert found["targets_failing", "shop", "lake.shop.bad3"] == "no space"
+    assert "held by lake.shop.bad0" in found["behind", "shop", ""]
+
+
+def test_further_quarantines_are_told(tmp_path: Path) -> None:
+    """Nine after the first, and their ends."""
+    names = [f"lake.shop.t{n}" for n in range(10)]
+    shown = [status([quarantined(names[0], "why")])]
+    events = EventWatch(EventsSection(file=str(tmp_path / "e")), "run-1", lambda: shown[0])
+    events.look()
+    shown[0] = status([quarantined(name, "why") for name in names])
+    events.look()
+    shown[0] = status([quarantined(names[9], "why")])
+    events.look()
+    lines = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]
+    told = [(line["event"], line["subject"]) for line in lines]
+    assert told == [("begun", n) for n in names] + [("ended", n) for n in names[:9]]
+
+
+def test_a_pipeline_without_room_is_told_once_it_lasts(tmp_path: Path) -> None:
+    """Two minutes: room that is used up for a moment is no news."""
+    (pipeline,) = WELL["pipelines"]
+    held = WELL | {"pipelines": [pipeline | {"held": True}]}
+    shown, clock = [held], [0.0]
+    section = EventsSection(file=str(tmp_path / "e"))
+    events = EventWatch(section, "run-1", lambda: shown[0], lambda: clock[0])
+    for at, found in ((0, held), (110, held), (115, WELL), (120, held), (250, held), (260, WELL)):
+        clock[0], shown[0] = float(at), found
+        events.look()
+    lines = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]
+    assert [(line["event"], line["kind"]) for line in lines] == [
+        ("begun", "held"),
+        ("ended", "held"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +131,7 @@ def test_each_cause_is_one_condition_of_its_pipeline() -> None:
 )  # fmt: skip
 def test_what_holds_a_pipeline_up(change: dict[str, Any], kind: str) -> None:
     (pipeline,) = WELL["pipelines"]
-    assert [*conditions(WELL | {"pipelines": [pipeline | change]})] == [(kind, "shop")]
+    assert [*conditions(WELL | {"pipelines": [pipeline | change]})] == [(kind, "shop", "")]
 
 
 def test_a_log_that_is_cut_soon_a_jvm_that_is_away_an_actor_that_is_stuck() -> None:
@@ -98,7 +143,7 @@ def test_a_log_that_is_cut_soon_a_jvm_that_is_away_an_actor_that_is_stuck() -> N
         | {"spark": WELL["spark"] | {"down_seconds": 121.0}}
         | {"silent": [{"actor": "shop/fetcher", "seconds": 130.0, "stuck": True}]}
     )
-    assert [*found] == [("stuck", ""), ("jvm_down", ""), ("retention", "shop")]
+    assert [*found] == [Condition("stuck"), Condition("jvm_down"), Condition("retention", "shop")]
 
 
 def test_begun_and_ended_once_each_in_a_file(tmp_path: Path) -> None:
@@ -109,9 +154,16 @@ def test_begun_and_ended_once_each_in_a_file(tmp_path: Path) -> None:
         events.look()
     lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
     told = [(line["event"], line["kind"]) for line in lines]
-    kinds = sorted(kind for kind, _ in conditions(ILL))
+    kinds = sorted(key.kind for key in conditions(ILL))
     assert sorted(told) == [("begun", kind) for kind in kinds] + [("ended", kind) for kind in kinds]
     assert {(line["pipeline"], line["run"]) for line in lines} == {("shop", "run-1")}
+
+
+def delivered(events: EventWatch, times: int) -> None:
+    """So many deliveries, as the thread makes them."""
+    assert events.delivery is not None
+    for _ in range(times):
+        events.delivery.deliver()
 
 
 def test_a_webhook_gets_them_in_order_though_it_is_away_for_a_while(hook: Hook) -> None:
@@ -119,30 +171,89 @@ def test_a_webhook_gets_them_in_order_though_it_is_away_for_a_while(hook: Hook) 
     events = EventWatch(EventsSection(webhook=hook.address), "run-1", lambda: shown[0])
     hook.answers = [200, 503]
     events.look()
+    delivered(events, 2)
     assert len(hook.got) == 1
     shown[0] = WELL
     events.look()
     count = len(conditions(ILL))
+    delivered(events, 2 * count)
     assert [e["event"] for e in hook.got] == ["begun"] * count + ["ended"] * count
     assert not any("lost_before" in event for event in hook.got)
 
 
 def test_what_no_webhook_took_is_counted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest go; the next one that is delivered tells how many."""
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    monkeypatch.setattr(delivery, "MOST_WAITING", 2)
     events = EventWatch(EventsSection(webhook=hook.address), "run-1", lambda: ILL)
     hook.answers = [500]
     events.look()
-    assert hook.got == []
-    events.look()
+    delivered(events, 3)
     lost = len(conditions(ILL)) - 2
     assert [event.get("lost_before") for event in hook.got] == [lost, None]
 
 
+def test_an_old_event_goes(hook: Hook) -> None:
+    """It is news no more, and is counted."""
+    now = [0.0]
+    made = delivery.Delivery(hook.address, lambda: now[0])
+    made.add({"kind": "old"})
+    now[0] = delivery.KEPT_S + 1
+    made.add({"kind": "new"})
+    made.deliver()
+    assert hook.got == [{"kind": "new", "lost_before": 1}]
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_no_delivery(hook: Hook, code: int) -> None:
+    """Followed, it would be a GET without the event."""
+    hook.answers = [code]
+    with pytest.raises(
+        delivery.NotTaken, match=f"answers {code}, a redirect, which is not followed"
+    ):
+        delivery.post(hook.address, b"{}")
+    assert hook.paths == ["/hook"]
+
+
+def test_a_webhook_that_trickles_holds_up_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sends a byte now and then, for ever: a delivery has an end, and the file has its lines
+    meanwhile."""
+    monkeypatch.setattr(delivery, "POST_WITHIN_S", 1.0)
+    asked, failed = threading.Semaphore(0), threading.Event()
+
+    def trickle(client: socket.socket) -> None:
+        client.recv(65536)
+        asked.release()
+        try:
+            while not failed.is_set():
+                client.sendall(b"H")
+                failed.wait(0.05)
+        except OSError:
+            failed.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        threading.Thread(target=lambda: trickle(server.accept()[0]), daemon=True).start()
+        section = EventsSection(file=str(tmp_path / "e"), webhook=f"http://127.0.0.1:{port}/")
+        events = EventWatch(section, "run-1", lambda: ILL)
+        events.start()
+        assert asked.acquire(timeout=30)
+        begun = time.monotonic()
+        events.look()
+        assert len((tmp_path / "e").read_text().splitlines()) >= len(conditions(ILL))
+        assert failed.wait(30)
+        assert time.monotonic() - begun < 10
+        events.close()
+
+
 def test_a_file_that_can_not_be_written_ends_nothing(tmp_path: Path, hook: Hook) -> None:
     section = EventsSection(file=str(tmp_path / "none" / "e.jsonl"), webhook=hook.address)
-    EventWatch(section, "run-1", lambda: ILL).look()
-    assert len(hook.got) == len(conditions(ILL))
+    events = EventWatch(section, "run-1", lambda: ILL)
+    events.look()
+    count = len(conditions(ILL))
+    delivered(events, count)
+    assert len(hook.got) == count
 
 
 @pytest.mark.parametrize("webhook", ["ftp://h", "h:80", "file:///etc/passwd"])
