@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
     def __init__(self, site: _Site, head: bytes) -> None:
         self._site = site
         self.client_address = ("", 0)
-        self.rfile = io.BufferedReader(io.BytesIO(head))  # type: ignore[type-var]
+        self.rfile = io.BufferedReader(io.BytesIO(head))
         self.wfile = written = io.BytesIO()
         self.requestline = self.command = ""
         self.request_version = self.default_request_version
