@@ -68,6 +68,8 @@ class SourceTable:
     rows: int
     bytes: int
     definition: str
+    rows_where: str | None = None
+    """The condition of the rows that the stream has (a publication's filter); None: of all."""
     only: bool = False
     """Whether its own rows are read by PostgreSQL's ONLY: without it a SELECT has the rows of the
     tables that inherit from it, too."""

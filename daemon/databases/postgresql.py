@@ -26,6 +26,7 @@ from daemon.databases.port import (
     SourceColumn,
     SourceTable,
 )
+from daemon.databases.postgresql_publications import PUBLICATIONS, READERS, Published, published
 from daemon.databases.postgresql_sql import PostgreSqlWords, form_of
 from daemon.databases.sections import DatabaseSection
 from daemon.databases.sql_database import SqlDatabase
@@ -67,19 +68,34 @@ class PostgreSqlDatabase(SqlDatabase):
             raise DatabaseRefused(f"{table} is not a table")
         if (why := postgresql_checks.unread(lasting, hidden, self._section.user)) is not None:
             raise DatabaseRefused(f"{table}: {why}")
+        streamed = self._published(str(oid))
+        if streamed.refused is not None:
+            raise DatabaseRefused(f"{table}: {streamed.refused}")
         columns = self._run(_COLUMNS, (str(oid),))
         keys = tuple(str(row[0]) for row in self._run(_KEY, (str(oid),)))
-        shape = json.dumps([[*map(str, row)] for row in columns] + [list(keys), oid, made])
+        said = [list(keys), oid, made, [*streamed]]
+        shape = json.dumps([[*map(str, row)] for row in columns] + said)
+        shown = None if streamed.columns is None else json.loads(streamed.columns)
         described = SourceTable(
             name=table,
-            columns=tuple(map(_column, columns)),
-            keys=keys,
+            columns=tuple(_column(row) for row in columns if shown is None or row[0] in shown),
+            keys=keys if shown is None or set(keys) <= set(shown) else (),
             rows=int(str(rows)),
             bytes=int(str(size)),
             definition=hashlib.sha256(shape.encode()).hexdigest(),
             only=kind == "r",
+            rows_where=streamed.rows,
         )
         return described if described.rows > 0 else replace(described, rows=self._rows(described))
+
+    def _published(self, oid: str) -> Published:
+        """What the stream has of the table."""
+        if not self._section.is_source:
+            return Published()
+        (readers,) = self._run(READERS, None)
+        return published(
+            self._run(PUBLICATIONS, (oid, oid, oid)), readers, self._section.publication
+        )
 
     def _rows(self, table: SourceTable) -> int:
         """The planner's estimate, for a table of which no statistics were gathered yet."""

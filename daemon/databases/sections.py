@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from daemon.config.sections import Section
 
@@ -32,9 +32,14 @@ class Address:
 class DatabaseSection(Section):
     """One database server. Sessions are read-only; nothing is ever written."""
 
+    is_source: ClassVar[bool] = True
+    """Whether a stream brings its tables' changes."""
+
     url: str
     user: str = Field(min_length=1)
     password: str = ""
+    publication: str | None = Field(None, min_length=1)
+    """Of PostgreSQL: the one that the stream's reader reads."""
     role: Literal["primary", "replica"] = "primary"
     primary: str | None = None
     """Of a replica: the section of the server whose log is the stream."""
@@ -61,6 +66,12 @@ class DatabaseSection(Section):
             raise ValueError(f"{found[3]} is no port")
         return value
 
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.publication is not None and self.address.kind != "postgresql":
+            raise ValueError("publication: PostgreSQL alone has publications")
+        return self
+
     def absolute(self, folder: Path) -> Self:
         """The same with relative paths counted from ``folder``."""
         ca = None if self.tls_ca is None else str(folder / self.tls_ca)
@@ -75,6 +86,12 @@ class DatabaseSection(Section):
         kind = "postgresql" if found[1] == "postgresql" else "mysql"
         port = int(found[3] or _PORTS[found[1]])
         return Address(kind, found[2].strip("[]"), port, found[4] or "")
+
+
+class TargetSection(DatabaseSection):
+    """A sink's server, whose tables are compared: what it publishes is nobody's here."""
+
+    is_source: ClassVar[bool] = False
 
 
 def unfit_primary(section: DatabaseSection, all_: Mapping[str, DatabaseSection]) -> str | None:

@@ -63,7 +63,10 @@ def query(
 def rows_of(words: Dialect, table: SourceTable) -> str:
     """What follows FROM: the table's own rows, and no others'."""
     name = words.table(table.name)
-    return f"ONLY {name}" if table.only else name
+    own = f"ONLY {name}" if table.only else name
+    if table.rows_where is None:
+        return own
+    return f"(SELECT * FROM {own} WHERE {table.rows_where}) AS streamed"
 
 
 def compared(words: Dialect, column: SourceColumn) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from daemon.databases.opening import ADAPTERS
 from daemon.databases.port import Database, DatabaseAway, DatabaseRefused
-from daemon.databases.sections import DatabaseSection
+from daemon.databases.sections import DatabaseSection, TargetSection
 from sparkwriter.jdbc.url import JdbcUrl, parse_url
 
 Tls = Literal["off", "required", "verified"]
@@ -50,7 +50,7 @@ def open_target(name: str, settings: Mapping[str, str]) -> Database:
 def _sections(url: JdbcUrl, settings: Mapping[str, str]) -> Iterator[DatabaseSection]:
     for (host, port), tls in product(url.hosts, _TLS[url.tls]):
         shown = f"[{host}]" if ":" in host else host
-        yield DatabaseSection(
+        yield TargetSection(
             url=f"jdbc:{url.kind}://{shown}:{port}/{url.database}",
             user=settings.get("user") or getpass.getuser(),
             password=settings.get("password", ""),

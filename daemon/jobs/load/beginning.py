@@ -21,7 +21,12 @@ LOOK_S = 2.0
 
 def name(step: Step) -> tuple[str, float]:
     """Look at the tables, and give those that are filled names that no table had before."""
+    first = {t: f.source for t, f in step.memory.at("new").items() if f.number == 0}
+    unlike = step.tables.unlike(first) if first else {}
     for target, filled in step.memory.at("new").items():
+        if target in unlike:
+            filled.stage, filled.why = "failing", unlike[target]
+            continue
         attempt = f"{step.job.id.rpartition('-')[2]}{filled.number}"
         try:
             found = step.tables.describe(filled.source, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from changes.routing import Router
@@ -10,6 +10,7 @@ from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import DatabaseRefused
 from daemon.jobs.load.estimates import SECOND_ROWS, Flow, flow_of, shown_bytes, shown_time
+from daemon.jobs.load.shown import Shown, shown_columns, unlike
 from daemon.jobs.load.source_tables import format_name
 from daemon.jobs.load.wanted import fitted
 from daemon.jobs.port import Look, Plan
@@ -55,13 +56,14 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     snapshot = look.snapshot(pipeline)
     refusals += list(_not_now(look, pipeline, snapshot))
     tables: list[Loaded] = []
+    shown = shown_columns(look, pipeline, [str(one.target) for one in found.tables])
     unfit = _unfit_sinks(config, {one.target.sink for one in found.tables})
     for one in found.tables:
         if one.target.sink in unfit:
             refusals.append(f"{one.target}: {unfit[one.target.sink]}")
             continue
         try:
-            tables.append(_loaded(look, pipeline, one, snapshot))
+            tables.append(_loaded(look, pipeline, one, snapshot, shown))
         except DatabaseRefused as error:
             refusals.append(f"{one.target}: {error}")
     flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
@@ -116,7 +118,13 @@ def _unfit_sinks(config: Config, names: Iterable[str]) -> dict[str, str]:
     return unfit
 
 
-def _loaded(look: Look, pipeline: str, one: Compared, snapshot: Snapshot) -> Loaded:
+def _loaded(
+    look: Look,
+    pipeline: str,
+    one: Compared,
+    snapshot: Snapshot,
+    shown: Mapping[str, Shown],
+) -> Loaded:
     config, target = look.config, str(one.target)
     if (rebuild := snapshot.rebuilding.get(target)) is not None:
         what = "rebuilt" if rebuild.load is None else f"loaded by job {rebuild.load.job}"
@@ -130,7 +138,11 @@ def _loaded(look: Look, pipeline: str, one: Compared, snapshot: Snapshot) -> Loa
     route = next(route for route in router.targets(one.table) if route.name == one.target)
     format_ = format_name(config, pipeline, snapshot.formats)
     # The present target's types are looked at when the job begins: here no sink is open.
-    fitted(config, pipeline, source, route, format_, None)
+    wanted = fitted(config, pipeline, source, route, format_, None)
+    names = [column.column.name for column in wanted.columns]
+    streamed = shown[target].within(route.shape)
+    if why := list(unlike(names, None, streamed)):
+        raise DatabaseRefused("; ".join(why))
     return Loaded(target, str(one.table), source.rows, source.bytes)
 
 

@@ -57,6 +57,10 @@ class Tables(Protocol):
         """The table as it is now, for that target."""
         ...
 
+    def unlike(self, tables: Mapping[str, TableName]) -> Mapping[str, str]:
+        """Of the tables, by target, those whose columns can't be their target's, each with why."""
+        ...
+
     def ranges(self, table: TableName, rows: int) -> Sequence[KeyRange]:
         """It in ranges of about so many rows. An empty table is one range."""
         ...

@@ -17,6 +17,7 @@ from changes.formats.auto import AUTO
 from changes.model import TableName, TableSchema, TargetName
 from changes.net.fold import key_bounds
 from changes.routing import Router
+from changes.shaping.columns import source_view
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import Database, DatabaseRefused, KeyRange, Moment
@@ -24,6 +25,7 @@ from daemon.databases.primaries import Primary
 from daemon.jobs.load.ahead import Ahead, Asked
 from daemon.jobs.load.chunk_files import read_directly, spark_reader
 from daemon.jobs.load.ports import Chunk, Described
+from daemon.jobs.load.shown import shown_columns, unlike
 from daemon.jobs.load.wanted import POSITIONS, Wanted, fitted
 from daemon.jobs.port import Control
 from daemon.sinks.kinds import sinks_of
@@ -65,6 +67,25 @@ class SourceTables:
             wanted.route.options,
             wanted.route.shape.fingerprint,
         )
+
+    def unlike(self, tables: Mapping[str, TableName]) -> Mapping[str, str]:
+        """See ``Tables``. Later attempts do not look again: the target lacks what a statement, kept
+        in its spill, gives it meanwhile."""
+        shown, found = shown_columns(self._control, self._pipeline, tables), {}
+        for target, table in tables.items():
+            try:
+                wanted, present = self._wanted(table, target), self._present(target)
+            except (DatabaseRefused, TargetRefused):
+                continue  # ``describe`` tells it
+            names = [one.column.name for one in wanted.columns]
+            there = None
+            if present is not None:
+                view = source_view(wanted.route.shape, present)
+                there = [column.name for column in view.columns]
+            streamed = shown[target].within(wanted.route.shape)
+            if why := list(unlike(names, there, streamed)):
+                found[target] = "; ".join(why)
+        return found
 
     def ranges(self, table: TableName, rows: int) -> Sequence[KeyRange]:
         """See ``Tables``."""

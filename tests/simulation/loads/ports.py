@@ -64,6 +64,10 @@ class FakeTables:
         shape = self._route.fingerprint
         return Described(schema, definition, len(then.rows), table, shape=shape)
 
+    def unlike(self, tables: Mapping[str, TableName]) -> Mapping[str, str]:
+        """Its stream has what its tables have."""
+        return {}
+
     def _schema(self, then: TableThen) -> TableSchema:
         """The source's. Types matter where the real shaping looks at them."""
         key = Column("id", pa.int32() if self._route else pa.string())

@@ -69,6 +69,7 @@ def planned(
     monkeypatch.setattr(plan, "chosen", lambda *_: Chosen((one,)))
     monkeypatch.setattr(plan, "_not_now", lambda *_: iter(()))
     monkeypatch.setattr(plan, "_loaded", lambda *_: plan.Loaded("out.s.t", "s.t", 1, 1))
+    monkeypatch.setattr(plan, "shown_columns", lambda *_: {})
     monkeypatch.setattr(plan, "flow_of", lambda *_: Flow(0.0, 0))
     wanted = Wanted("load", "p", ("*",), {}, origin)
     return LoadKind().plan(Looking(config), wanted)  # type: ignore[arg-type]

@@ -1,0 +1,193 @@
+"""The columns that the stream has shown of a target lately, and what a table has beside them.
+
+A reader of the log may leave columns out, or call them otherwise. A load would bring what the
+stream never changes, and lack what it does: so the table's columns are compared with those of the
+target and of the log's last messages before anything is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from changes.formats.auto import make_format
+from changes.formats.base import Format
+from changes.formats.recognise import TopicFormats
+from changes.model import (
+    AddColumn,
+    BadMessage,
+    BadRecord,
+    ChangeColumn,
+    Ddl,
+    DropColumn,
+    RenameColumn,
+)
+from changes.routing import RouteConflict, Router
+from changes.shaping.rows import needs
+from changes.shaping.shape import Shape
+from daemon.commands.detected_records import as_consumed, topics_format
+from daemon.jobs.port import Look
+from daemon.letters.keys import AffectedTarget, affected_targets, decoder_of, statements
+from daemon.source.port import LogGone, LogRecord, LogUnreadable
+from offsets.position import TopicPartition
+
+SAMPLE = 500
+"""Messages that are looked at, at the end of each partition: some hundredths of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the last messages tell of one target. ``columns``: by the source's names, as they are.
+
+    ``whole``: a row with all of its columns was among them. ``rows``: any row was. ``unread``: a
+    statement about the table that can't be read, and no whole row after it.
+    """
+
+    columns: frozenset[str] = frozenset()
+    whole: bool = False
+    rows: bool = False
+    unread: bool = False
+
+    def within(self, shape: Shape) -> Shown:
+        """Of the columns those that a route shows, or computes with."""
+        return replace(self, columns=frozenset(n for n in self.columns if needs(shape, n)))
+
+    def row(self, columns: Iterable[str], whole: bool) -> Shown:
+        """After a row's message."""
+        if whole:
+            return Shown(frozenset(columns), whole=True, rows=True)
+        return replace(self, columns=self.columns.union(columns), rows=True)
+
+    def statement(self, ddl: Ddl) -> Shown:
+        """After a statement."""
+        if ddl.refused is not None or ddl.unread is not None:
+            return Shown(unread=True)
+        columns = {name.lower(): name for name in self.columns}
+        for step in ddl.steps:
+            match step:
+                case AddColumn(column):
+                    columns[column.name.lower()] = column.name
+                case DropColumn(name):
+                    columns.pop(name.lower(), None)
+                case RenameColumn(old, new):
+                    columns = _renamed(columns, old, new)
+                case ChangeColumn(old, column):
+                    columns = _renamed(columns, old, column.name)
+                case _:
+                    continue  # it is about no column's name
+        return replace(self, columns=frozenset(columns.values()))
+
+
+NOTHING = Shown()
+
+
+def _renamed(columns: Mapping[str, str], old: str, new: str) -> dict[str, str]:
+    kept = {lower: name for lower, name in columns.items() if lower != old.lower()}
+    return kept if len(kept) == len(columns) else {**kept, new.lower(): new}
+
+
+def shown_columns(look: Look, pipeline: str, targets: Collection[str]) -> Mapping[str, Shown]:
+    """By target, what the log's last messages tell. Raises NotAnswered, StoreError."""
+    section = look.config.pipeline[pipeline]
+    detected = look.snapshot(pipeline).formats
+    topics = TopicFormats(detected)
+    format_ = make_format(section.format, section.format_options(), topics)
+    router = Router(look.config.routes(pipeline))
+    source = look.source(pipeline)
+    questions, reader = source.questions(), source.reader()
+    found = dict.fromkeys(targets, NOTHING)
+    marks = questions.watermarks(questions.partitions(sorted(source.topic_ids())))
+    for partition, mark in marks.items():
+        first = max(mark.low, mark.high - SAMPLE)
+        named = topics_format(format_, partition.topic)
+        whole = detected.get(partition.topic, section.format).startswith("debezium")
+        read = _Messages(named, router, whole)
+        try:
+            for record in reader.read(partition, first, mark.high - 1) if mark.high > first else ():
+                read.add(partition, record, found)
+        except (LogGone, LogUnreadable):
+            continue  # of the others something is known
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Messages:
+    """``whole``: updates have all columns, too."""
+
+    format: Format
+    router: Router
+    whole: bool
+
+    def add(self, source: TopicPartition, record: LogRecord, found: dict[str, Shown]) -> None:
+        """Take in what a message tells of these targets. One that can't be read tells nothing: the
+        stream reports it by itself."""
+        try:
+            value = as_consumed(self.format, source.topic, record)
+            for part in affected_targets(self.format, self.router, value):
+                if part.target in found:
+                    place = source.partition, record.offset
+                    found[part.target] = self._after(found[part.target], part, *place)
+        except (BadMessage, BadRecord, RouteConflict):
+            return
+
+    def _after(self, shown: Shown, part: AffectedTarget, partition: int, offset: int) -> Shown:
+        if part.ddl:
+            for ddl in statements(self.format, self.router, part):
+                shown = shown.statement(ddl)
+            return shown
+        changes = decoder_of(self.format, part.route).decode(partition, [offset], [part.value])
+        if changes is None or changes.begins == "D":
+            return shown  # which may have the key alone
+        names = [column.name for column in changes.schema.columns]
+        return shown.row(names, whole=self.whole or changes.begins == "I")
+
+
+def unlike(table: Iterable[str], target: Iterable[str] | None, shown: Shown) -> Iterator[str]:
+    """Why a table's columns can't be those of its target: one line each, by name.
+
+    ``table``: those that are read of the source. ``target``: what the target has, by the source's
+    names; None where it is not there, or not known here.
+    """
+    own = {name.lower(): name for name in table}
+    streamed = {name.lower(): name for name in shown.columns}
+    beside = {lower: name for lower, name in streamed.items() if lower not in own}
+    known = streamed.keys() | {name.lower() for name in target or ()}
+    may_lack = shown.unread or (shown.rows and not shown.whole)
+    if not may_lack and (target is not None or shown.rows):
+        names = {**{name.lower(): name for name in target or ()}, **streamed}
+        others = [name for lower, name in names.items() if lower not in own]
+        for lower, name in own.items():
+            if lower not in known:
+                yield _left_out(name, others)
+    if shown.whole:
+        yield from map(_added, beside.values())
+
+
+def _left_out(name: str, others: Iterable[str]) -> str:
+    for other in others:
+        if _letters(other) == _letters(name):
+            return (
+                f"the table's column {name} is {other} in the stream: it would be NULL in each row "
+                "that is loaded. Have the stream's reader keep the names (Debezium: "
+                "field.name.adjustment.mode, column transforms), or leave it out by `columns` in "
+                "the route"
+            )
+    return (
+        f"the table has the column {name}, which neither the target nor the stream's last messages "
+        "have: its values would never change. Leave it out by `columns` in the route; if it is "
+        "new, change a row of the table, so that the stream shows it"
+    )
+
+
+def _added(name: str) -> str:
+    return (
+        f"the stream has the column {name}, which the table has not: it would be NULL in each row "
+        "that is loaded. Leave it out by `columns` or `drop_columns` in the route; if the table "
+        "has lost it, change a row, so that the stream shows it"
+    )
+
+
+def _letters(name: str) -> str:
+    """What readers leave of a name, whichever signs they replace and letters they raise."""
+    return re.sub("[^a-z0-9]", "", name.lower())

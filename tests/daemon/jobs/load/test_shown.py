@@ -1,0 +1,181 @@
+"""The columns of a table, of its target and of the log's last messages are compared before a load
+reads anything: what only one side has is refused by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.contract.ports import ResettableSink
+from changes.model import TableName
+from daemon.config.config import Config
+from daemon.jobs.load.kind import LoadKind
+from daemon.jobs.load.shown import Shown, shown_columns, unlike
+from daemon.jobs.load.source_tables import SourceTables
+from daemon.jobs.record import Wanted
+from daemon.sinks.kinds import sinks_of
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from tests.daemon.databases.servers import PASSWORD, Server
+from tests.daemon.source.fake_source import FakeSource
+
+LANE = TopicPartition("binlog", 0)
+TARGET = "out.shop.t"
+
+
+def canal(kind: str, sql: str = "", **row: str) -> bytes:
+    """One message of Canal's about ``shop.t``."""
+    types = dict.fromkeys(row, "varchar(20)")
+    said: dict[str, Any] = {
+        "database": "shop", "table": "t", "type": kind, "isDdl": bool(sql), "es": 1, "ts": 1,
+        "pkNames": ["id"], "mysqlType": types, "sqlType": dict.fromkeys(row, 12),
+        "data": [row], "old": None, "sql": sql, "id": 1,
+    }  # fmt: skip
+    if kind == "UPDATE":
+        said["old"] = [{"id": row["id"]}]
+    return json.dumps(said | ({"data": None} if sql else {})).encode()
+
+
+INSERT = canal("INSERT", id="1", name="a")
+PARTIAL = canal("UPDATE", id="1")
+
+
+class Looking:
+    """A pipeline and its log."""
+
+    def __init__(self, folder: Path, log: Sequence[bytes], url: str = "", **route: Any) -> None:
+        self.log = FakeSource({LANE: Watermarks(0, 0)})
+        self.log.produce(*log)
+        pipeline: dict[str, Any] = {
+            "topics": ["binlog"], "format": "canal-json", "database": "shop",
+            "route": [{"tables": ["shop.*"], "target": "out.{database}.{table}", **route}],
+        }  # fmt: skip
+        self.config = Config.model_validate({
+            "kafka": {"bootstrap.servers": "127.0.0.1:1"},
+            "sink": {"out": {"kind": "sqlite", "path": str(folder / "out.db")}},
+            "daemon": {"state_dir": str(folder)},
+            "database": {"shop": {"url": url or "jdbc:mysql://h", "user": "jobs",
+                                  "password": PASSWORD}},
+            "pipeline": {"p": pipeline},
+        })  # fmt: skip
+        self.writers: dict[str, ResettableSink] = {}
+
+    def snapshot(self, pipeline: str) -> Snapshot:
+        mark = {TARGET: TargetMark("1", {LANE: 0})}
+        return Snapshot("p", "g", partitions={LANE: PartitionState(0)}, targets=mark)
+
+    def source(self, pipeline: str) -> FakeSource:
+        return self.log
+
+    def sinks(self) -> dict[str, ResettableSink]:
+        if not self.writers:
+            self.writers = {"out": sinks_of(self.config)["out"].writer()}
+        return self.writers
+
+
+LOGS: dict[str, tuple[list[bytes], Shown]] = {
+    "nothing": ([], Shown()),
+    "an insert": ([INSERT], Shown(frozenset(("id", "name")), whole=True, rows=True)),
+    "a part of a row": ([PARTIAL], Shown(frozenset(("id",)), rows=True)),
+    "an insert, then a part": (
+        [INSERT, PARTIAL], Shown(frozenset(("id", "name")), whole=True, rows=True)
+    ),
+    "the last insert is what the stream has": (
+        [canal("INSERT", id="1", gone="a"), INSERT],
+        Shown(frozenset(("id", "name")), whole=True, rows=True),
+    ),
+    "a column that a statement adds": (
+        [INSERT, canal("ALTER", "ALTER TABLE t ADD COLUMN c INT")],
+        Shown(frozenset(("id", "name", "c")), whole=True, rows=True),
+    ),
+    "columns that a statement renames and drops": (
+        [INSERT, canal("ALTER", "ALTER TABLE t RENAME COLUMN id TO k, DROP COLUMN name")],
+        Shown(frozenset(("k",)), whole=True, rows=True),
+    ),
+    "a statement that is not followed": (
+        [INSERT, canal("ALTER", "ALTER TABLE t ADD COLUMN c INT DEFAULT (RAND())")],
+        Shown(unread=True),
+    ),
+    "what is no message": ([INSERT, b"{"], Shown(frozenset(("id", "name")), True, True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_what_the_last_messages_tell(name: str, tmp_path: Path) -> None:
+    """Of a target; of others nothing."""
+    log, expected = LOGS[name]
+    found = shown_columns(Looking(tmp_path, log), "p", [TARGET, "out.shop.other"])
+    assert found == {TARGET: expected, "out.shop.other": Shown()}
+
+
+WHOLE = Shown(frozenset(("id", "name")), whole=True, rows=True)
+COMPARED: dict[str, tuple[list[str], list[str] | None, Shown, str]] = {
+    "equal, case aside": (["ID", "Name"], ["id", "name"], WHOLE, ""),
+    "left out": (["id", "name", "pin"], ["id", "name"], WHOLE, "has the column pin, which neither"),
+    "left out, and quiet": (["id", "pin"], ["id"], Shown(), "has the column pin, which neither"),
+    "left out, and no target": (["id", "name", "pin"], None, WHOLE, "the column pin"),
+    "nothing is known": (["id", "pin"], None, Shown(), ""),
+    "new in the stream": (["id", "name", "c"], ["id"], WHOLE.row(["c"], False), ""),
+    "images have a part": (["id", "pin"], ["id"], Shown(frozenset(("id",)), rows=True), ""),
+    "an unread statement": (["id", "pin"], ["id"], Shown(unread=True), ""),
+    "a sign is replaced": (["id", "e-mail"], ["id", "e_mail"], Shown(), "e-mail is e_mail in"),
+    "camel case": (["id", "user_name"], None, Shown(frozenset(("id", "userName")), True, True),
+                   "column user_name is userName in the stream"),
+    "added by the reader": (["id"], ["id"], Shown(frozenset(("id", "__op")), True, True),
+                            "the stream has the column __op, which the table has not"),
+    "kept by the target": (["id", "name"], ["id", "name", "dropped"], WHOLE, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_columns_that_are_not_the_targets(name: str) -> None:
+    """Excluded, renamed, added: each by its name, with a way out."""
+    table, target, shown, expected = COMPARED[name]
+    found = list(unlike(table, target, shown))
+    assert (expected in found[0] and "`columns`" in found[0]) if expected else found == []
+
+
+@pytest.fixture
+def server(servers: dict[str, Server]) -> Iterator[Server]:
+    """A table with a column of which the stream says nothing."""
+    found = servers["mariadb"]
+    found.run([
+        "CREATE OR REPLACE SCHEMA shop",
+        "CREATE TABLE shop.t (id VARCHAR(20) PRIMARY KEY, name VARCHAR(20), pin VARCHAR(20))",
+        "INSERT INTO shop.t VALUES ('1', 'a', 'secret')",
+    ])  # fmt: skip
+    yield found
+    found.run(["DROP SCHEMA shop"])
+
+
+def refused(look: Looking) -> list[str]:
+    """Why a load of the table is refused."""
+    wanted = Wanted("load", "p", (TARGET,), {}, "command")
+    return [line for line in LoadKind().plan(look, wanted).refusals if line.startswith(TARGET)]
+
+
+@pytest.mark.integration
+def test_a_plan_and_a_start_refuse_a_column_that_the_stream_leaves_out(
+    server: Server, tmp_path: Path
+) -> None:
+    """It would come in, and never change. ``columns`` in the route leads out."""
+    url = f"jdbc:mariadb://127.0.0.1:{server.port}/"
+    (why,) = refused(Looking(tmp_path, [INSERT], url))
+    assert why.startswith(f"{TARGET}: the table has the column pin, which neither")
+    table = {TARGET: TableName("shop", "t")}
+    tables = SourceTables(Looking(tmp_path, [INSERT], url), "p")  # type: ignore[arg-type]
+    assert "the column pin" in tables.unlike(table)[TARGET]
+    tables.close()
+    out = Looking(tmp_path, [INSERT], url, columns=["id", "name"])
+    assert refused(out) == []
+    tables = SourceTables(out, "p")  # type: ignore[arg-type]
+    assert tables.unlike(table) == {}
+    assert [one.name for one in tables.describe(table[TARGET], TARGET).schema.columns] == [
+        "id", "name",
+    ]  # fmt: skip
+    tables.close()
