@@ -14,7 +14,10 @@ Ask = Callable[[str], list[tuple[object, ...]]]
 
 _OLDEST = {True: (10, 3), False: (5, 7)}
 """By whether it is MariaDB."""
-_SETTINGS = ["log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata", "read_only"]
+_SETTINGS = [
+    "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata",
+    "binlog_row_value_options", "read_only",
+]  # fmt: skip
 
 
 class Asked(NamedTuple):
@@ -102,6 +105,11 @@ def _of_log(settings: dict[str, str]) -> Iterator[Finding]:
         yield warning(
             f"binlog_row_image is {settings['binlog_row_image']}: a change carries a part of its"
             " row; SET GLOBAL binlog_row_image = 'FULL'"
+        )
+    if "PARTIAL_JSON" in settings.get("binlog_row_value_options", ""):
+        yield problem(
+            "binlog_row_value_options is PARTIAL_JSON: an update carries a part of a JSON document,"
+            " and readers of the log leave it out or fail; SET GLOBAL binlog_row_value_options = ''"
         )
     if settings.get("binlog_row_metadata", "FULL") != "FULL":
         yield warning(

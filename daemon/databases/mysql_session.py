@@ -16,6 +16,7 @@ from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.databases.sections import DatabaseSection
 from sparkwriter.sql.forms import LONG_BYTES
 from sparkwriter.sql.jdbc import JdbcOptions
+from sparkwriter.sql.server_errors import MYSQL_FULL, tells_of_full_disk
 from sparkwriter.sql.server_settings import (
     MYSQL_MARK,
     POOLED,
@@ -120,16 +121,15 @@ class MySqlSession:
         settings = self._settings(self._mariadb)
         self._answer(unlimited_mysql())
         self._known = self._shown(settings)
-        if (statement := set_mysql(settings, self._known)) is not None:
-            try:
-                self._answer(statement)
-            except DatabaseRefused as error:
-                raise DatabaseRefused(f"{error}: its session's settings: {statement}") from error
-            known = self._shown(settings)
-            for name, value in differing(settings, known).items():
-                line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
-                raise DatabaseRefused(f"{self._name}: {line}")
-        self._answer(f"SET {MYSQL_MARK} = %s", (self._mark,))
+        statement = set_mysql(settings, self._known, self._mark)
+        try:
+            self._answer(statement)
+        except DatabaseRefused as error:
+            raise DatabaseRefused(f"{error}: its session's settings: {statement}") from error
+        known = self._shown(settings)
+        for name, value in differing(settings, known).items():
+            line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
+            raise DatabaseRefused(f"{self._name}: {line}")
 
     def _shown(self, settings: Mapping[str, str]) -> dict[str, str]:
         return {str(name): str(value) for name, value in self._answer(show_mysql(settings))}
@@ -220,7 +220,8 @@ class MySqlSession:
         text = str(error.args[1] if len(error.args) > 1 else error).replace("\n", " ")
         line = f"{self._name}: {text}"
         gone = isinstance(error, OSError | pymysql.err.InterfaceError)
-        if gone or code in _PASSING or _FIRST_CLIENT_ERROR <= code < _CLIENT_ERRORS_END:
+        passing = code in _PASSING or code in MYSQL_FULL or tells_of_full_disk(text)
+        if gone or passing or _FIRST_CLIENT_ERROR <= code < _CLIENT_ERRORS_END:
             return DatabaseAway(line)
         if code in _DENIED:
             line += f"; {mysql_checks.grant('SELECT', '*.*', self._section.user)}"

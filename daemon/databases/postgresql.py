@@ -34,9 +34,9 @@ from sparkwriter.sql.jdbc import JdbcOptions
 from sparkwriter.sql.server_settings import POOLED, mark_of_postgresql, reading, set_postgresql
 
 _CONNECT_WITHIN_S = 15
-_PASSING = ("08", "53", "57", "40", "55P03", "25006")
-"""Beginnings of SQLSTATE: connection, resources, operator's doing and time limits, serialization,
-locks. 25006 is none of ours: nothing is written."""
+_PASSING = ("08", "53", "57", "58", "40", "55P03", "25006")
+"""Beginnings of SQLSTATE: connection, resources, operator's doing and time limits, the system's
+own, serialization, locks. 25006 is none of ours: nothing is written."""
 _DENIED = "42501"
 
 
@@ -146,14 +146,13 @@ class PostgreSqlDatabase(SqlDatabase):
         url += f"&connectTimeout={_CONNECT_WITHIN_S}&socketTimeout={self._silence_s}"
         if self._section.tls_ca:
             url += f"&sslrootcert={quote(self._section.tls_ca, safe='/')}"
-        first, *session = set_postgresql(self._settings())
         return JdbcOptions(
             url=url,
             driver="org.postgresql.Driver",
             user=self._section.user,
             password=self._password(),
             # It is one transaction with the read itself: so its settings are those of the read.
-            session="; ".join([f"SET TRANSACTION {_TRANSACTION}", first, *session]),
+            session=f"SET TRANSACTION {_TRANSACTION}; {set_postgresql(self._settings())}",
             fetch_rows=fetch_rows(table),
         )
 
@@ -195,8 +194,7 @@ class PostgreSqlDatabase(SqlDatabase):
             raise self._told(error) from error
         self._mark = uuid4().hex
         try:
-            for statement in set_postgresql(self._settings(), self._mark):
-                connection.execute(statement)
+            connection.execute(set_postgresql(self._settings(), self._mark))
         except psycopg.Error as error:
             connection.close()  # no question may meet a session that is half set up
             raise self._told(error, "a setting of the session can't be made: ") from error

@@ -23,6 +23,7 @@ from sparkwriter.sql.forms import Form
 from sparkwriter.sql.jdbc import JdbcOptions
 from sparkwriter.sql.plan import quote, string_literal
 from sparkwriter.sql.schema import arrow_type
+from sparkwriter.sql.server_errors import tells_of_full_disk
 
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -140,7 +141,8 @@ def _told() -> Iterator[None]:
     except JavaFailure as error:
         line = reason(error)
         passing = any(_PASSING.search(name) for name in java_classes(error))
-        raise ChunkUnreadable(line, again=passing or bool(_PASSING_TEXT.search(line))) from error
+        passing = passing or bool(_PASSING_TEXT.search(line)) or tells_of_full_disk(line)
+        raise ChunkUnreadable(line, again=passing) from error
 
 
 def _placed(folder: Path, parts: Sequence[Part], schema: pa.Schema) -> list[int]:

@@ -10,7 +10,7 @@ are all set up by this module. Variables that a server of another version lacks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 Server = Literal["postgresql", "mysql", "mariadb"]
@@ -131,21 +131,20 @@ def writing(server: Server) -> dict[str, str]:
     return _MYSQL | _MYSQL_WRITING
 
 
-def set_postgresql(settings: Mapping[str, str], mark: str = "") -> Iterator[str]:
+def set_postgresql(settings: Mapping[str, str], mark: str = "") -> str:
     """The statements of PostgreSQL that set those which the server knows and has otherwise, and
-    the session's mark.
+    the session's mark: one message, so that all are in one session, whatever stands between.
 
     A variable that differs, and that the user may not set, is an error of the server's, which names
     it.
     """
-    yield "SET search_path = pg_catalog"
     pairs = ", ".join(f"({_quoted(name)}, {_quoted(value)})" for name, value in settings.items())
-    yield (
+    made = (
+        "SET search_path = pg_catalog; "
         f"SELECT set_config(s.name, s.value, false) FROM (VALUES {pairs}) AS s(name, value)"
         " WHERE current_setting(s.name, true) <> s.value"
     )
-    if mark:
-        yield f"SELECT set_config('{MARK}', {_quoted(mark)}, false)"
+    return f"{made}; SELECT set_config('{MARK}', {_quoted(mark)}, false)" if mark else made
 
 
 def mark_of_postgresql() -> str:
@@ -165,12 +164,12 @@ def show_mysql(settings: Mapping[str, str]) -> str:
     return f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"
 
 
-def set_mysql(settings: Mapping[str, str], known: Mapping[str, str]) -> str | None:
+def set_mysql(settings: Mapping[str, str], known: Mapping[str, str], mark: str) -> str:
     """The statement of MySQL that sets those which are otherwise in ``known``, which is what
-    ``show_mysql`` gave; None where all are right."""
+    ``show_mysql`` gave, and the session's mark."""
     wrong = differing(settings, known)
-    made = ", ".join(f"SESSION {name} = {_value(value)}" for name, value in wrong.items())
-    return f"SET {made}" if made else None
+    made = [f"SESSION {name} = {_value(value)}" for name, value in wrong.items()]
+    return "SET " + ", ".join([*made, f"{MYSQL_MARK} = {_quoted(mark)}"])
 
 
 def set_all_mysql(settings: Mapping[str, str], known: Mapping[str, str]) -> str:

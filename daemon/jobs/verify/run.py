@@ -79,7 +79,8 @@ class TableRun:
         found = compare.first_pass(aside, target, some, digits)
         notes = list(here.shape.notes)
         if here.shape.missing:
-            notes.append(f"the target lacks the columns {', '.join(here.shape.missing)}")
+            names = ", ".join(here.shape.missing)
+            notes.append(f"the target lacks the columns {names}: `columns` in its route says so")
         if part < 1 and len(some) == len(intervals):
             notes.append("compared whole: it has too few ranges for a sample")
         return replace(

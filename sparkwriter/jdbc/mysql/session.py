@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.jdbc.url import JdbcUrl
+from sparkwriter.sql.server_errors import MYSQL_FULL, tells_of_full_disk
 from sparkwriter.sql.server_settings import (
     MYSQL_MARK,
     POOLED,
@@ -46,13 +46,11 @@ _LIMITS = dict.fromkeys(("innodb_lock_wait_timeout", "lock_wait_timeout"), str(L
 _AWAY = {1040, 1042, 1043, 1045, 1053, 1077, 1080, 1129, 1130, 1152, 1158, 1159, 1160, 1161,
          1184, 1203, 1226, 1290, 1698, 1792, 1836, 1927, 3032, 3168, 4031}  # fmt: skip
 """Connections that end or are refused, and servers that can't be written."""
-_LATER = {1021, 1030, 1037, 1038, 1041, 1105, 1114, 1180, 1205, 1206, 1213, 1317, 1568, 1969,
-          3024, 3058, 3101, 3572, 3675}  # fmt: skip
+_LATER = MYSQL_FULL | {1105, 1180, 1205, 1206, 1213, 1317, 1568, 1969, 3024, 3058, 3101, 3572,
+                       3675}  # fmt: skip
 """Locks, disks, memory, statements that somebody ended."""
 _FOREIGN_KEYS = {1216, 1217, 1451, 1452}
 _UNIQUE = {1062, 1586}
-_DISK_FULL = re.compile(r"(?i)(errcode|errno): 28(?![0-9])")
-"""What a statement about a table says, whatever its number, where a file can't be written."""
 
 
 class MySqlSession:
@@ -73,18 +71,16 @@ class MySqlSession:
         """Have the session's settings, and see that it has them. Raises DbError."""
         settings = {**writing("mariadb" if self.dialect.is_mariadb else "mysql"), **_LIMITS}
         self.run(unlimited_mysql())
-        statement = set_mysql(settings, dict(self.rows(show_mysql(settings))))
-        if statement is not None:
-            try:
-                self.run(statement)
-            except DbError as error:
-                text = f"{error}: its session's settings: {statement}"
-                raise DbError(error.cause, text) from error
-            known = dict(self.rows(show_mysql(settings)))
-            for name, value in differing(settings, known).items():
-                line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
-                raise DbError(Cause.REFUSED, line)
-        self.run(f"SET {MYSQL_MARK} = %s", (self._mark,))
+        statement = set_mysql(settings, dict(self.rows(show_mysql(settings))), self._mark)
+        try:
+            self.run(statement)
+        except DbError as error:
+            text = f"{error}: its session's settings: {statement}"
+            raise DbError(error.cause, text) from error
+        known = dict(self.rows(show_mysql(settings)))
+        for name, value in differing(settings, known).items():
+            line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
+            raise DbError(Cause.REFUSED, line)
 
     def begin(self) -> None:
         """See ``Session``."""
@@ -276,7 +272,7 @@ def _cause(error: Exception, number: int | None) -> Cause:
         return Cause.UNIQUE
     if number in _FOREIGN_KEYS:
         return Cause.OTHER_ROW
-    if number in _LATER or _DISK_FULL.search(str(error)):
+    if number in _LATER or tells_of_full_disk(str(error)):
         return Cause.LATER
     if number is None or number in _AWAY or 2000 <= number < 3000 or number == 0:
         return Cause.AWAY

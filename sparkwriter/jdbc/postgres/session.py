@@ -29,6 +29,12 @@ PIECE_BYTES = 1 << 20
 
 _SETTINGS = {**writing("postgresql"), "lock_timeout": f"{LOCK_WITHIN_S}s"}
 
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""Marks that a crash takes back would be below what is recorded elsewhere."""
+
 _AWAY = ("08", "57P", "28", "3D", "53300", "25006", "XX")
 _LATER = ("40", "53", "55", "57", "58")
 _FOREIGN_KEYS = ("23503", "23001")
@@ -49,14 +55,10 @@ class PostgresSession:
     def set_up(self) -> None:
         """Have the session's settings. Raises DbError."""
         try:
-            for statement in set_postgresql(_SETTINGS, self._mark):
-                self.run(statement)
+            self.run(f"{set_postgresql(_SETTINGS, self._mark)}; {_DURABLE}")
         except DbError as error:
             text = f"a setting of the session can't be made: {error}"
             raise DbError(error.cause, text) from error
-        # Marks that a crash takes back would be below what is recorded elsewhere.
-        if self.rows("SHOW synchronous_commit") == [("off",)]:
-            self.run("SET synchronous_commit = on")
 
     def begin(self) -> None:
         """See ``Session``. One message: the session's mark costs no way of its own."""

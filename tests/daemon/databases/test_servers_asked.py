@@ -239,3 +239,17 @@ def test_a_user_without_rights_is_told_the_grant(servers: dict[str, Server]) -> 
         assert poor.moment().position is None
     finally:
         poor.close()
+
+
+def test_a_log_that_carries_parts_of_documents_is_a_problem(servers: dict[str, Server]) -> None:
+    """Readers of the log do not know that kind of event."""
+    server = servers["mysql"]
+    server.run(["SET GLOBAL binlog_row_value_options = 'PARTIAL_JSON'"])
+    database = server.open()
+    try:
+        (found,) = database.check([], now_us).problems
+        assert "binlog_row_value_options is PARTIAL_JSON" in found
+        assert "SET GLOBAL binlog_row_value_options = ''" in found
+    finally:
+        database.close()
+        server.run(["SET GLOBAL binlog_row_value_options = ''"])

@@ -159,7 +159,7 @@ def test_a_table_that_is_altered_is_begun_again(numbered: Rig) -> None:
     assert (table.restarts, table.left) == (1, None)
     (found,) = rig.finished(job)["tables"]
     assert found["differing"] == 1
-    assert found["notes"] == ["the target lacks the columns later"]
+    assert found["notes"] == ["the target lacks the columns later: `columns` in its route says so"]
 
 
 def test_a_step_that_is_asked_to_leave_is_left_and_repeated(numbered: Rig) -> None:
