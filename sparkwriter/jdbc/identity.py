@@ -16,6 +16,7 @@ from actors.contract.ports import LostRace
 from changes.model import Mode, TargetName
 from offsets.rollback import ways_out
 from sparkwriter.jdbc.dialect import rows_of
+from sparkwriter.jdbc.ledger import Ledger, LedgerRow
 from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.ledgered.made import Made
@@ -69,6 +70,29 @@ def unknown_marks(session: Session, target: TargetName, made: Made, table: DbTab
     return [
         "it is a changelog with rows, and the ledger has no marks of them: what is read again would"
         f" be there twice; {ways_out('', str(target))}"
+    ]
+
+
+def shared(
+    session: Session, ledger: Ledger, target: TargetName, entry: LedgerRow | None
+) -> list[str]:
+    """Why a target that came second can't have the table: to the server it is the first one's.
+
+    ``entry``: what the ledger has of it. Versions begin at the clock, so the first has the lower.
+    Raises DbError.
+    """
+    if not session.folds_names:
+        return []
+    late = entry is None or entry.made is None
+    first = [
+        str(other)
+        for other, version in ledger.named_alike(target)
+        if late or (entry is not None and int(version) < int(entry.version))
+    ]
+    return [
+        f"its table is that of the target {other}: with lower_case_table_names this server makes "
+        "no difference of case. Give one of them another target"
+        for other in first
     ]
 
 

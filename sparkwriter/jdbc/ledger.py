@@ -76,6 +76,17 @@ class Ledger:
         assert table is not None
         return table.identity
 
+    def named_alike(self, target: TargetName) -> list[tuple[TargetName, str]]:
+        """Targets with a table whose names differ from the target's in case alone, with their
+        versions."""
+        found = self._session.rows(
+            f"SELECT namespace, name, version FROM {self._table} WHERE made IS NOT NULL"
+            " AND LOWER(namespace) = LOWER(%s) AND LOWER(name) = LOWER(%s)",
+            target[1:],
+        )
+        alike = [(TargetName(target.sink, *name), str(version)) for *name, version in found]
+        return [(name, version) for name, version in alike if name != target]
+
     def look(self, target: TargetName, lock: bool = False) -> LedgerRow | None:
         """What it says of a target."""
         found = self._session.rows(

@@ -64,6 +64,9 @@ class Session(Protocol):
     lasting_identity: bool
     """Whether a table keeps its identity (``DbTable``) when it is altered."""
 
+    folds_names: bool
+    """Whether tables whose names differ in case alone are one."""
+
     @property
     def dialect(self) -> Dialect:
         """The server's SQL."""
@@ -104,6 +107,14 @@ class Session(Protocol):
 
     def sees_triggers(self, target: TargetName) -> bool:
         """Whether ``describe`` knows all triggers of the table."""
+        ...
+
+    def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
+        """The statements by which a table gets what the one has whose name it takes."""
+        ...
+
+    def left_behind(self, target: TargetName) -> list[str]:
+        """What of a table that one which takes its name does not get. One line each."""
         ...
 
     def use(self, schema: str) -> None:

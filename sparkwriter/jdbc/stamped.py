@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from changes.model import TargetName
@@ -29,6 +29,7 @@ from sparkwriter.ledgered.operations import (
     Remake,
     Rename,
     Shows,
+    TakeOver,
 )
 
 Describe = Callable[[TargetName], DbTable | None]
@@ -141,6 +142,7 @@ def _statements(
 ) -> Iterator[Stamped]:
     """What the operations come to. Renames that follow one another are one statement."""
     stamps: dict[TargetName, str] = {}
+    comments: dict[TargetName, str] = {}
     pairs: list[tuple[TargetName, TargetName]] = []
     for at, operation in enumerate(operations):
         stamp = f"{token}.{at}"
@@ -156,8 +158,11 @@ def _statements(
                     first, *rest = words.remake(operation, table, stamp)
                     yield Stamped(first, target, "", target, stamp)
                     yield from (Stamped(one, target, stamp) for one in rest)
+            case TakeOver(new, old):
+                # Rights are the name's, and stay with it.
+                comments[new] = "" if (table := describe(old)) is None else table.comment
             case Rename(old, new):
-                yield from _stamp(words, old, describe(old), stamp)
+                yield from _stamp(words, old, describe(old), stamp, comments.get(old))
                 stamps[old] = stamp
                 pairs.append((old, new))
             case Drop(target):
@@ -171,9 +176,15 @@ def _statements(
 
 
 def _stamp(
-    words: MySqlWords, target: TargetName, table: DbTable | None, stamp: str
+    words: MySqlWords,
+    target: TargetName,
+    table: DbTable | None,
+    stamp: str,
+    comment: str | None = None,
 ) -> Iterator[Stamped]:
+    """``comment``: instead of its own."""
     if table is not None:
+        table = table if comment is None else replace(table, comment=comment)
         yield Stamped(words.stamp(target, table, stamp), target, "", target, stamp)
 
 

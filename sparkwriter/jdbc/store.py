@@ -14,12 +14,19 @@ import pyarrow.parquet as pq
 
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.ddl import carry_out
+from sparkwriter.jdbc.ddl import carry_out, make_schemas
 from sparkwriter.jdbc.dialect import rows_of, target_name
-from sparkwriter.jdbc.identity import check_same, has_rows, identified, made_again, unknown_marks
+from sparkwriter.jdbc.identity import (
+    check_same,
+    has_rows,
+    identified,
+    made_again,
+    shared,
+    unknown_marks,
+)
 from sparkwriter.jdbc.ledger import NONE, Ledger
 from sparkwriter.jdbc.mysql.words import MySqlWords
-from sparkwriter.jdbc.session import Cause, DbError, Session, make_once, transaction
+from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
 from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
 from sparkwriter.jdbc.stored import stored_rows
@@ -30,9 +37,7 @@ from sparkwriter.kit.store import Absent
 from sparkwriter.ledgered.made import Row, row_of
 from sparkwriter.ledgered.operations import (
     Entry,
-    Make,
     Operation,
-    Rename,
     TakeAbove,
     WriteRows,
     is_statement,
@@ -153,6 +158,7 @@ class JdbcStore(LedgeredStore):
         else:
             made = entry.made
         wrong += problems(table, made, target)
+        wrong += shared(self.session, self.ledger, target, entry)
         wrong += self._triggers.check(self.session, target, table, entry)
         marks, version = (Absent().marks, NONE) if entry is None else (entry.marks, entry.version)
         return row_of(target, made, marks, version), wrong
@@ -179,7 +185,7 @@ class JdbcStore(LedgeredStore):
         absent: TargetName | None = None,
     ) -> str:
         """A transaction; or, where it needs statements that commit, those, stamped."""
-        self._make_schemas(operations)
+        make_schemas(self.session, operations)
         tables = [one for one in operations if not isinstance(one, WriteRows | TakeAbove)]
         if not self.session.transactional_ddl and any(map(is_statement, tables)):
             self._stamped(operations, entries, seen, absent)
@@ -252,18 +258,6 @@ class JdbcStore(LedgeredStore):
         self.ledger.claim(absent)
         if self.session.describe(absent) is not None:
             raise LostRace(f"{absent} is there meanwhile")
-
-    def _make_schemas(self, operations: Sequence[Operation]) -> None:
-        for one in operations:
-            name = None
-            if isinstance(one, Make):
-                name = one.target.namespace
-            elif isinstance(one, Rename):
-                name = one.new.namespace
-            if name is not None and not self.session.has_schema(name):
-                make_once(
-                    self.session, f"CREATE SCHEMA IF NOT EXISTS {self.session.dialect.quote(name)}"
-                )
 
     def read_rows(self, seen: Row, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
         """By the key, as a write finds them. A value that became null would decide wrongly."""

@@ -27,7 +27,11 @@ def try_out(
     try:
         yield from session.remarks()
         yield from _ledger(session, schema)
+        named: dict[str, TargetName] = {}
         for target in targets:
+            first = named.setdefault(str(target).lower(), target)
+            if session.folds_names and first != target:
+                yield f"{target}: its table is that of {first}: lower_case_table_names is set"
             yield from (f"{target}: {line}" for line in _target(session, target))
     except DbError as error:
         yield str(error)

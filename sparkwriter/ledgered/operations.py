@@ -67,7 +67,15 @@ class TakeAbove:
     after: Marks
 
 
-Operation = Make | Remake | Rename | Drop | WriteRows | TakeAbove
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """A table that was filled anew gets what the one has whose name it takes: rights, comments."""
+
+    new: TargetName
+    old: TargetName
+
+
+Operation = Make | Remake | Rename | Drop | WriteRows | TakeAbove | TakeOver
 
 
 def is_statement(operation: Operation) -> bool:

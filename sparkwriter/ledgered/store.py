@@ -34,6 +34,7 @@ from sparkwriter.ledgered.operations import (
     Rename,
     Shows,
     TakeAbove,
+    TakeOver,
     WriteRows,
 )
 from sparkwriter.sql.ddl_plan import DdlTable
@@ -198,7 +199,8 @@ class LedgeredStore(ABC):
         seen = [new]
         if not isinstance(old, Absent):
             seen.append(old)
-            operations.insert(0, Rename(swap.old, swap.aside, old.table))
+            over = TakeOver(swap.new, swap.old)
+            operations = [over, Rename(swap.old, swap.aside, old.table), *operations]
             if swap.keep_old:
                 entries.append(Shows(swap.aside, old.marks, old.table))
             else:

@@ -30,6 +30,7 @@ from sparkwriter.ledgered.operations import (
     Rename,
     Shows,
     TakeAbove,
+    TakeOver,
     WriteRows,
 )
 from sparkwriter.ledgered.sqlite_ledger import Ledger, quote, table_name
@@ -166,6 +167,8 @@ class SqliteStore(LedgeredStore):
             case WriteRows(seen, batch):
                 assert batch.path is not None
                 write_rows(self._connection, seen, batch, batch.path)
+            case TakeOver():
+                pass  # rights and comments are nothing that it has
             case TakeAbove(target, before, after):
                 away = rows_above(before.offsets, after.offsets)
                 if away is not None:

@@ -41,6 +41,23 @@ WHERE EVENT_OBJECT_SCHEMA = %s AND EVENT_OBJECT_TABLE = %s ORDER BY 1
 """
 """Those that the user may see: with the right TRIGGER (``sparkwriter.jdbc.mysql.rights``)."""
 
+LEFT = """
+SELECT DISTINCT CONCAT('index ', INDEX_NAME) FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND INDEX_NAME <> 'PRIMARY'
+UNION SELECT CONCAT('comment of ', COLUMN_NAME) FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_COMMENT <> ''
+UNION SELECT CONCAT('default or NOT NULL of ', COLUMN_NAME) FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_KEY <> 'PRI'
+AND (IS_NULLABLE = 'NO' OR (COLUMN_DEFAULT IS NOT NULL AND COLUMN_DEFAULT <> 'NULL'))
+UNION SELECT CONCAT('constraint ', CONSTRAINT_NAME) FROM information_schema.TABLE_CONSTRAINTS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND CONSTRAINT_TYPE IN ('CHECK', 'FOREIGN KEY')
+UNION SELECT CONCAT('options ', CREATE_OPTIONS) FROM information_schema.TABLES
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+AND LOWER(CREATE_OPTIONS) NOT IN ('', 'row_format=dynamic')
+ORDER BY 1
+"""
+"""What of a table another one that takes its name does not have; triggers are ``fires``'s."""
+
 _INTS = {"tinyint": "int", "smallint": "int", "mediumint": "int", "int": "int", "bigint": "long"}
 _EXACT = {
     "float": "float",

@@ -62,7 +62,10 @@ class MySqlSession:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         self._mark = uuid4().hex
-        version, packet = self._one("SELECT VERSION(), @@max_allowed_packet")
+        version, packet, folds = self._one(
+            "SELECT VERSION(), @@max_allowed_packet, @@lower_case_table_names"
+        )
+        self.folds_names = bool(folds)
         self.dialect = MySqlWords(mariadb="mariadb" in str(version).lower())
         self._packet = int(packet)
         self._most = min(STATEMENT_BYTES, self._packet * 3 // 4)
@@ -142,6 +145,14 @@ class MySqlSession:
         ((roles,),) = self.rows("SELECT CURRENT_ROLE()")
         using = f" FOR CURRENT_USER() USING {roles}" if "@" in str(roles) else ""
         return sees_triggers((line for (line,) in self.rows(f"SHOW GRANTS{using}")), target)
+
+    def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
+        """Rights are the name's here; the comment goes with the stamp."""
+        yield from ()
+
+    def left_behind(self, target: TargetName) -> list[str]:
+        """See ``Session``."""
+        return [what for (what,) in self.rows(catalog.LEFT, (*target[1:],) * 5)]
 
     def use(self, schema: str) -> None:
         """Temporary tables are in a database, too."""

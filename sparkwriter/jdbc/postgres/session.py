@@ -15,6 +15,7 @@ from psycopg.types.string import TextLoader
 from changes.model import TargetName
 from sparkwriter.jdbc.postgres.catalog import REFERENCED, TABLE, table_of
 from sparkwriter.jdbc.postgres.copy_text import copy_text
+from sparkwriter.jdbc.postgres.taken_over import left_behind, take_over
 from sparkwriter.jdbc.postgres.words import PostgresWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
@@ -47,6 +48,7 @@ class PostgresSession:
     dialect = PostgresWords()
     transactional_ddl = True
     lasting_identity = True
+    folds_names = False
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -113,6 +115,14 @@ class PostgresSession:
     def sees_triggers(self, target: TargetName) -> bool:
         """Its catalog shows them to everybody."""
         return True
+
+    def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
+        """See ``Session``."""
+        return take_over(self, old, new)
+
+    def left_behind(self, target: TargetName) -> list[str]:
+        """See ``Session``."""
+        return left_behind(self, target)
 
     def use(self, schema: str) -> None:
         """Temporary tables are in a schema of their own."""
