@@ -110,7 +110,9 @@ def problems(table: DbTable, made: Made, target: TargetName) -> Iterable[str]:
         yield from _problem(table, field, target)
     for key in made.keys:
         column = table.find(key)
-        if column is not None and column.merges:
+        if column is not None and column.lake is None:
+            yield f"column {column.name}, part of the key, is {column.type}: {column.refused}"
+        elif column is not None and column.merges:
             yield f"column {column.name}, part of the key, {column.merges}"
     for column in table.columns:
         extra = column.name.lower() not in known

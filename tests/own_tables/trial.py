@@ -187,7 +187,7 @@ class _Stream:
         try:
             seen = store.look(self._target)
             assert not isinstance(seen, Absent)
-            found = read_table(side, seen)
+            found = read_table(side, seen) if seen.table.fields else None
         except TargetRefused as error:
             outcome.refused.append(str(error))
             found = None

@@ -1,10 +1,11 @@
 """Whether the user sees the triggers of a table: MySQL and MariaDB hide them from whoever lacks the
-right TRIGGER. Pure."""
+right TRIGGER."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from changes.model import TargetName
 
@@ -12,6 +13,13 @@ _GRANT = re.compile(
     r"GRANT (?P<rights>.*?) ON (?P<schema>\*|`(?:[^`]|``)*`)\.(?P<table>\S+|`.*?`) TO"
 )
 _NAMES_TRIGGER = re.compile(r"\b(TRIGGER|ALL PRIVILEGES)\b")
+
+
+def grants(rows: Callable[[str], Sequence[tuple[Any, ...]]]) -> list[str]:
+    """What the user may do, by itself or by its roles. ``rows`` asks the server."""
+    ((roles,),) = rows("SELECT CURRENT_ROLE()")
+    using = f" FOR CURRENT_USER() USING {roles}" if "@" in str(roles) else ""
+    return [line for (line,) in rows(f"SHOW GRANTS{using}")]
 
 
 def sees_triggers(grants: Iterable[str], target: TargetName) -> bool:

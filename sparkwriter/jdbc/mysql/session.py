@@ -17,7 +17,7 @@ from pymysql.constants import CLIENT
 from changes.model import TargetName
 from sparkwriter.jdbc.mysql import catalog
 from sparkwriter.jdbc.mysql.insert import inserts
-from sparkwriter.jdbc.mysql.rights import sees_triggers
+from sparkwriter.jdbc.mysql.rights import grants, sees_triggers
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
@@ -68,7 +68,6 @@ class MySqlSession:
         self.folds_names = bool(folds)
         self.dialect = MySqlWords(mariadb="mariadb" in str(version).lower())
         self._packet = int(packet)
-        self._most = min(STATEMENT_BYTES, self._packet * 3 // 4)
 
     def set_up(self) -> None:
         """Have the session's settings, and see that it has them. Raises DbError."""
@@ -108,7 +107,7 @@ class MySqlSession:
         names = ", ".join(self.dialect.quote(column.name) for column in columns)
         head = f"INSERT INTO {table} ({names}) VALUES ".encode()
         added = 0
-        for statement in inserts(head, columns, self._most):
+        for statement in inserts(head, columns, min(STATEMENT_BYTES, self._packet * 3 // 4)):
             if len(statement) >= self._packet:
                 text = f"a row of {len(statement)} bytes, and max_allowed_packet is {self._packet}"
                 raise DbError(Cause.REFUSED, text)
@@ -142,9 +141,7 @@ class MySqlSession:
 
     def sees_triggers(self, target: TargetName) -> bool:
         """With the right TRIGGER, the user's own or of a role."""
-        ((roles,),) = self.rows("SELECT CURRENT_ROLE()")
-        using = f" FOR CURRENT_USER() USING {roles}" if "@" in str(roles) else ""
-        return sees_triggers((line for (line,) in self.rows(f"SHOW GRANTS{using}")), target)
+        return sees_triggers(grants(self.rows), target)
 
     def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
         """Rights are the name's here; the comment goes with the stamp."""
