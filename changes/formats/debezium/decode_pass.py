@@ -15,6 +15,7 @@ from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, decoded, other_key, spelled
 from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium import record as careful
+from changes.formats.debezium.identity import check_identity, may_be_filled
 from changes.formats.debezium.keys import (
     deleted_key,
     deleted_row,
@@ -201,6 +202,7 @@ class DecodePass:
             return before
         key = {name: getattr(before, name) for name in layout.key_fields}
         known = None not in key.values() and UNSET not in key.values()
+        known = known and not any(map(may_be_filled, key.values()))
         return layout.gone(key) if known and len(key) == len(layout.keys) else None
 
     # --- the slow path
@@ -278,6 +280,8 @@ class DecodePass:
         keys = self.state.layout.keys or ()
         if keys:
             image = deleted_key(record, key, keys, configured=self._fixed)
+            if record.tombstone is None:
+                check_identity(record, image, keys)
             self._learn(record.fields or key_fields(key), image)
             row = self._ended_row(image)
         else:

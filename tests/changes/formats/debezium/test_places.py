@@ -45,7 +45,7 @@ def test_a_block_is_read_as_one_record_after_another(schema: bool) -> None:
     """Inserts, updates and deletes, whatever order their places are in."""
     ops = "cuudcucdru"
     values = [
-        at(10_000 - 7 * n, op, number=n % 3, name=f"x{n}", schema=schema)
+        at(10_000 - 7 * n, op, number=1 + n % 3, name=f"x{n}", schema=schema)
         for n, op in enumerate(ops * 3)
     ]
     one_by_one = rows([[value] for value in values])
