@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from changes.mysql.shapes import keeps, shape_of
+from changes.mysql.shapes import Family, keeps, shape_of
 
 
 class ColumnChange(NamedTuple):
@@ -34,12 +34,22 @@ class ListedType(NamedTuple):
     source: str | None = None
 
     def differs(self, other: ListedType) -> bool:
-        """Whether the type changed; the source's words may appear or end without a change."""
-        both = self.source is not None and other.source is not None
-        return self.sent != other.sent or (both and self.source != other.source)
+        """Whether the type changed; the source's words may appear or end without a change, and
+        labels may come to an enumeration."""
+        if self.sent != other.sent or self.source is None or other.source is None:
+            return self.sent != other.sent
+        return self.source != other.source and not _adds_labels(other.source, self.source)
 
     def __str__(self) -> str:
         return self.source or self.sent
+
+
+def _adds_labels(before: str, after: str) -> bool:
+    """Whether an enumeration keeps all its labels. Renamed, they change stored rows without an
+    event (PostgreSQL); so they do in another order, in a SET."""
+    old, new = shape_of(before), shape_of(after)
+    labelled = old is not None and old.family in (Family.ENUM, Family.SET)
+    return labelled and old is not None and new is not None and keeps(old, new)
 
 
 def filled(table: str, names: Iterable[str]) -> tuple[ColumnChange, ...]:

@@ -234,7 +234,7 @@ def words(field: Field) -> str:
 
 
 def described(field: Field) -> ListedType:
-    """The type with all that makes it another one; not the labels that an enumeration has."""
+    """The type with all that makes it another one; labels are in the source's words."""
     left = {
         name: value
         for name, value in (field.parameters or {}).items()
@@ -245,9 +245,19 @@ def described(field: Field) -> ListedType:
     return ListedType(sent, source_words(field))
 
 
+_LABELLED = {"io.debezium.data.Enum": "enum", "io.debezium.data.EnumSet": "set"}
+
+
 def source_words(field: Field) -> str | None:
-    """The source's own words (``column.propagate.source.type``), None where they are absent."""
+    """The source's own words (``column.propagate.source.type``), None where they are absent.
+
+    Of an enumeration, in MySQL's words, the labels that it allows: with them in any case.
+    """
     parameters = field.parameters or {}
+    if (labelled := _LABELLED.get(field.name or "")) and parameters.get("allowed"):
+        labels = str(parameters["allowed"]).replace("\\", "\\\\").replace("'", "''").split(",")
+        quoted = "','".join(labels)
+        return f"{labelled}('{quoted}')"
     base, *rest = str(parameters.get("__debezium.source.column.type", "")).split()[:3] or [""]
     length = _number(parameters, "__debezium.source.column.length")
     scale = _number(parameters, "__debezium.source.column.scale")
