@@ -24,6 +24,7 @@ from daemon.letters.keys import (
     decoder_of,
     keeps_rows,
     keys_of,
+    moves_in_part,
     statements,
 )
 from daemon.letters.letter import parse_place
@@ -255,6 +256,8 @@ def read_now(
             keys = frozenset() if changes is None else keys_of(changes)
             known = candidate.keys.get(affected.target)  # of a message that statements divide
             candidate.keys[affected.target] = known | keys if known and keys else keys
+            if changes is not None and moves_in_part(changes):
+                candidate.doubt(_IN_PART.format(target=affected.target))
             if keys is None:
                 candidate.doubt(_CHANGELOG.format(target=affected.target))
     except (BadMessage, RouteConflict, BadRecord) as error:
@@ -265,6 +268,11 @@ def read_now(
 _CHANGELOG = (
     "{target} is a changelog: the change would be in it under another offset, behind later ones, "
     "and twice if it is there already"
+)
+
+_IN_PART = (
+    "{target}: it changes a row's key and tells a part of the row only: a load or a repair may "
+    "have moved the row since, and then this would empty it"
 )
 
 

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+import pyarrow.compute as pc
+
 from actors.fetcher.multi_entry import by_target, entry_groups
 from changes.decimals import shortest
 from changes.formats.base import Format, MultiEntry, TableDecoder
-from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
+from changes.model import (
+    FROM,
+    HAS_PREFIX,
+    AddColumn,
+    BadMessage,
+    ChangeColumn,
+    Changes,
+    Ddl,
+    Kind,
+    Mode,
+)
 from changes.routing import Router, TargetRoute
 
 Key = tuple[str, ...]
@@ -101,6 +113,19 @@ def keys_of(changes: Changes) -> frozenset[Key] | None:
         return None
     columns = [changes.table.column(name).to_pylist() for name in changes.schema.keys]
     return frozenset(tuple(map(_text, row)) for row in zip(*columns, strict=True))
+
+
+def moves_in_part(changes: Changes) -> bool:
+    """Whether a row goes to another key and takes values along that the message does not have."""
+    table = changes.table
+    if FROM not in table.column_names:
+        return False
+    moved = table.filter(pc.is_valid(table[FROM]))
+    return any(
+        pc.index(moved[name], False).as_py() >= 0
+        for name in moved.column_names
+        if name.startswith(HAS_PREFIX)
+    )
 
 
 def _text(value: object) -> str:

@@ -250,6 +250,16 @@ def test_a_statement_is_doubted() -> None:
     assert "it is a statement" in found
 
 
+def test_a_changed_key_without_the_whole_row_is_doubted() -> None:
+    """A repair may have put the row under its new key since, which no log tells; a whole row brings
+    all that it needs."""
+    part = canal(2, kind="UPDATE", data=[{"id": "2"}], old=[{"id": "1"}])
+    (doubt,) = candidate(5, part).doubts
+    assert "tells a part of the row only" in doubt
+    assert candidate(5, canal(2, kind="UPDATE", old=[{"id": "1"}])).doubts == []
+    assert candidate(5, canal(1, kind="UPDATE", data=[{"id": "1"}], old=[{}])).doubts == []
+
+
 def test_rows_are_compared_by_the_key_of_the_route() -> None:
     """It may be another than the messages name."""
     by = router(keys=("name",))

@@ -185,21 +185,26 @@ class VerifyDriver(Driver):
         return written(wrong, write)
 
     def edit(self, pipeline: str, change: Callable[[Snapshot], Snapshot]) -> None:
-        """Meanwhile another member may have the partitions."""
-        if self.rng.random() < 0.3:
-            changed = change
+        """The pipeline drains for as long as it takes, and reads nothing any more. Meanwhile
+        another member may have the partitions."""
 
-            def change(snapshot: Snapshot) -> Snapshot:
+        def later(snapshot: Snapshot) -> Snapshot:
+            for _ in range(self.rng.choice((0, 30, 300))):
+                self._stand()
+            if self.rng.random() < 0.3:
                 self._hand_over()
-                return changed(snapshot)
+            return change(snapshot)
 
-        for _ in range(self.rng.choice((0, 30, 300))):
-            self.world.act()  # the pipeline drains for as long as it takes
         try:
-            super().edit(pipeline, change)
+            super().edit(pipeline, later)
         except (EditRefused, SinkUnavailable):
             self._live()
             raise
+
+    def _stand(self) -> None:
+        """The database and its log go on alone."""
+        self.durable.now += 0.01
+        self.durable.clockwork.turn(self.rng, self.durable.now)
 
     def _hand_over(self) -> None:
         """The group's other member reads and writes, and leaves with writes under way."""
@@ -224,8 +229,7 @@ class VerifyDriver(Driver):
             return
         self._crash(0.03)
         for _ in range(self.rng.choice((0, 0, 3, 30))):
-            self.durable.now += 0.01
-            self.durable.clockwork.turn(self.rng, self.durable.now)
+            self._stand()
             if self.rng.random() < 0.05:
                 self.world._sink.land()
 
