@@ -19,7 +19,7 @@ from daemon.config.load import LoadSection
 from daemon.config.owners import shared_targets
 from daemon.config.pipelines import PipelineSection, check_kafka
 from daemon.config.quota import shares, unfit_shares
-from daemon.config.secrets import Redactor, secrets_in
+from daemon.config.secrets import Redactor, embedded_secrets_of, secrets_in
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
@@ -32,7 +32,7 @@ from daemon.config.sections import (
     SparkSection,
 )
 from daemon.databases.sections import DatabaseSection, unfit_primary
-from daemon.sinks.sections import AnySink
+from daemon.sinks.sections import AnySink, PythonSection
 from daemon.tracing.section import TracingSection
 
 SPARK_OWNED = {
@@ -190,6 +190,7 @@ class Config(Section):
             self.spark.conf,
             *(pipeline.kafka for pipeline in self.pipeline.values()),
             *(sink.settings() for sink in self.sink.values()),
+            *(sink.settings_ for sink in self.sink.values() if isinstance(sink, PythonSection)),
             {"token": self.metrics.token},
             {"token": self.events.webhook},  # its path is what one needs to post there
             *({"token": value} for value in self.tracing.headers.values()),
@@ -197,7 +198,8 @@ class Config(Section):
             *({"password": one.password} for one in self.database.values() if one.password),
             *({"mask_salt": route.mask_salt} for p in self.pipeline.values() for route in p.route),
         ]
-        return self._secrets.union(*map(secrets_in, tables))
+        embedded = embedded_secrets_of(self.model_dump(mode="json"))
+        return self._secrets.union(embedded, *map(secrets_in, tables))
 
     @property
     def redactor(self) -> Redactor:

@@ -18,7 +18,16 @@ from pydantic import ValidationError
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection, StartSection
 from daemon.config.routes import RouteSection
-from daemon.config.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret
+from daemon.config.secrets import (
+    MASK,
+    Redactor,
+    SecretMissing,
+    embedded_secrets,
+    looks_secret,
+    masked,
+    read_secret,
+    secrets_in,
+)
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
@@ -88,10 +97,12 @@ def load(
     if lookup.problems:
         raise ConfigError([f"{path}: {problem}" for problem in lookup.problems])
     redactor = Redactor(secret for found in lookup.secrets.values() for secret in found)
+    redactor.learn(secrets_in(document))
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
-        raise ConfigError([redactor.text(f"{path}: {line}") for line in _explain(error)]) from None
+        lines = [masked(redactor.text(f"{path}: {line}")) for line in _explain(error)]
+        raise ConfigError(lines) from None
     config.remember(lookup.secrets, path.resolve())
     if exposed := [f"{path}: {line}" for line in _exposed(config)]:
         raise ConfigError(exposed)
@@ -165,9 +176,10 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
         return ""
 
     strange = re.search(r"\$\{[^}]*\}?", _REFERENCE.sub("", value))
+    secret = looks_secret(at) or any(embedded_secrets(value))
     if strange and not lookup.lenient and not at.startswith(_OTHERS_REFERENCES):
         lookup.problems.append(
-            f"{at}: {strange[0]} is no reference; "
+            f"{at}: {MASK if secret else strange[0]} is no reference; "
             "allowed: ${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
         )
     return _REFERENCE.sub(replace, value)
@@ -193,9 +205,15 @@ def _explain(error: ValidationError) -> Iterator[str]:
                 yield f"{at}: {line}" if at else line
         else:
             # "keys" are names of columns, whatever they look like.
-            masked = looks_secret(at) and "keys" not in found["loc"]
-            shown = MASK if masked else repr(found["input"])
-            yield f"{at}: {found['msg']}, not {shown}"
+            hidden = looks_secret(at) and "keys" not in found["loc"]
+            yield f"{at}: {found['msg']}, not {MASK if hidden else _shown(found['input'])}"
+
+
+def _shown(value: Any) -> str:
+    """A value that does not fit. A table or list may hold secrets."""
+    if isinstance(value, dict):
+        return "a table"
+    return "a list" if isinstance(value, list) else repr(value)
 
 
 def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:

@@ -14,7 +14,9 @@ from typing import Any
 from changes.printable import json_text
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.config import Config
+from daemon.config.secrets import masked
 from daemon.observe import control
+from daemon.support.shown import shown
 from offsets.snapshot_text import encode
 from offsets.store import StoreError
 
@@ -27,16 +29,23 @@ Member = tuple[str, str]
 """A name in the bundle, and its text."""
 
 
-def members(config: Config, file: Path) -> Iterator[Member]:
-    """All members; ``problems.txt`` last, if something could not be had."""
+LEFT_OUT = "left out: the secrets can't be read here, so they can't be removed from it"
+
+
+def members(config: Config, whole: bool = True) -> Iterator[Member]:
+    """All members; ``problems.txt`` last, if something could not be had. ``whole``: the
+    configuration's secrets are known."""
     problems: list[str] = []
-    redact = config.redactor.text
+
+    def redact(text: str) -> str:
+        return masked(config.redactor.text(text))
+
     parts: list[tuple[str, Callable[[], str]]] = [
-        ("config.toml", lambda: file.read_text(encoding="utf-8")),
+        ("config.json", lambda: _json(shown(config))),
         ("status.json", lambda: _json(control.ask(config.daemon.state_dir, {"ask": "status"}))),
         ("versions.json", lambda: _json(versions())),
         ("state.txt", lambda: _listing(config.daemon.state_dir)),
-        ("jvm.log", lambda: end_of(config.daemon.state_dir / JVM_LOG)),
+        ("jvm.log", lambda: _jvm_log(config, whole)),
     ]
     if config.log.file:
         parts.append(("binlogd.log", lambda: end_of(Path(config.log.file))))
@@ -77,6 +86,13 @@ def end_of(path: Path) -> str:
     if size > LAST_BYTES:
         data = data.partition(b"\n")[2]
     return data.decode("utf-8", "replace")
+
+
+def _jvm_log(config: Config, whole: bool) -> str:
+    """Unlike the daemon's own log it was written with secrets in it, perhaps. Raises OSError."""
+    if not whole:
+        raise OSError(LEFT_OUT)
+    return end_of(config.daemon.state_dir / JVM_LOG)
 
 
 def _snapshot(config: Config, name: str) -> str:

@@ -27,15 +27,16 @@ def support_bundle(
 
     Without secrets; names of tables and errors are in it.
     """
+    whole = True
     try:
         settings = load(config)
     except ConfigError:
-        settings = load_config(config, lenient=True)
+        whole, settings = False, load_config(config, lenient=True)
     path = output or Path(f"binlogd-support-{datetime.now(UTC):%Y%m%d-%H%M%S}.tar.gz")
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as bundle:
-            for name, text in members(settings, config):
+            for name, text in members(settings, whole):
                 data = text.encode("utf-8", "backslashreplace")
                 entry = tarfile.TarInfo(f"{path.name.removesuffix('.tar.gz')}/{name}")
                 entry.size, entry.mtime, entry.mode = len(data), int(time.time()), 0o600

@@ -66,11 +66,14 @@ def test_it_has_what_helps_and_no_secret(tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     found = read(config)
     assert found.keys() == {
-        "config.toml", "status.json", "versions.json", "state.txt", "jvm.log", "binlogd.log",
+        "config.json", "status.json", "versions.json", "state.txt", "jvm.log", "binlogd.log",
         "positions/p.json",
     }  # fmt: skip
     assert json.loads(found["status.json"]) == {"state": "running"}
     assert "structlog" in json.loads(found["versions.json"])["packages"]
+    shown = json.loads(found["config.json"])
+    assert set(shown["kafka"].values()) <= {"(a text)", "***"}
+    assert shown["pipeline"]["p"]["topics"] == ["t"]
     assert found["binlogd.log"] == "an event with *** in it\n"
     assert found["positions/p.json"] == "nothing is recorded\n"
     every = "".join(found.values())
