@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Annotated
 
 import typer
 
@@ -19,12 +20,33 @@ from daemon.page.top import top
 from daemon.pauses.command import drain, pause, resume
 from daemon.reload.command import log_level, reload
 from daemon.support.command import support_bundle
+from daemon.version import VERSION
 
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"binlogd {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Keeps tables in a lake equal to a database, from its change stream in Kafka."""
+
+
 app.command("run", epilog="Example: binlogd run --config config.toml")(run)
 app.command(
     "init", epilog="Example: binlogd init --broker 127.0.0.1:9092 --topic shop --lake var/warehouse"

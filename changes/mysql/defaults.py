@@ -63,12 +63,15 @@ def as_added(column: Definition) -> AddColumn:
     return AddColumn(added)
 
 
+def _is_long(column: Definition) -> bool:
+    return column.base.endswith(("TEXT", "BLOB")) or column.base in ("LONG", "JSON")
+
+
 def _check_long(column: Definition, default: Sequence[Token]) -> None:
     """Refuse ``TEXT DEFAULT ''``, which MySQL (not strict) takes for none at all: NULL."""
-    long = column.base.endswith(("TEXT", "BLOB")) or column.base in ("LONG", "JSON")
     bare = not column.computed and len(default) == 1
     empty = default[0].text[1:] == "''" or (default[0].kind == "string" and not default[0].text)
-    if long and bare and empty and column.nullable is not False:
+    if _is_long(column) and bare and empty and column.nullable is not False:
         raise Unknowable(f"DEFAULT '' of a {column.type} column is '' in MariaDB, NULL in MySQL")
 
 
@@ -84,6 +87,8 @@ def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> 
         sign = tokens.pop(0).text.replace("+", "")
     elif is_introducer(tokens[0]) and len(tokens) == 2 and tokens[1].kind == "string":
         _check_character_set(tokens.pop(0), tokens[0])
+        if not tokens[0].text.isascii() and _is_long(column):
+            raise Unknowable(f"MariaDB writes its DEFAULT in a {column.type} column in its own way")
     only = tokens[0]
     if len(tokens) == 1:
         if only.kind == "number" or (only.kind == "string" and not sign):

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated
 
+import structlog
 import typer
 
 from daemon.commands.options import (
@@ -20,6 +21,7 @@ from daemon.commands.progress import Bar, Quiet
 from daemon.config.secrets import Redactor
 from daemon.observe.logs import set_up_logs
 from daemon.runtime.lifecycle import Exit
+from daemon.version import VERSION
 
 
 def run(
@@ -35,6 +37,7 @@ def run(
         levels = set_up_logs(settings.log, settings.redactor)
     except OSError as error:
         refuse(f"log.file {settings.log.file} can't be written: {error}")
+    structlog.get_logger().info("binlogd", version=VERSION, pid=os.getpid(), config=str(config))
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
     from daemon.observe.notify import Notifier
     from daemon.runtime.startup import Unusable

@@ -103,6 +103,7 @@ class StatusCollector(Collector):
 
     def _made(self) -> Iterable[Metric]:
         status = self._status()
+        yield _build(status)
         yield from _process(status)
         pipelines = [({"pipeline": p["pipeline"]}, p) for p in status["pipelines"]]
         partitions = [
@@ -165,6 +166,13 @@ def _families(
             if item[spec.member] is not None:
                 family.add_metric(list(names.values()), float(item[spec.member]))
         yield family
+
+
+def _build(status: Mapping[str, Any]) -> Metric:
+    labels, text = ("version",), "1, with the version of this binlogd"
+    build = GaugeMetricFamily("binlogd_build_info", text, labels=labels)
+    build.add_metric([status["version"]], 1.0)
+    return build
 
 
 def _doubted(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:

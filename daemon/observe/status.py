@@ -23,6 +23,7 @@ from daemon.observe.observer import SUPERVISOR, Answers
 from daemon.observe.status_partitions import lag_of, partitions_of
 from daemon.observe.status_targets import SUMMED, last_error, rows_may_differ, targets_of, total
 from daemon.pauses.store import Pause
+from daemon.version import VERSION
 from sparkwriter.session.keeper import SessionFigures
 
 SCHEMA = 1
@@ -92,6 +93,7 @@ def document(
         "state": state,
         "ready": state == "running" and _is_ready(pipelines, session),
         "healthy": not stuck,
+        "version": VERSION,
         "run": about.run,
         "pid": about.pid,
         "uptime_seconds": round(uptime_s, 3),

@@ -21,7 +21,9 @@ def print_status(console: Console, status: Mapping[str, Any]) -> None:
     """Print the whole document."""
     ready = "ready" if status["ready"] else "not ready"
     up = duration(status["uptime_seconds"])
-    console.print(f"binlogd {status['state']}, {ready}, process {status['pid']}, up {up}")
+    console.print(
+        f"binlogd {status['version']} {status['state']}, {ready}, process {status['pid']}, up {up}"
+    )
     for silent in status["silent"]:
         word = "stuck" if silent["stuck"] else "busy"
         console.print(f"  {silent['actor']} is {word}: no answer for {duration(silent['seconds'])}")

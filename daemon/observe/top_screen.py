@@ -43,7 +43,8 @@ def _head(status: Mapping[str, Any], rows: list[Row]) -> Text:
     ill = sum(row.trouble is not None for row in rows)
     ready = "ready" if status["ready"] else "not ready"
     stuck = [silent["actor"] for silent in status["silent"] if silent["stuck"]]
-    said = f"binlogd {status['state']}, {ready}, up {duration(status['uptime_seconds'])}, "
+    said = f"binlogd {status['version']} {status['state']}, {ready}, "
+    said += f"up {duration(status['uptime_seconds'])}, "
     said += f"{len(rows):,} targets, {ill:,} not well"
     said += f", stuck: {', '.join(stuck)}" if stuck else ""
     return _line(said, "bold red" if ill or stuck or not status["ready"] else "bold green")

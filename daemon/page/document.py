@@ -84,7 +84,8 @@ def _head(status: Mapping[str, Any], ill: int) -> Html:
         tag("p", verdict, class_="verdict well" if well else "verdict ill", role="status"),
         tag(
             "p",
-            f"process {status['pid']}, up {duration(status['uptime_seconds'])}, ",
+            f"binlogd {status['version']}, process {status['pid']}, ",
+            f"up {duration(status['uptime_seconds'])}, ",
             _session(status["spark"]),
             class_="quiet",
         ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 
 from actors.contract.addresses import Address
 from actors.runtime.shell import Perform
 from daemon.config.config import Config
+from daemon.version import VERSION
 
 PACKAGES = "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
 
@@ -26,7 +26,7 @@ class Tracing:
         from daemon.tracing.effects import traced
         from daemon.tracing.exporting import Exporting
 
-        exporting = Exporting(config.tracing, run, version("binlogd"))
+        exporting = Exporting(config.tracing, run, VERSION)
         traces = BatchTraces(exporting.tracer, config.redactor.text)
         self.around = traced(traces)
         self._closes = (lambda: traces.close(time.time_ns())), exporting.close

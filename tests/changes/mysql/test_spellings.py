@@ -168,6 +168,14 @@ def test_a_default_without_a_digit_before_its_point() -> None:
     ]
 
 
+def test_an_introducer_before_a_long_texts_default_is_not_guessed() -> None:
+    """MariaDB 10.11 stores ``xC3xA9`` for it, in every row."""
+    ddl = only("ALTER TABLE users ADD c text DEFAULT _utf8mb4'\u00e9'")
+    assert "in its own way" in str(ddl.refused)
+    added = [AddColumn(Column("c", pa.string()), "\u00e9")]
+    assert steps("ADD c varchar(9) DEFAULT _utf8mb4'\u00e9'") == added
+
+
 @pytest.mark.parametrize("default", ["'\u00df'", "'ss'", "'A'"])
 def test_labels_that_a_collation_may_take_for_one_are_not_guessed(default: str) -> None:
     """Which label a default is depends on the column's collation where two look alike."""

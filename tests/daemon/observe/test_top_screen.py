@@ -17,6 +17,7 @@ from daemon.observe.control import ControlServer
 from daemon.observe.top_screen import screen
 from daemon.page.history import History
 from daemon.page.view import View
+from daemon.version import VERSION
 from tests.daemon.page.documents import failing, job, quarantined, status, target
 
 MANY = [target(f"lake.shop.t{n:04}", n) for n in range(3_000)]
@@ -42,7 +43,9 @@ def test_it_fits_the_terminal(height: int, width: int) -> None:
         "lake.shop.bad",
         "lake.shop.shut",
     ]
-    assert lines[0].startswith("binlogd running, ready, up 26 h, 3,002 targets, 2 not well")
+    assert lines[0].startswith(
+        f"binlogd {VERSION} running, ready, up 26 h, 3,002 targets, 2 not well"
+    )
 
 
 def test_it_says_what_holds_and_which_job_runs() -> None:

@@ -1,0 +1,329 @@
+"""Runs statements at a real server and compares what it did with what the parser says it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pymysql
+
+from changes.model import (
+    AddColumn,
+    ChangeColumn,
+    Ddl,
+    DropColumn,
+    DropTable,
+    RenameColumn,
+    RenameTable,
+    TableName,
+    TakeName,
+    TruncateTable,
+)
+from changes.mysql.ddl import read_ddl
+from changes.mysql.types import from_mysql
+from tests.sparkwriter.databases import running
+
+USERS = TableName("shop", "users")
+TABLES = {
+    "shop.users": (
+        "(id INT PRIMARY KEY, name VARCHAR(20) NOT NULL, note TEXT, qty INT DEFAULT 3, "
+        "price DECIMAL(10,2), made DATETIME, kind ENUM('a','b'), data BLOB, KEY by_name (name))",
+        "(1, 'x', 'y', 5, 1.5, '2024-01-02', 'a', 'z')",
+    ),
+    "shop.orders": ("(id INT PRIMARY KEY, user INT, KEY user (user))", "(1, 1)"),
+    "shop.parts": (
+        "(id INT PRIMARY KEY, a INT) PARTITION BY RANGE (id) "
+        "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)",
+        "(1, 1)",
+    ),
+    "archive.users": ("(id INT PRIMARY KEY, a INT)", "(1, 1)"),
+    "shop.bills": (
+        "(id INT PRIMARY KEY, user INT, KEY user (user), "
+        "CONSTRAINT bought FOREIGN KEY (user) REFERENCES archive.users (id))",
+        "(1, 1)",
+    ),
+}
+"""How each is made, and its one row."""
+
+COLUMNS = """
+SELECT table_schema, table_name, column_name, column_type, data_type
+FROM information_schema.columns WHERE table_schema IN ('shop', 'archive')
+ORDER BY table_schema, table_name, ordinal_position
+"""
+_OPAQUE = (
+    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
+    "geometrycollection", "geomcollection", "vector",
+)  # fmt: skip
+"""Types without a text."""
+_BYTES = ("bit", "binary", "varbinary", "blob", "tinyblob", "mediumblob", "longblob")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column: its type in the lake, and the one row's value as text, bytes in hexadecimal."""
+
+    type: pa.DataType
+    value: str | None = None
+    added: bool = False
+    """By the statement: its value is its default's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A table as it is, or as the parser says it became."""
+
+    columns: dict[str, Shown]
+    rows: int
+
+
+State = dict[TableName, Known]
+
+
+class Database:
+    """A server's two databases, made again before each statement."""
+
+    def __init__(self, connection: Any) -> None:
+        self._cursor = connection.cursor()
+        self._touched: set[str] | None = None
+        self._cursor.execute("SELECT VERSION()")
+        self.is_mariadb = "MariaDB" in self._cursor.fetchone()[0]
+        self._cursor.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 0, sync_binlog = 0")
+
+    def _log_end(self) -> tuple[str, int]:
+        what = "MASTER" if self.is_mariadb else "BINARY LOG"
+        self._cursor.execute(f"SHOW {what} STATUS")
+        file, place, *_ = self._cursor.fetchone()
+        return file, place
+
+    def make(self) -> State:
+        """Make the tables, or those again that the last statement may have changed."""
+        self._cursor.execute("SET sql_mode = DEFAULT, foreign_key_checks = 0")
+        if self._touched is None:
+            for name in ("shop", "archive", "other"):
+                self._cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+                self._cursor.execute(f"CREATE DATABASE {name} DEFAULT CHARSET utf8mb4")
+            self._touched = set(TABLES)
+        self._cursor.execute("USE shop")
+        for name in self._touched:
+            made, row = TABLES[name]
+            self._cursor.execute(f"DROP TABLE IF EXISTS {name}")
+            self._cursor.execute(f"CREATE TABLE {name} {made}")
+            self._cursor.execute(f"INSERT INTO {name} VALUES {row}")
+        self._touched = set()
+        return self.look()
+
+    def _touch(self, sql: str) -> None:
+        """Note what a statement may have changed: all where it is about more than tables."""
+        words = set(re.findall(r"[a-z]+", sql.lower()))
+        plain = words & {"alter", "truncate"} and not words & {"database", "schema", "rename"}
+        self._touched = {name for name in TABLES if name.split(".")[1] in words} if plain else None
+
+    def run(self, sql: str) -> str | None:
+        """Run one; its text as the server logs it, None where it refuses it.
+
+        Servers take away the sign of a ``/*!99999 … */`` that they do not run.
+        """
+        file, place = self._log_end()
+        try:
+            self._cursor.execute(sql)
+        except pymysql.Error:
+            return None
+        self._touch(sql)
+        self._cursor.execute(f"SHOW BINLOG EVENTS IN '{file}' FROM {place}")
+        infos = [row[5] for row in self._cursor.fetchall() if row[2] == "Query"]
+        self._cursor.execute("DROP TEMPORARY TABLE IF EXISTS users")
+        if max(sql) > "\uffff":
+            return sql  # SHOW has no text for it
+        texts = [info.removeprefix("use `shop`; ") for info in infos]
+        return "; ".join(texts)
+
+    def look(self) -> State:
+        """What the server's catalogue and rows show."""
+        self._cursor.execute(COLUMNS)
+        found: State = {}
+        listed: dict[TableName, list[tuple[str, str, str]]] = {}
+        for schema, table, *column in self._cursor.fetchall():
+            listed.setdefault(TableName(schema, table), []).append(column)
+        for name, columns in listed.items():
+            terms = [_term(column, data_type) for column, _, data_type in columns]
+            where = ".".join(map(_quoted, name))
+            self._cursor.execute(f"SELECT {', '.join(terms)} FROM {where}")
+            rows = self._cursor.fetchall()
+            values = rows[0] if rows else [None] * len(columns)
+            shown = {
+                column: Shown(from_mysql(type_).arrow, value)
+                for (column, type_, _), value in zip(columns, values, strict=True)
+            }
+            found[name] = Known(shown, len(rows))
+        return found
+
+
+def _term(column: str, data_type: str) -> str:
+    name = _quoted(column)
+    if data_type in _OPAQUE:
+        return f"IF({name} IS NULL, NULL, 'a value')"
+    return f"HEX({name})" if data_type in _BYTES else f"CAST({name} AS CHAR)"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+@contextmanager
+def database(kind: str) -> Iterator[Database]:
+    """A server of the kind and a connection to it."""
+    with running(kind) as server:
+        port = server.program.port
+        with pymysql.connect(
+            host="127.0.0.1", port=port, user="root", charset="utf8mb4", autocommit=True
+        ) as connection:
+            yield Database(connection)
+
+
+def verdict(server: Database, sql: str) -> str:
+    """``invalid`` where the server refuses it, ``told`` where the parser does, ``equal``; or how
+    the two differ."""
+    before = server.make()
+    logged = server.run(sql)
+    if logged is None:
+        return "invalid"
+    found = read_ddl(logged, USERS, session=True) if logged else ()
+    if any(ddl.refused or ddl.unread for ddl in found):
+        return "told"
+    return difference(followed(before, found), server.look(), before) or "equal"
+
+
+MADE = Known({}, -1)
+"""A table that the statement itself makes: its columns come with its rows."""
+
+
+def followed(before: State, statements: tuple[Ddl, ...]) -> State:
+    """The tables as the parser's steps make them; later statements see what earlier ones did."""
+    after = dict(before)
+    moved = {}
+    for ddl in statements:
+        table = after.get(ddl.table)
+        if table is None:
+            continue
+        name: TableName | None = ddl.table
+        # The steps of a statement use the names from before it.
+        named, new = {key: key for key in table.columns}, dict[str, Shown]()
+        columns, rows = dict(table.columns), table.rows
+        for step in ddl.steps:
+            match step:
+                case TruncateTable():
+                    rows = 0
+                case DropTable():
+                    name = None
+                case RenameTable(other):
+                    name = other
+                case TakeName():
+                    pass
+                case AddColumn(column, default):
+                    new[column.name] = Shown(column.type, _text(default), added=True)
+                case _:
+                    _alter(columns, named, step)
+        columns = {named[key]: each for key, each in columns.items()} | new
+        del after[ddl.table]
+        made = ddl.sql.upper().startswith("CREATE")
+        if name is not None or made:
+            name = ddl.table if name is None else name
+            moved[name] = MADE if made and ddl.steps else Known(columns, rows)
+            if name == ddl.table:
+                after[name] = moved.pop(name)
+    return after | moved
+
+
+def _alter(columns: dict[str, Shown], named: dict[str, str], step: object) -> None:
+    """Change columns by their former names; ``named`` has the present ones."""
+    lower = {name.lower(): name for name in named}
+    match step:
+        case DropColumn(name):
+            if here := lower.get(name.lower()):
+                del columns[here]
+        case RenameColumn(old, new):
+            named[lower[old.lower()]] = new
+        case ChangeColumn(old, column):
+            here = lower[old.lower()]
+            named[here] = column.name
+            columns[here] = Shown(column.type, columns[here].value)
+        case _:
+            raise AssertionError(step)
+
+
+def _text(value: object) -> str | None:
+    match value:
+        case bool():
+            return str(int(value))
+        case bytes():
+            return value.hex().upper()
+        case datetime():
+            return value.isoformat(" ")
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return f"{value:f}"
+        case None:
+            return None
+        case _:
+            return str(value)
+
+
+def difference(ours: State, theirs: State, before: State) -> str | None:
+    """How they differ. Tables that a statement makes are learned from their rows, and so are the
+    values of redefined columns."""
+    for name in sorted(ours.keys() | (theirs.keys() & before.keys())):
+        if name not in theirs or name not in ours:
+            return f"{name} is there {'by the parser' if name in ours else 'at the server'} alone"
+        mine, its = ours[name], theirs[name]
+        if mine is MADE:
+            continue
+        if set(mine.columns) != set(its.columns):
+            return f"{name} has {[*mine.columns]} by the parser, {[*its.columns]} at the server"
+        if mine.rows != its.rows:
+            return f"{name} has {mine.rows} rows by the parser, {its.rows} at the server"
+        for column in mine.columns:
+            one, two = mine.columns[column], its.columns[column]
+            if one.type != two.type:
+                return f"{name}.{column} is {one.type} by the parser, {two.type} at the server"
+            if its.rows and one.added and not _same(one, two.value):
+                return f"{name}.{column} is {one.value!r} by the parser, {two.value!r} there"
+    return None
+
+
+def _same(ours: Shown, theirs: str | None) -> bool:
+    if ours.value is None or theirs is None:
+        return ours.value == theirs
+    if pa.types.is_binary(ours.type):  # BINARY is filled up with zero bytes
+        return theirs.startswith(ours.value) and not theirs[len(ours.value) :].strip("0")
+    if pa.types.is_float32(ours.type):
+        return bool(np.isclose(np.float32(ours.value), np.float32(theirs), rtol=1e-5))
+    if pa.types.is_floating(ours.type):
+        return float(ours.value) == float(theirs)
+    if ours.type in (pa.bool_(), pa.int64(), pa.int32()) or pa.types.is_decimal(ours.type):
+        return _number(ours.value) == _number(theirs) or _number(ours.value) == _hexadecimal(theirs)
+    return _plain(ours.value) == _plain(theirs)
+
+
+def _number(text: str) -> Decimal | None:
+    return Decimal(text) if text.replace(".", "").lstrip("-").isdigit() else None
+
+
+def _hexadecimal(text: str) -> Decimal | None:
+    try:
+        return Decimal(int(text or "0", 16))
+    except ValueError:
+        return None
+
+
+def _plain(text: str) -> str:
+    """Times without a fraction that is zero."""
+    head, point, fraction = text.rpartition(".")
+    return head if point and ":" in head and not fraction.strip("0") else text
