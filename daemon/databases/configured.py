@@ -10,6 +10,7 @@ from changes.routing import Route
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import Database, DatabaseAway, DatabaseRefused, Findings
+from daemon.sinks.kinds import sinks_of
 from daemon.sinks.spark import driver_jars
 from sparkwriter.session.jars import JarsError
 
@@ -18,7 +19,10 @@ MOST_TABLES = 200
 
 
 def missing_drivers(config: Config) -> Iterator[str]:
-    """Drivers that Spark needs and this machine lacks. One line each."""
+    """Drivers that Spark needs and this machine lacks. One line each; none where no sink uses
+    Spark: then binlogd reads databases itself."""
+    if not any(sink.catalog() is not None for sink in sinks_of(config).values()):
+        return
     try:
         driver_jars(config)
     except JarsError as error:

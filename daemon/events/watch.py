@@ -20,6 +20,9 @@ from daemon.runtime.periodic import Periodic
 EVERY_S = 10.0
 """Between two looks."""
 
+MOST_BYTES = 16 << 20
+"""Of the file: a longer one becomes ``FILE.1`` in place of the one before it."""
+
 
 class EventWatch:
     """A thread that runs with the daemon. What is not well at its end stays begun: the next run
@@ -88,6 +91,7 @@ class EventWatch:
         }
         if self._file is not None:
             try:
+                _make_room(self._file)
                 with self._file.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(made) + "\n")
             except OSError as error:
@@ -95,3 +99,9 @@ class EventWatch:
                 self._log.error("event_not_written", reason=reason_of(error), **fields)
         if self.delivery is not None:
             self.delivery.add(made)
+
+
+def _make_room(path: Path) -> None:
+    """Raises OSError. A pipe or a device has no size to bound."""
+    if path.is_file() and path.stat().st_size >= MOST_BYTES:
+        path.replace(path.with_name(f"{path.name}.1"))

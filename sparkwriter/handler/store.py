@@ -43,6 +43,9 @@ from sparkwriter.ledgered.store import LedgeredStore
 from sparkwriter.private_files import private_opener
 
 GENERATION_BITS = 15
+MOST_REJECTED_BYTES = 256 << 20
+"""Of rejected rows that nobody has looked at. The batch that passes it is still kept whole."""
+
 OFFSET_BITS = 48
 """Of a version: so many messages of a target's partitions."""
 
@@ -171,6 +174,12 @@ class HandlerStore(LedgeredStore):
         if not done.rejected:
             return
         path = self._folder / "rejected.jsonl"
+        if path.exists() and path.stat().st_size >= MOST_REJECTED_BYTES:
+            # They are nowhere else: none is dropped for a new one.
+            raise SinkUnavailable(
+                f"{target}: {path} has {MOST_REJECTED_BYTES >> 20} MiB of rejected rows: look at"
+                " them, then move it away or remove it, and writing goes on"
+            )
         try:
             with open(path, "a", encoding="utf-8", opener=private_opener) as file:
                 for row, reason in done.rejected:

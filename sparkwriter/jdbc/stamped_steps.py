@@ -5,7 +5,7 @@ from __future__ import annotations
 from changes.model import TargetName
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.ledger import Ledger
-from sparkwriter.jdbc.mysql.words import STAMP
+from sparkwriter.jdbc.mysql.words import stamp_of
 from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
 from sparkwriter.jdbc.stamped import Step, may_run
 
@@ -60,4 +60,4 @@ class StampedSteps:
 
     def _stamp(self, target: TargetName) -> str | None:
         table = self._session.describe(target)
-        return None if table is None else table.comment.rpartition(STAMP.strip())[2]
+        return None if table is None else stamp_of(table.comment)

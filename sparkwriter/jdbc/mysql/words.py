@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -36,8 +37,17 @@ _TYPES = {
 }
 
 MOST_COMMENT = 2048
-STAMP = " binlogd:"
-"""Ends a table's comment: which statement changed it last."""
+STAMP = "binlogd:"
+"""Begins the end of a table's comment: which statement changed it last."""
+
+_STAMPED = re.compile(rf"(.*?) ?{STAMP}([0-9a-f]{{12}}\.[0-9]+)", re.DOTALL)
+"""A comment with a stamp. What somebody wrote may hold the word, too."""
+
+
+def stamp_of(comment: str) -> str:
+    """The stamp that a table's comment ends with, empty without one."""
+    found = _STAMPED.fullmatch(comment)
+    return found[2] if found else ""
 
 
 class MySqlWords:
@@ -90,7 +100,7 @@ class MySqlWords:
         return (
             f"CREATE TABLE {target_name(self, target)} ({', '.join(columns)}) ENGINE=InnoDB"
             f" ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {self.collation}"
-            f" COMMENT={self.literal(STAMP.strip() + stamp)}"
+            f" COMMENT={self.literal(STAMP + stamp)}"
         )
 
     def remake(self, remake: Remake, table: DbTable, stamp: str) -> list[str]:
@@ -178,10 +188,10 @@ class MySqlWords:
         return f"DELETE t FROM {STAGE} AS s STRAIGHT_JOIN {table} AS t ON {on}"
 
     def _stamped(self, table: DbTable, stamp: str) -> str:
-        own = table.comment.partition(STAMP.strip())[0].rstrip()
-        made = f"{own}{STAMP if own else STAMP.strip()}{stamp}"
+        own = found[1] if (found := _STAMPED.fullmatch(table.comment)) else table.comment
+        made = f"{own}{' ' if own else ''}{STAMP}{stamp}"
         if len(made) > MOST_COMMENT:
-            raise TargetRefused(f"its comment leaves no room for {STAMP.strip()}{stamp}")
+            raise TargetRefused(f"its comment leaves no room for {STAMP}{stamp}")
         return f"COMMENT={self.literal(made)}"
 
     def _column(self, field: LakeField, key_room: int | None) -> str:

@@ -16,6 +16,11 @@ from sparkwriter.session import jars
 from tests.daemon.databases.servers import PASSWORD, Server
 from tests.daemon.databases.test_sections import SHOP, TEXT
 
+LAKE = TEXT.replace(
+    'kind = "sqlite"\npath = "copy.db"',
+    'kind = "iceberg"\ncatalog = { type = "hadoop", warehouse = "lake" }',
+)
+
 
 def written(folder: Path, text: str, secret: str = PASSWORD) -> Path:
     (folder / "secret").write_text(secret)
@@ -33,9 +38,9 @@ def checked(file: Path, *options: str) -> tuple[int, str]:
 def test_a_missing_driver_is_told_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A database of no pipeline, too: jobs may be asked of it."""
+    """A database of no pipeline, too: jobs may be asked of it. Spark alone reads by drivers."""
     monkeypatch.setattr(jars, "extras_folder", lambda: tmp_path / "extras")
-    code, output = checked(written(tmp_path, TEXT + SHOP))
+    code, output = checked(written(tmp_path, LAKE + SHOP))
     assert code == 2
     wanted = "database.shop: needs the jars of mariadb: run `make setup EXTRAS=mariadb`"
     assert wanted in output.replace("\n", " ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 
 from daemon.config.sections import EventsSection
 from daemon.events import delivery
+from daemon.events import watch as module
 from daemon.events.conditions import Condition, conditions
 from daemon.events.watch import EventWatch
 from tests.daemon.page.documents import failing, job, quarantined, status, target
@@ -260,3 +262,34 @@ def test_a_file_that_can_not_be_written_ends_nothing(tmp_path: Path, hook: Hook)
 def test_a_webhook_is_an_http_address(webhook: str) -> None:
     with pytest.raises(ValidationError, match="http"):
         EventsSection(webhook=webhook)
+
+
+def test_the_file_does_not_grow_without_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is full gets another name, in place of the one before it: no event is lost soon."""
+    monkeypatch.setattr(module, "MOST_BYTES", 1000)
+    path, shown = tmp_path / "e.jsonl", [WELL]
+    events = EventWatch(EventsSection(file=str(path)), "run-1", lambda: shown[0])
+    for number in range(20):
+        shown[0] = WELL if number % 2 else ILL
+        events.look()
+    files = sorted(each.name for each in tmp_path.iterdir())
+    assert files == ["e.jsonl", "e.jsonl.1"]
+    lines = [json.loads(line) for name in reversed(files) for line in (tmp_path / name).open()]
+    assert lines[-1]["event"] == "ended"
+    longest = max(len(line) for name in files for line in (tmp_path / name).open())
+    assert all((tmp_path / name).stat().st_size < 1000 + longest for name in files)
+
+
+def test_a_pipe_is_no_file_to_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads it gets all."""
+    monkeypatch.setattr(module, "MOST_BYTES", 1)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    events = EventWatch(EventsSection(file=str(path)), "run-1", lambda: ILL)
+    events.look()
+    assert os.read(reader, 1 << 16).count(b"\n") == len(conditions(ILL))
+    os.close(reader)
+    assert [each.name for each in tmp_path.iterdir()] == ["pipe"]

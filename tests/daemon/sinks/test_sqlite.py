@@ -14,6 +14,7 @@ from actors.contract.ports import SinkUnavailable
 from changes.model import TargetName
 from daemon.cli import app
 from sparkwriter.sqlite.store import SqliteStore
+from tests.daemon.databases.test_sections import SHOP
 from tests.daemon.sinks.test_sections import SQLITE
 
 
@@ -34,6 +35,18 @@ def test_neither_java_nor_jars_are_asked_for(
     assert result.exit_code == 0, result.output
     assert f"sink copy: sqlite; path = {tmp_path}/copy.db" in result.stdout
     assert check(tmp_path, SQLITE.replace('"sqlite"', '"iceberg"')).exit_code == 2
+
+
+def test_no_driver_is_asked_for_where_no_sink_uses_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database is read by binlogd itself then."""
+    monkeypatch.setenv("BINLOGD_JARS", str(tmp_path / "nowhere"))
+    (tmp_path / "secret").write_text("word")
+    (tmp_path / "secret").chmod(0o600)
+    result = check(tmp_path, SQLITE + SHOP)
+    assert result.exit_code == 0, result.output
+    assert "database shop: jdbc:mysql://db.example.com/" in result.stdout
 
 
 def test_sparks_section_without_a_use_is_told(tmp_path: Path) -> None:

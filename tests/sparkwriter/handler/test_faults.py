@@ -14,6 +14,7 @@ import pytest
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from changes.model import LEFT, AddColumn, Column, TruncateTable
 from changes.printable import reason_of
+from sparkwriter.handler import store
 from sparkwriter.handler.rows import CountedRows
 from sparkwriter.session.java import CHECKOUT
 from tests.sparkwriter.conftest import LANE
@@ -79,6 +80,26 @@ def test_rows_are_rejected(writer, staging, orders, tmp_path: Path) -> None:
         ("cache.shop.orders", "it is bad")
     }
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_rejected_rows_that_nobody_looks_at_hold_the_next_ones(
+    writer, staging, orders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are nowhere else: none is dropped, and their marks don't move. A file that was moved
+    away is made again."""
+    monkeypatch.setattr(store, "MOST_REJECTED_BYTES", 1)
+    path, sink = tmp_path / "state" / "rejected.jsonl", writer(how="reject")
+    sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    kept = path.read_text()
+    later = staging.batch(orders(("U", 2, "b", 2)), 2)
+    with pytest.raises(
+        SinkUnavailable, match=r"cache\.shop\.orders: .*rejected\.jsonl has .* move it"
+    ):
+        sink.write(later)
+    assert (path.read_text(), sink.open(later.target).hwms) == (kept, {LANE: 1})
+    path.rename(tmp_path / "looked at")
+    assert sink.write(later).hwms == {LANE: 2}
+    assert len(path.read_text().splitlines()) == 1
 
 
 def test_rows_are_rejected_with_half_a_character(
