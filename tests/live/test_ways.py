@@ -1,0 +1,57 @@
+"""``make live`` itself, shortly, each way: so that what guards the rest does run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sparkwriter.session.java import CHECKOUT
+from tests.live.ways import READERS, SOURCES
+from tests.needs import missing
+
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
+RUNS: Sequence[tuple[Sequence[str], Sequence[str], str, str]] = (
+    (("mariadb", "postgres"), ("debezium",), "42-43", "mariadb,postgres"),
+    (("mariadb",), ("maxwell", "canal"), "50-51", "postgres"),
+)
+"""Databases, what reads them, a seed for each way, sinks. Two ways have one start of programs."""
+MISSING = 3
+
+
+def test_each_database_and_each_reader_is_run() -> None:
+    """One more is not forgotten."""
+    assert {source for sources, *_ in RUNS for source in sources} == set(SOURCES)
+    assert {reader for _, readers, *_ in RUNS for reader in readers} == set(READERS)
+
+
+@pytest.mark.parametrize(("sources", "readers", "seeds", "sinks"), RUNS, ids=["debezium", "others"])
+def test_a_short_seed_of_each_way_is_equal(
+    sources: Sequence[str], readers: Sequence[str], seeds: str, sinks: str
+) -> None:
+    """With an operator, and a kill of nothing: a run's first round, to its one checkpoint."""
+    if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
+        missing("postgres", "it is not installed")
+    if shutil.which("mariadbd", path="/usr/sbin:/usr/bin:/usr/local/bin") is None:
+        missing("mariadb", "it is not installed")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "tests.live", "--sources", ",".join(sources),
+            "--readers", ",".join(readers), "--sinks", sinks, "--seeds", seeds, "--beside", "2",
+            "--steps", "10", "--every", "10", "--calm", "--operator",
+        ],
+        cwd=CHECKOUT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == MISSING:
+        missing("readers", done.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+    checked = re.findall(r"^seed (\d+) step 10: (\d+) of \d+ equal", done.stdout, re.MULTILINE)
+    assert len(checked) == 2, done.stdout
+    assert all(int(equal) for _, equal in checked), done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert re.match(r"live: OK, .* 0 silent; .* differences planted$", last), last
