@@ -179,13 +179,13 @@ soak: setup-tests
 # DURATION=... in seconds (ten minutes without). SEEDS=30- are those from 30 on, "3,7,10-19" these,
 # "regression" the kept ones. SOURCES=mariadb,postgres READERS=debezium,maxwell,canal WIRE=json
 # PARTITIONS=1 SINKS=iceberg,postgres,mariadb,sqlite name what runs; OPERATOR=1 gives commands beside
-# the statements. LIVE="--steps 40 --without rename_table" for more.
+# the statements, OWN=1 makes targets beforehand. LIVE="--steps 40 --without rename_table" for more.
 LIVE_SECONDS := $(if $(filter file,$(origin DURATION)),600,$(DURATION))
 live: setup-tests
 	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) $(if $(SEEDS),--seeds "$(SEEDS)") \
 		$(if $(SOURCES),--sources "$(SOURCES)") $(if $(READERS),--readers "$(READERS)") \
 		$(if $(WIRE),--wire "$(WIRE)") $(if $(PARTITIONS),--partitions $(PARTITIONS)) \
-		$(if $(SINKS),--sinks "$(SINKS)") $(if $(OPERATOR),--operator) $(LIVE)
+		$(if $(SINKS),--sinks "$(SINKS)") $(if $(OPERATOR),--operator) $(if $(OWN),--own) $(LIVE)
 
 # CONFORMANCE_DIR=... names the folder of the samples; where it is missing the status is 2 of make,
 # 3 of the command itself.

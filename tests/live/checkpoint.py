@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tests.live.comparison import Found, differences
@@ -79,18 +79,28 @@ def cause(trace: str) -> str:
 
 
 def verdicts(
-    source: Mapping[Name, Found], there: Mapping[Name, Stored], told: Told, keeps: bool
+    source: Mapping[Name, Found],
+    there: Mapping[Name, Stored],
+    told: Told,
+    keeps: bool,
+    own: Collection[Name] = (),
 ) -> list[Verdict]:
-    """Compare every table that the source or the sink has. ``keeps``: see ``differences``."""
+    """Compare every table that the source or the sink has. ``keeps``: see ``differences``.
+
+    ``own``: targets that somebody else made, which may have columns of their own, and stay where
+    they were never written.
+    """
     found = []
     for name in sorted(source.keys() | there.keys()):
         if "__dropped_" in name[1]:  # what a dropped table, made again, has left
             continue
         stored = there.get(name)
+        if name in own and name not in source and stored is not None and not stored.rows:
+            continue
         if name not in source:
             lines = ["the source has no such table"]
         else:
             rows, columns = (None, ()) if stored is None else (stored.rows, stored.columns)
-            lines = differences(source[name], rows, columns, keeps)
+            lines = differences(source[name], rows, columns, keeps or name in own)
         found.append(Verdict(name, tuple(lines), told.about(name)))
     return found

@@ -7,11 +7,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.live import own
 from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
 from tests.live.history import History
 from tests.live.readers import Reader
+from tests.live.schema import Name, Table
 from tests.live.shape import Shape
+from tests.live.sink_databases import MariaDbSink, PostgresSink
 from tests.live.sinks import Sink
 from tests.live.sources import Source
 from tests.live.topic import Topic
@@ -35,6 +38,11 @@ class Flow:
         self.ended = ""
         """Why nothing of it is done any more."""
         self._beats = 0
+        is_database = isinstance(sink, PostgresSink | MariaDbSink)
+        self._maker: own.Maker | None = sink if shape.own and is_database else None
+        self._rng = Random(f"own {seed}")
+        self.own: set[Name] = set()
+        """Targets that were there before binlogd."""
 
     def pipeline(self) -> Pipeline:
         """binlogd's side of it."""
@@ -58,10 +66,23 @@ class Flow:
     def step(self) -> None:
         """One step on the source."""
         step = self.generator.next()
-        error = self.source.run(self.generator.schema, step.statements)
+        before = self.generator.schema
+        error = self.source.run(before, step.statements)
         self.history.add(step, error)
-        if not error:
-            self.generator.accepted(step)
+        if error:
+            return
+        self.generator.accepted(step)
+        if step.kind in _RENAMES and not self.own.isdisjoint(step.about):
+            self.own.update(step.about)
+        if self._maker is not None:
+            for table in step.after.tables:
+                if not before.has(table.name) and table.name not in self.own:
+                    self._make_own(self._maker, table)
+
+    def _make_own(self, maker: own.Maker, table: Table) -> None:
+        """Before the first row comes: a statement alone makes no target."""
+        if own.make(self._rng, table, self.source.tells_statements, maker):
+            self.own.add(table.name)
 
     def beat(self) -> None:
         """One more row in the marker's table, under a number that is no checkpoint's."""
@@ -70,6 +91,8 @@ class Flow:
 
 
 _FIRST_BEAT = 1_000_000
+_RENAMES = ("rename_table", "several_renames", "swap", "online")
+"""Kinds of steps by which a table has another name, and its target too."""
 
 
 def section(seed: int, tables: str, format_: str, operator: bool = False) -> Mapping[str, Any]:

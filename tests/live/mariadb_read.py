@@ -41,10 +41,11 @@ def read(server: MariaDb, databases: tuple[str, ...]) -> dict[Name, Found]:
 
 
 def _table(server: MariaDb, name: Name, columns: list[tuple[str, str, bool]]) -> Found:
-    shown = ", ".join(_expression(column, _KINDS[type_]) for column, type_, _ in columns)
+    kinds = {column: _KINDS.get(type_, "text") for column, type_, _ in columns}
+    shown = ", ".join(_expression(column, kind) for column, kind in kinds.items())
     rows = _ask(server, f"SELECT {shown} FROM {full(name)}")
     return Found(
-        tuple((column, _KINDS[type_]) for column, type_, _ in columns),
+        tuple(kinds.items()),
         tuple(rows),
         tuple(column for column, _, key in columns if key),
     )

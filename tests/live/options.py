@@ -47,6 +47,8 @@ def options(words: Sequence[str]) -> Options:
         seeds, first = seeds_of(asked.seeds)
     except NoSuchWay as problem:
         parser.error(str(problem))
+    if asked.own and not {"postgres", "mariadb"}.intersection(sinks):
+        parser.error("--own: with --sinks postgres or mariadb")
     if asked.partitions < 1:
         parser.error("--partitions: at least 1")
     if asked.partitions > 1 and any(way.reader != "debezium" for way in which):
@@ -57,7 +59,9 @@ def options(words: Sequence[str]) -> Options:
     else:
         every = asked.every or min(25, asked.steps)
         shape = Shape(asked.steps, every, asked.beside or 3, not asked.calm)
-    shape = replace(shape, without=without, operator=asked.operator, partitions=asked.partitions)
+    shape = replace(
+        shape, without=without, operator=asked.operator, own=asked.own, partitions=asked.partitions
+    )
     return Options(which, sinks, shape, seeds, first, asked.seconds)
 
 
@@ -88,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--partitions", type=int, default=1, help="of each seed's topic")
     add("--sinks", default="iceberg", help=", ".join(SINKS))
     add("--operator", action="store_true", help="commands beside the statements")
+    add("--own", action="store_true", help="some targets in databases were there before")
     add("--seeds", default="", help="3,7,10-19: these; 30-: from there on; or regression")
     add("--seconds", type=float, default=600, help="no round begins after that")
     add("--steps", type=int, default=100, help="of each seed")

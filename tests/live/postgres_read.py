@@ -37,8 +37,8 @@ def _table(
 ) -> Found:
     shown = ", ".join(_expression(column, type_) for column, type_, _ in columns)
     return Found(
-        tuple((column, KINDS[type_]) for column, type_, _ in columns),
-        tuple(_ask(server, database, f"SELECT {shown} FROM {full(name)};")),
+        tuple((column, KINDS.get(type_, "text")) for column, type_, _ in columns),
+        tuple(_ask(server, database, f"SELECT {shown} FROM ONLY {full(name)};")),
         tuple(column for column, _, key in columns if key),
     )
 

@@ -150,7 +150,7 @@ class _Round:
         source, there = flow.source.read(schema), flow.sink.read(schema.databases)
         if flow.seed in self._operators and self._operators[flow.seed].is_busy:
             there = {name: table for name, table in there.items() if STAND_IN not in name[1]}
-        return verdicts(source, there, self._daemon.told(flow.name), flow.keeps)
+        return verdicts(source, there, self._daemon.told(flow.name), flow.keeps, flow.own)
 
     def _prove(self, flow: Flow, number: int, found: Sequence[Verdict]) -> bool:
         """What the operator saw, and a comparison and a repair; whether all was as it must be."""

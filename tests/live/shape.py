@@ -20,5 +20,7 @@ class Shape:
     """Kinds of steps that are left out."""
     operator: bool = False
     """Whether somebody gives commands beside the statements."""
+    own: bool = False
+    """Whether some targets in databases are tables that somebody else made."""
     partitions: int = 1
     """Of each seed's topic."""

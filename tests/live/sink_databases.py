@@ -10,8 +10,9 @@ from tests.live.comparison import Found
 from tests.live.mariadb import MariaDb
 from tests.live.postgres import Postgres
 from tests.live.program import HOST, LiveError
-from tests.live.schema import Name
+from tests.live.schema import Name, Table
 from tests.live.sinks import Difference, Stored
+from tests.own_tables.tables import Kind, OwnTable, catalogue_of
 
 _DATABASE = "postgres"
 
@@ -38,6 +39,7 @@ class PostgresSink:
     """A ``Sink``: a namespace is a schema of one database."""
 
     name = "pg"
+    kind: Kind = "postgres"
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where PostgreSQL is missing."""
@@ -66,11 +68,23 @@ class PostgresSink:
         text = difference.sql(postgres_rows.full(difference.table), '"')
         return self._server.run(_DATABASE, [text])
 
+    def mark(self, name: str) -> str:
+        return postgres_rows.mark(name)
+
+    def make_own(self, table: Table, own: OwnTable) -> str:
+        """All of it, or nothing."""
+        schema = f"CREATE SCHEMA IF NOT EXISTS {self.mark(table.name[0])}"
+        return self._server.run(_DATABASE, ["BEGIN", schema, *own.statements, "COMMIT"])
+
+    def catalogue(self) -> list[str]:
+        return catalogue_of(self.kind, lambda query: self._server.ask(f"{query};").rows)
+
 
 class MariaDbSink:
     """A ``Sink``: a namespace is a database."""
 
     name = "maria"
+    kind: Kind = "mariadb"
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where MariaDB is missing."""
@@ -104,3 +118,16 @@ class MariaDbSink:
 
     def plant(self, difference: Difference) -> str:
         return self._server.run([difference.sql(mariadb_rows.full(difference.table), "`")])
+
+    def mark(self, name: str) -> str:
+        return mariadb_rows.mark(name)
+
+    def make_own(self, table: Table, own: OwnTable) -> str:
+        """Its statements end by themselves: what one of them leaves is dropped."""
+        schema = f"CREATE DATABASE IF NOT EXISTS {self.mark(table.name[0])}"
+        if error := self._server.run([schema, *own.statements]):
+            self._server.run([f"DROP TABLE IF EXISTS {mariadb_rows.full(table.name)}"])
+        return error
+
+    def catalogue(self) -> list[str]:
+        return catalogue_of(self.kind, lambda query: self._server.ask(query).rows)
