@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.ddl import carry_out, make_schemas
+from sparkwriter.jdbc.ddl import carry_out, make_schemas, tell_left_behind
 from sparkwriter.jdbc.dialect import rows_of, target_name
 from sparkwriter.jdbc.identity import (
     check_same,
@@ -186,6 +186,7 @@ class JdbcStore(LedgeredStore):
     ) -> str:
         """A transaction; or, where it needs statements that commit, those, stamped."""
         make_schemas(self.session, operations)
+        tell_left_behind(self.session, operations)
         tables = [one for one in operations if not isinstance(one, WriteRows | TakeAbove)]
         if not self.session.transactional_ddl and any(map(is_statement, tables)):
             self._stamped(operations, entries, seen, absent)

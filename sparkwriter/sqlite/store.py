@@ -35,6 +35,7 @@ from sparkwriter.ledgered.operations import (
 )
 from sparkwriter.ledgered.sqlite_ledger import Ledger, quote, table_name
 from sparkwriter.ledgered.store import LedgeredStore
+from sparkwriter.sqlite.own import statement, unlike
 from sparkwriter.sqlite.rows import stored_rows, write_rows
 from sparkwriter.sqlite.values import default_of, from_sqlite
 
@@ -85,7 +86,16 @@ class SqliteStore(LedgeredStore):
             raise TargetRefused(f"{target}: {error}") from error
 
     def look(self, target: TargetName) -> Row | Absent:
-        """Read the ledger."""
+        """Read the ledger, and see that the table is the one of which it tells."""
+        here = self._ledger.look(target)
+        if not isinstance(here, Absent):
+            wrong = list(unlike(self._connection, table_name(target), here.table))
+            if wrong:
+                raise TargetRefused("; ".join(wrong))
+        return here
+
+    def replaced(self, target: TargetName) -> Row | Absent:
+        """Whatever is wrong with the table."""
         return self._ledger.look(target)
 
     def step(
@@ -187,8 +197,7 @@ class SqliteStore(LedgeredStore):
 
     def _make(self, name: str, made: Made) -> None:
         self._check_name(name)
-        columns = ", ".join(quote(field.name) for field in made.fields)
-        self._connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
+        self._connection.execute(statement(name, made))
         self._index(name, made)
 
     def _index(self, name: str, made: Made) -> None:

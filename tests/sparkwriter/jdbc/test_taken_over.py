@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from sparkwriter.jdbc.session import DbError
 
@@ -108,8 +109,9 @@ def test_what_belongs_to_a_table_goes_over(server, sql, table, writer, rebuilt, 
     sql("DROP ROLE owner_of_it")
 
 
-def test_what_does_not_go_over_is_named(server, sql, table, target) -> None:
-    """Indexes, constraints, defaults and the like are to be made again."""
+def test_what_does_not_go_over_is_named(server, sql, table, writer, rebuilt, target) -> None:
+    """Indexes, constraints, defaults and the like are to be made again; so it is said when the
+    tables are exchanged."""
     name = f"shop.{target.table}"
     session = server.connect()
     assert session.left_behind(target) == []
@@ -125,6 +127,11 @@ def test_what_does_not_go_over_is_named(server, sql, table, target) -> None:
         sql(f"CREATE STATISTICS shop.st_{target.table} ON id, n FROM {name}")
         assert f"statistics st_{target.table}" in session.left_behind(target)
     session.close()
+    swap = rebuilt()
+    with capture_logs() as logs:
+        writer.swap(swap)
+    (told,) = [one for one in logs if one["event"] == "left_behind"]
+    assert {"index by_n", "constraint positive"} <= set(told["to_be_made_again"])
 
 
 def test_rights_that_can_t_be_given_leave_the_old_table(
