@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import islice
 
 from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
 from changes.names import name_problem, target_problem
@@ -227,6 +228,11 @@ class Router:
 
     def _place(self, target: TargetName) -> TargetName:
         return self._instead.get(target, target)
+
+    def left_out_named(self) -> dict[str, str]:
+        """Up to a hundred of the tables seen so far that are left out, each with the reason."""
+        found = {str(table): why for table, why in self._left_out.items() if why is not None}
+        return dict(islice(found.items(), 100))
 
     def shared(self, target: TargetName) -> bool:
         """Whether several of the tables seen so far go to the target."""

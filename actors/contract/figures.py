@@ -36,6 +36,8 @@ class FetcherFigures:
     passed_over: int = 0
     left_out: int = 0
     left_out_tables: int = 0
+    left_out_named: Mapping[str, str] = field(default_factory=dict)
+    """Some of these tables, each with the reason."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """By topic, where they are detected from the messages."""
     formats_awaited: Mapping[str, int] = field(default_factory=dict)

@@ -105,6 +105,7 @@ class FetcherLogic:
         self._pipeline = pipeline
         self._settings = settings
         self._recognition = Recognition(format_, settings.recognition)
+        self._left_out_named = router.left_out_named
         self._sorter = Sorter(
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
         )
@@ -489,6 +490,7 @@ class FetcherLogic:
             passed_over=self._sorter.passed_over,
             left_out=self._sorter.left_out.total(),
             left_out_tables=len(self._sorter.left_out),
+            left_out_named=self._left_out_named(),
             formats=self._recognition.known,
             formats_awaited=dict(self._recognition.waiting),
         )

@@ -38,7 +38,7 @@ def list_tables(settings: Config, console: Console, as_json: bool) -> int:
     """Print all targets, of the running daemon or else as recorded. Returns the exit status."""
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
-        open_ = list(_running(status))
+        open_ = [*_running(status), *_left_out(status)]
     except control.NotRunning:
         open_ = None
     except (control.ControlError, OSError) as error:
@@ -224,6 +224,21 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
                 "last_error": None if error is None else error["reason"],
                 "rows_may_differ": target["rows_may_differ"],
             }  # fmt: skip
+
+
+def _left_out(status: Mapping[str, Any]) -> Iterable[Row]:
+    """The tables that have no target, because of their names."""
+    for pipeline in status["pipelines"]:
+        for table, why in pipeline["left_out"].items():
+            yield {
+                "pipeline": pipeline["pipeline"],
+                "target": table,
+                "phase": "left out",
+                "high_water_marks": {},
+                "spill": None,
+                "last_error": why,
+                "rows_may_differ": None,
+            }
 
 
 def _away(away: Mapping[str, Any]) -> str:

@@ -86,6 +86,9 @@ def document(
         for name in sorted(about.groups)
     ]
     targets = {name: pause for name, pause in sorted(paused.items()) if "." in name}
+    for each in (target for pipeline in pipelines for target in pipeline["targets"]):
+        if each["target"] in targets and each["phase"] not in ("quarantined", "away"):
+            each["phase"] = "paused"
     state = "starting" if life is None else "stopping" if life.stopping else "running"
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     return {
@@ -207,6 +210,7 @@ def _counts(
         "messages_passed_over": fetcher.passed_over,
         "messages_left_out": fetcher.left_out,
         "tables_left_out": fetcher.left_out_tables,
+        "left_out": dict(sorted(fetcher.left_out_named.items())),
         "stale_acknowledgements": committer.stale,
         "parked_bytes": fetcher.parked_bytes,
         "formats": dict(sorted(fetcher.formats.items())),

@@ -45,7 +45,7 @@ def rows_may_differ(
     for target in targets:
         if target.rows_may_differ is not None:
             found[target.target] = target.rows_may_differ
-        elif target.hwms:  # it was checked
+        elif target.hwms and target.quarantine is None and target.away is None:  # it was checked
             found.pop(target.target, None)
     return dict(sorted(found.items()))
 
@@ -74,17 +74,19 @@ def _target(
     ends: Mapping[str, int | None],
     now_ms: int,
 ) -> dict[str, Any]:
-    """Without pending changes there is no lag, wherever the log ends."""
+    """Without pending changes there is no lag, wherever the log ends; but where that is not known
+    (the broker is away), there may be changes that nobody has read."""
     behind = [(ends[source], lane.first) for source, _, lane in pending]
     known = [end - first for end, first in behind if end is not None]
-    lag = sum(known) if len(known) == len(behind) else None
+    sure = None not in _ends_of(figures, ends)
+    lag = sum(known) if sure and len(known) == len(behind) else None
     oldest = min((p.lane.time_ms for p in pending if p.lane.time_ms is not None), default=None)
     applied = committer.applied_ms.get(figures.target)
     return {
         "target": figures.target,
         "phase": figures.phase,
         "lag_messages": lag,
-        "lag_seconds": age(oldest, now_ms) if pending else 0.0,
+        "lag_seconds": age(oldest, now_ms) if pending else 0.0 if sure else None,
         "freshness_seconds": age(applied, now_ms),
         "holds_frontier_of": [source for source, place, _ in pending if place == 0],
         "waiting_seconds": figures.waiting_s,
@@ -106,6 +108,12 @@ def _target(
             )
         },
     }  # fmt: skip
+
+
+def _ends_of(figures: TargetFigures, ends: Mapping[str, int | None]) -> list[int | None]:
+    """The ends of the partitions that its rows come from; of one without marks, of all."""
+    mine = [ends[str(source)] for source in figures.hwms if str(source) in ends]
+    return mine or list(ends.values())
 
 
 def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:

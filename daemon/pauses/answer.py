@@ -62,8 +62,17 @@ class PauseAnswer:
         return f"{name} is paused: nothing is written, what comes is kept in its spill"
 
     def resume(self, request: Mapping[str, Any]) -> str:
-        """The other way round. Raises ControlError."""
-        name, pipeline = self._known(request)
+        """The other way round. A target that no route leads to any more is only forgotten. Raises
+        ControlError."""
+        asked = request.get("name")
+        try:
+            name, pipeline = self._known(request)
+        except ControlError:
+            if not isinstance(asked, str) or asked not in self._pauses.now():
+                raise
+            self._put(asked, None)
+            self._log.warning("resumed", name=asked)
+            return f"{asked} is not paused any more; no route leads to it"
         what = f"pipeline {name}" if name == pipeline else name
         if name not in self._pauses.now():
             return f"{what} is not paused"
