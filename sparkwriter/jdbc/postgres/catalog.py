@@ -32,7 +32,11 @@ SELECT c.relkind, (
       WITH ORDINALITY AS o(num, at) JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = o.num)
   )) FROM pg_constraint k WHERE k.conrelid = c.oid
 ), c.oid, (
-  SELECT jsonb_agg(DISTINCT jsonb_build_array(t.tgname, t.tgtype)) FROM pg_trigger t
+  SELECT jsonb_agg(DISTINCT jsonb_build_array(t.tgname, t.tgtype, (
+    SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+    WHERE p.oid = t.tgfoid AND l.lanname NOT IN ('internal', 'c') AND NOT EXISTS
+      (SELECT 1 FROM unnest(p.proconfig) AS s(one) WHERE starts_with(s.one, 'search_path='))
+  ))) FROM pg_trigger t
   WHERE t.tgrelid IN (SELECT oid FROM part) AND NOT t.tgisinternal AND t.tgenabled <> 'D'
 ), EXISTS (SELECT 1 FROM part WHERE relpersistence = 'u'), row_security_active(c.oid),
 EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class IN (SELECT oid FROM part)),
@@ -119,10 +123,22 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
         identity=str(oid),
         unsafe=(
             *(why for why, here in zip(_UNSAFE, unsafe, strict=True) if here),
-            *(runs_before(name) for name, type_ in triggers or [] if _acts(type_)),
+            *(runs_before(name) for name, type_, _ in triggers or [] if _acts(type_)),
         ),
         only=kind == "r",
-        fires=tuple(name for name, type_ in triggers or [] if not _acts(type_)),
+        fires=tuple(
+            _follows(name, function) for name, type_, function in triggers or [] if not _acts(type_)
+        ),
+    )
+
+
+def _follows(name: str, function: str | None) -> str:
+    """A trigger; ``function``: its own, if that has no setting of search_path."""
+    if function is None:
+        return name
+    return (
+        f"{name} (what its function {function} names without a schema is looked for in pg_catalog"
+        f" alone: ALTER FUNCTION {function} SET search_path = …)"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,13 @@ _AWAY = ("08", "57P", "28", "3D", "53300", "25006", "XX")
 _LATER = ("40", "53", "55", "57", "58")
 _FOREIGN_KEYS = ("23503", "23001")
 """The second is of ON DELETE RESTRICT, from PostgreSQL 18 on."""
+
+
+_NOT_FOUND = ("42P01", "42883", "42704")
+"""No such table, function, type."""
+
+_FUNCTION = re.compile(r"(?:[A-Za-z/0-9]+|SQL) function \"?([^\n]+?)\"?(?: line| statement|\n|$)")
+"""Begins the context of an error inside one: ``PL/pgSQL function shop.f() line 1 at …``."""
 
 
 class PostgresSession:
@@ -232,4 +240,10 @@ def _text(error: psycopg.Error) -> str:
     text = said.message_primary or str(error)
     if said.context and said.context.startswith("COPY "):
         text += f" ({said.context.splitlines()[0].split(': ')[0]})"
+    if error.sqlstate in _NOT_FOUND and (inside := _FUNCTION.match(said.context or "")):
+        text += (
+            f", which the function {inside[1]} of a trigger names: sessions of binlogd have"
+            " search_path = pg_catalog, so name its schema there, or"
+            f" ALTER FUNCTION {inside[1]} SET search_path = …"
+        )
     return text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -68,6 +70,35 @@ def test_a_trigger_that_follows_is_told(server, sql, tables, table, orders, targ
     assert told[0]["triggers"][0].startswith("mine")
     lines = list(try_out(server.connect, "binlogd", [target]))
     assert any("its triggers run with each write" in line for line in lines)
+
+
+def test_a_trigger_that_names_a_table_without_its_schema(
+    server, sql, tables, table, orders, target
+) -> None:
+    """PostgreSQL's sessions find it nowhere: the function is named, with the way out."""
+    if not server.is_postgres:
+        return
+    name = f"shop.{target.table}"
+    sql(
+        f"CREATE TABLE {name}_log (id bigint)",
+        f"CREATE FUNCTION {name}_f() RETURNS trigger LANGUAGE plpgsql AS"
+        f" 'BEGIN INSERT INTO {target.table}_log VALUES (NEW.id); RETURN NULL; END'",
+        f"CREATE TRIGGER mine AFTER INSERT OR UPDATE ON {name}"
+        f" FOR EACH ROW EXECUTE FUNCTION {name}_f()",
+    )
+    way = rf"ALTER FUNCTION {name}_f\(\) SET search_path"
+    batch = table.batch(orders(("U", 3, "c", 1)), 2)
+    with capture_logs() as logs, pytest.raises(TargetRefused, match=way):
+        LedgeredWriter(tables.store()).write(batch)
+    (told,) = [one for one in logs if one["event"] == "triggers_run"]
+    assert re.search(way, told["triggers"][0])
+    sql(f"ALTER FUNCTION {name}_f() SET search_path = shop")
+    with capture_logs() as logs:
+        LedgeredWriter(tables.store()).write(batch)
+    (told,) = [one for one in logs if one["event"] == "triggers_run"]
+    assert told["triggers"] == ["mine"]
+    assert sql(f"SELECT note FROM {name} WHERE id = 3") == [("c",)]
+    assert sql(f"SELECT id FROM {name}_log") == [(3,)]
 
 
 GRANTS = {
