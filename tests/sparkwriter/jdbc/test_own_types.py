@@ -13,6 +13,7 @@ from sparkwriter.jdbc.session import DbError
 from tests.own_tables.postgres_types import MADE
 from tests.own_tables.tables import catalogue_of
 from tests.own_tables.trial import Trial
+from tests.own_tables.trials import trials
 
 SEEDS = {"postgres": 20, "mariadb": 20, "mysql": 60}
 
@@ -36,6 +37,14 @@ def test_random_tables_hold_what_was_written_or_refuse_it(server, sql, tmp_path)
     outcomes = [tried.run(seed) for seed in range(SEEDS[kind_of(server)])]
     assert not [(one.own.create, one.silent) for one in outcomes if one.silent]
     assert sum(one.taken > 0 for one in outcomes) > len(outcomes) / 5
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(4000)
+@pytest.mark.parametrize("kind", SEEDS)
+def test_an_hour_of_random_tables(kind) -> None:
+    """Of each server; it ends when nothing new is found."""
+    assert trials(kind, 3600, first=100_000) == 0
 
 
 TAKEN = {
