@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from changes.printable import holds_half
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection, StartSection
 from daemon.config.routes import RouteSection
@@ -167,7 +168,9 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
                 lookup.secrets.setdefault(at, set()).add(secret)
                 return secret
         elif name in lookup.environment:
-            return lookup.environment[name]
+            if not holds_half(lookup.environment[name]):
+                return lookup.environment[name]
+            missing = f"the environment variable {name} is not UTF-8 text"
         elif default is not None:
             return str(default)
         if lookup.lenient and not at.startswith("daemon."):

@@ -86,6 +86,8 @@ def embedded_secrets(text: str) -> Iterator[str]:
     """The secrets within a text of any kind: connection strings, headers, addresses, keys."""
     for pattern in _EMBEDDED:
         for found in pattern.findall(text):
+            if found.lower() in _NO_SECRETS:
+                continue
             yield found
             yield re.sub(r"\\(.)", r"\1", found)  # as it is where quotes are undone
 

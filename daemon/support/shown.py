@@ -28,7 +28,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
          "rename", "metadata", "shard", "mask", "partition_by", "sort_by"}
     ),
     "VerifySection": frozenset({"every"}),
-    "DatabaseSection": frozenset({"primary", "tls_ca"}),
+    "DatabaseSection": frozenset({"primary", "publication", "tls_ca"}),
     "DaemonSection": frozenset({"state_dir", "staging_dir"}),
     "LogSection": frozenset({"file"}),
     "EventsSection": frozenset({"file"}),

@@ -214,6 +214,9 @@ def test_what_is_not_marked_has_a_form_alone() -> None:
     assert shown({"a": "x"}) == {"a": "(a text)"}
 
 
-def test_a_short_or_common_word_is_no_secret() -> None:
-    """A switch whose name sounds so would leave nothing to read."""
+def test_a_short_or_common_word_is_no_secret(file: Path) -> None:
+    """A switch whose name sounds so, or a column in a filter, would leave nothing to read."""
     assert Redactor(["abc"]).text("abc") == "abc"
+    text = TEXT.replace('credential = "id', '"token-refresh" = "true"\ncredential = "id')
+    file.write_text(text.replace("mask_salt", 'filter = "token = status"\nmask_salt', 1))
+    assert load(file).redactor.text("true status") == "true status"

@@ -84,6 +84,12 @@ def test_a_secret_that_cannot_be_had_is_one_line(tmp_path: Path, value: str, exp
     assert problem(tmp_path, value).startswith(expected.replace("{tmp}", str(tmp_path)))
 
 
+def test_a_variable_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """It would be half a character in each log and answer."""
+    found = problem(tmp_path, "${PW}", PW="tide\udcff")
+    assert found == "kafka.sasl.password: the environment variable PW is not UTF-8 text"
+
+
 def test_a_credential_is_a_name(tmp_path: Path) -> None:
     """Not a way out of the folder."""
     found = problem(tmp_path, "${credential:../pw}", CREDENTIALS_DIRECTORY=str(tmp_path))
