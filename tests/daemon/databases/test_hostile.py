@@ -3,25 +3,32 @@ the daemon's own connection and by Spark's, and of what a sink's connection does
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from changes.model import TableName
+from changes.model import OP, Column, TableName, TableSchema, TargetName
 from daemon.databases.checksums import Checksums
 from daemon.databases.port import ALL_ROWS, DatabaseRefused
 from daemon.databases.streamed import as_streamed
 from sparkwriter.jdbc.connect import connect
+from sparkwriter.jdbc.read import read_table
 from sparkwriter.jdbc.session import DbError
+from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.jdbc.url import parse_url
 from sparkwriter.jobs.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.kit.store import Absent
+from sparkwriter.ledgered.store import LedgeredWriter
 from sparkwriter.sql.checksums import TextColumn
 from sparkwriter.sql.server_settings import Server as Kind
 from sparkwriter.sql.server_settings import differing, reading, show_mysql, writing
 from tests.daemon.databases.hostile import ROLE, SUPER, hostile
 from tests.daemon.databases.servers import PASSWORD, Server
+from tests.sparkwriter.conftest import LANE, Staging
 
 pytestmark = pytest.mark.integration
 
@@ -131,6 +138,43 @@ def test_rows_that_are_not_committed_are_not_read(server: Server) -> None:
         finally:
             writing_.close()
             database.close()
+
+
+def test_what_a_sink_writes_is_what_it_was_given(server: Server, tmp_path: Path) -> None:
+    """The rows and their marks, in tables with transactions; a row that goes, goes."""
+    if server.kind == "postgresql":
+        server.run(["DROP SCHEMA IF EXISTS copies CASCADE", "CREATE SCHEMA copies",
+                    "GRANT ALL ON SCHEMA copies TO jobs"])  # fmt: skip
+        url = parse_url(f"jdbc:postgresql://127.0.0.1:{server.port}/postgres")
+    else:
+        server.run(["DROP SCHEMA IF EXISTS copies"])
+        url = parse_url(f"jdbc:{server.kind}://127.0.0.1:{server.port}/")
+    user = ("jobs", None) if server.kind == "postgresql" else ("live", "live")
+    at = datetime(2024, 2, 29, 1, 2, 3, 456789, tzinfo=UTC)
+    rows = pa.table({
+        OP: ["U"] * 9, "id": pa.array(range(9), pa.int32()), "t": ["ü\\ '\" "] * 9,
+        "f": [0.1] * 9, "b": pa.array([b"\x01\xff\x00"] * 9, pa.binary()),
+        "at": pa.array([at] * 9, pa.timestamp("us", tz="UTC")),
+    })  # fmt: skip
+    columns = tuple(Column(f.name, f.type) for f in rows.schema if f.name != OP)
+    target = TargetName("out", "copies", "t")
+    staging = Staging(tmp_path, target, TableSchema(columns, ("id",)))
+    with hostile(server, "jobs"):
+        store = JdbcStore(lambda: connect(url, *user), "copies")
+        writer = LedgeredWriter(store)
+        writer.write(staging.batch(rows, 1))
+        gone = rows.slice(0, 1).set_column(0, OP, pa.array(["D"]))
+        assert writer.write(staging.batch(gone, 2, after=1)).hwms == {LANE: 2}
+        seen = store.look(target)
+        assert not isinstance(seen, Absent)
+        found = read_table(store.session, seen).sort_by("id")
+        store.close()
+    assert found.to_pylist() == rows.slice(1).drop_columns([OP]).to_pylist()
+    if server.kind != "postgresql":
+        database = server.open()
+        engines = "SELECT DISTINCT ENGINE FROM information_schema.TABLES"
+        assert database.ask(f"{engines} WHERE TABLE_SCHEMA = 'copies'") == [("InnoDB",)]
+        database.close()
 
 
 @pytest.mark.parametrize("name", SUPER)
