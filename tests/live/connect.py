@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class Connect:
     format = "debezium-json"
     left_out: Mapping[str, str] = {}
     unread: Mapping[str, str] = {}
+    images: Sequence[str] = ("FULL", "NOBLOB", "MINIMAL")
     can_be_killed = True
 
     def __init__(self, folder: Path, bootstrap: str) -> None:

@@ -11,6 +11,7 @@ from tests.live import own
 from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
 from tests.live.history import History
+from tests.live.hostile import FIRST
 from tests.live.readers import Reader
 from tests.live.schema import Name, Table
 from tests.live.shape import Shape
@@ -32,8 +33,10 @@ class Flow:
         without = shape.without | frozenset(reader.left_out)
         self.name = f"s{seed}"
         self.history = History()
-        kinds = {maker: n for maker, n in source.kinds.items() if maker.__name__ not in without}
-        self.generator = Generator(seed, source.prepare(seed), kinds, reader.unread)
+        every = {**source.kinds, **(source.hostile if seed >= FIRST else {})}
+        kinds = {maker: n for maker, n in every.items() if maker.__name__ not in without}
+        schema = source.prepare(seed, reader.images)
+        self.generator = Generator(seed, schema, kinds, reader.unread)
         self.topic = Topic(bootstrap, f"live-{self.name}", shape.partitions)
         self.ended = ""
         """Why nothing of it is done any more."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from tests.live.hostile import NAMES
 from tests.live.mariadb_rows import full, mark, named
 from tests.live.mariadb_types import BY_SQL, KEY_TYPES, TYPES, WIDER
 from tests.live.schema import Column, Name, Schema, Step, Table, Type
@@ -48,8 +49,10 @@ class Session:
         return [mark(name[1]) if bare else full(name) for name in names]
 
 
-def spare_name(rng: Random, schema: Schema, names: Sequence[str] = TABLE_NAMES) -> Name | None:
+def spare_name(rng: Random, schema: Schema, names: Sequence[str] | None = None) -> Name | None:
     """A name that no table has."""
+    if names is None:
+        names = TABLE_NAMES + NAMES if schema.hostile else TABLE_NAMES
     free = [
         (database, table)
         for database in schema.databases
@@ -59,8 +62,10 @@ def spare_name(rng: Random, schema: Schema, names: Sequence[str] = TABLE_NAMES) 
     return rng.choice(free) if free else None
 
 
-def spare_column(rng: Random, table: Table, names: Sequence[str] = COLUMN_NAMES) -> str | None:
+def spare_column(rng: Random, table: Table, names: Sequence[str] | None = None) -> str | None:
     """A name that no column of a table has, in any case."""
+    if names is None:
+        names = COLUMN_NAMES + NAMES if table.hostile else COLUMN_NAMES
     taken = {column.name.lower() for column in table.columns}
     free = [name for name in names if name.lower() not in taken]
     return rng.choice(free) if free else None
@@ -94,16 +99,17 @@ def declared(column: Column) -> str:
     return f"{mark(column.name)} {column.type.sql}{null}{default}"
 
 
-def new_table(rng: Random, name: Name) -> Table:
+def new_table(rng: Random, name: Name, hostile: bool) -> Table:
     """A table with a key of one column or two, first or amid the others."""
-    names = rng.sample(COLUMN_NAMES, rng.randint(1, 6))
+    able = COLUMN_NAMES + NAMES if hostile else COLUMN_NAMES
+    names = rng.sample(able, rng.randint(1, 6))
     lowered = {n.lower(): n for n in names}
     others = [new_column(rng, n) for n in lowered.values()]
     keys = [Column("id", rng.choice(KEY_TYPES), nullable=False)]
     if rng.random() < 0.25:
         keys.append(Column("id2", rng.choice(KEY_TYPES), nullable=False))
     columns = [*keys, *others] if rng.random() < 0.7 else [*others, *keys]
-    return Table(name, tuple(columns), tuple(column.name for column in keys))
+    return Table(name, tuple(columns), tuple(column.name for column in keys), hostile)
 
 
 def created(table: Table, spelled: str) -> str:
@@ -117,7 +123,7 @@ def create(rng: Random, schema: Schema) -> Step | None:
     name = spare_name(rng, schema)
     if name is None or len(schema.tables) >= MOST_TABLES:
         return None
-    session, table = Session(rng, schema), new_table(rng, name)
+    session, table = Session(rng, schema), new_table(rng, name, schema.hostile)
     return Step(
         "create", (session.use, created(table, session.spell(name))), (name,), schema.put(table)
     )
@@ -134,7 +140,7 @@ def drop(rng: Random, schema: Schema) -> Step | None:
     statements = [session.use, f"{word} {', '.join(names)}"]
     after = schema.without(*(t.name for t in gone))
     if rng.random() < 0.5:
-        again = new_table(rng, gone[0].name)
+        again = new_table(rng, gone[0].name, schema.hostile)
         statements.append(created(again, session.spell(again.name)))
         after = after.put(again)
     return Step("drop", tuple(statements), tuple(t.name for t in gone), after)

@@ -66,8 +66,33 @@ def truncate(rng: Random, schema: Schema) -> Step | None:
     if not schema.tables:
         return None
     some = rng.sample(schema.tables, min(len(schema.tables), rng.choice((1, 1, 2))))
-    text = f"TRUNCATE {', '.join(full(table.name) for table in some)}"
+    only = "ONLY " if any(table.related for table in some) else ""
+    text = f"TRUNCATE {', '.join(only + full(table.name) for table in some)}"
     return Step("truncate", (text,), tuple(table.name for table in some), schema)
+
+
+def inherited(rng: Random, schema: Schema) -> Step | None:
+    """A child of a table, with the same columns: what asks for the parent sees its rows, too."""
+    able = [table for table in schema.tables if not table.related]
+    name = spare_name(rng, schema, TABLES)
+    if not able or name is None or len(schema.tables) >= MOST_TABLES:
+        return None
+    parent = replace(rng.choice(able), related=True)
+    child = replace(parent, name=name)
+    text = (
+        f"CREATE TABLE {full(name)} (PRIMARY KEY ({named(child.key)}))"
+        f" INHERITS ({full(parent.name)})"
+    )
+    return Step("inherited", (text,), (parent.name, name), schema.put(parent, child))
+
+
+def row_security(rng: Random, schema: Schema) -> Step | None:
+    """Rows are hidden from whoever is neither the owner nor allowed to pass it by."""
+    if not schema.tables:
+        return None
+    table = rng.choice(schema.tables)
+    text = f"ALTER TABLE {full(table.name)} ENABLE ROW LEVEL SECURITY"
+    return Step("row_security", (text,), (table.name,), schema)
 
 
 def alter(rng: Random, schema: Schema) -> Step | None:
@@ -75,6 +100,8 @@ def alter(rng: Random, schema: Schema) -> Step | None:
     if not schema.tables:
         return None
     table = rng.choice(schema.tables)
+    if table.related:
+        return None
     made = rng.choice((_add, _add, _drop, _rename, _widen, _default))(rng, table)
     if made is None:
         return None

@@ -21,6 +21,7 @@ class Processes(abc.ABC):
     format: str
     left_out: Mapping[str, str]
     unread: Mapping[str, str]
+    images: Sequence[str] = ("FULL", "NOBLOB", "MINIMAL")
     can_be_killed = True
 
     def __init__(self, folder: Path, bootstrap: str) -> None:

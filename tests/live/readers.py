@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +18,8 @@ class Reader(Protocol):
     """Kinds of steps of which its stream can't tell, and why."""
     unread: Mapping[str, str]
     """Statements that it does not read rightly, as patterns, and what it makes of them."""
+    images: Sequence[str]
+    """The row images of MariaDB that it reads."""
     can_be_killed: bool
     """Whether it knows the tables of its place in the log when it comes again."""
 

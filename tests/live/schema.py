@@ -35,6 +35,10 @@ class Table:
     name: Name
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    hostile: bool = False
+    """Whether its columns may have odd names."""
+    related: bool = False
+    """Whether it has children, or is one: its columns stay as they are."""
 
     def column(self, name: str) -> Column:
         """A column by its name."""
@@ -58,6 +62,8 @@ class Schema:
 
     databases: tuple[str, ...]
     tables: tuple[Table, ...] = ()
+    hostile: bool = False
+    """Whether its tables may have odd names."""
 
     def has(self, name: Name) -> bool:
         """Whether there is such a table."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.live import mariadb_read, mariadb_rows, postgres_read, postgres_rows
 from tests.live.comparison import Found
+from tests.live.hostile import init_connect, of_role
 from tests.live.mariadb import MariaDb
 from tests.live.postgres import Postgres
 from tests.live.program import HOST, LiveError
@@ -15,6 +16,7 @@ from tests.live.sinks import Difference, Stored
 from tests.own_tables.tables import Kind, OwnTable, catalogue_of
 
 _DATABASE = "postgres"
+USER, PASSWORD = "sink", "k3y-of-the-sink"
 
 
 def stored(found: Mapping[Name, Found]) -> Mapping[Name, Stored]:
@@ -47,13 +49,17 @@ class PostgresSink:
 
     def start(self) -> None:
         self._server.start()
+        if not self._server.ask(f"SELECT 1 FROM pg_roles WHERE rolname = '{USER}'").rows:
+            made = [f"CREATE ROLE {USER} LOGIN SUPERUSER", *of_role(USER)]
+            if error := self._server.run(_DATABASE, made):
+                raise LiveError(f"PostgreSQL: {error}")
 
     def kill(self) -> None:
         self._server.program.kill()
 
     def sections(self, folder: Path) -> Sequence[str]:
         url = f"jdbc:postgresql://{HOST}:{self._server.port}/{_DATABASE}"
-        return [f"[sink.{self.name}]", 'kind = "jdbc"', f'url = "{url}"', 'user = "postgres"']
+        return [f"[sink.{self.name}]", 'kind = "jdbc"', f'url = "{url}"', f'user = "{USER}"']
 
     def begin(self, folder: Path) -> None:
         """The server has the ledgers of all rounds; targets have names of their own."""
@@ -92,8 +98,13 @@ class MariaDbSink:
 
     def start(self) -> None:
         self._server.start()
-        made = ["CREATE USER IF NOT EXISTS sink@'%' IDENTIFIED BY 'sink'",
-                "GRANT ALL ON *.* TO sink@'%'"]  # fmt: skip
+        rights = (
+            "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, CREATE TEMPORARY TABLES"
+        )
+        made = [
+            f"CREATE USER IF NOT EXISTS {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
+            f"GRANT {rights} ON *.* TO {USER}@'%'", init_connect(),
+        ]  # fmt: skip
         if error := self._server.run(made):
             raise LiveError(f"MariaDB: {error}")
 
@@ -103,8 +114,8 @@ class MariaDbSink:
     def sections(self, folder: Path) -> Sequence[str]:
         url = f"jdbc:mariadb://{HOST}:{self._server.port}/"
         return [
-            f"[sink.{self.name}]", 'kind = "jdbc"', f'url = "{url}"', 'user = "sink"',
-            'password = "sink"',
+            f"[sink.{self.name}]", 'kind = "jdbc"', f'url = "{url}"', f'user = "{USER}"',
+            f'password = "{PASSWORD}"',
         ]  # fmt: skip
 
     def begin(self, folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.live.comparison import Found
+from tests.live.hostile import FIRST, init_connect, row_image
 from tests.live.mariadb import MariaDb
 from tests.live.mariadb_kinds import KINDS
 from tests.live.mariadb_read import read
@@ -24,10 +25,12 @@ class MariaDbSource:
     prefix = "m"
     tells_statements = True
     kinds: Mapping[Maker, float] = KINDS
+    hostile: Mapping[Maker, float] = {}
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where MariaDB is missing."""
         self._server = MariaDb(folder)
+        self._images: dict[str, str] = {}
         self.port = self._server.port
         self.program = self._server.program
 
@@ -39,13 +42,15 @@ class MariaDbSource:
                 "GRANT ALL ON *.* TO live@'%'",
                 f"CREATE USER IF NOT EXISTS {BINLOGD}@'%' IDENTIFIED BY '{PASSWORD}'",
                 f"GRANT SELECT, BINLOG MONITOR ON *.* TO {BINLOGD}@'%'",
+                init_connect(),
             ]
         )
 
-    def prepare(self, seed: int) -> Schema:
+    def prepare(self, seed: int, images: Sequence[str]) -> Schema:
         databases = (f"m{seed}_a", f"m{seed}_b")
+        self._images[databases[0]] = row_image(seed, images)
         self._must([f"CREATE DATABASE {name}" for name in databases])
-        return Schema(databases)
+        return Schema(databases, hostile=seed >= FIRST)
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
         history = "schema.history.internal"
@@ -70,7 +75,9 @@ class MariaDbSource:
         return frozenset(f"{self.port}:{row[0]}" for row in self._server.ask(query).rows)
 
     def run(self, schema: Schema, statements: Sequence[str]) -> str:
-        return self._server.run(statements)
+        image = self._images[schema.databases[0]]
+        before = [] if image == "FULL" else [f"SET SESSION binlog_row_image = '{image}'"]
+        return self._server.run([*before, *statements])
 
     def address(self, seed: int) -> tuple[str, str, str]:
         return f"jdbc:mariadb://{HOST}:{self.port}/", BINLOGD, PASSWORD

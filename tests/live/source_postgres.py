@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.live.comparison import Found
+from tests.live.hostile import FIRST, of_role
 from tests.live.postgres import Postgres
-from tests.live.postgres_kinds import KINDS
+from tests.live.postgres_kinds import HOSTILE, KINDS
 from tests.live.postgres_read import read
 from tests.live.postgres_rows import full, mark
 from tests.live.program import HOST, LiveError
@@ -24,6 +25,7 @@ class PostgresSource:
     prefix = "p"
     tells_statements = False
     kinds: Mapping[Maker, float] = KINDS
+    hostile: Mapping[Maker, float] = HOSTILE
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where PostgreSQL is missing."""
@@ -35,14 +37,14 @@ class PostgresSource:
         self._server.start()
         if not self._server.ask(f"SELECT 1 FROM pg_roles WHERE rolname = '{BINLOGD}'").rows:
             made = (f"CREATE ROLE {BINLOGD} LOGIN", f"GRANT pg_read_all_data TO {BINLOGD}")
-            self._must("postgres", made)
+            self._must("postgres", [*made, *of_role(BINLOGD)])
 
-    def prepare(self, seed: int) -> Schema:
+    def prepare(self, seed: int, images: Sequence[str]) -> Schema:
         schemas = (f"p{seed}_a", f"p{seed}_b")
         self._must("postgres", [_DROP_UNUSED])
         self._must("postgres", [f"CREATE DATABASE p{seed}"])
         self._must(f"p{seed}", [f"CREATE SCHEMA {name}" for name in schemas])
-        return Schema(schemas)
+        return Schema(schemas, hostile=seed >= FIRST)
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
         return {

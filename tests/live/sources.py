@@ -24,12 +24,14 @@ class Source(Protocol):
     """Whether its log has them."""
     program: Program
     kinds: Mapping[Maker, float]
+    hostile: Mapping[Maker, float]
+    """Kinds that seeds from ``hostile.FIRST`` on have in addition."""
 
     def start(self) -> None:
         """Start it, with the data there are."""
 
-    def prepare(self, seed: int) -> Schema:
-        """Make a seed's databases and its marker table."""
+    def prepare(self, seed: int, images: Sequence[str]) -> Schema:
+        """Make a seed's databases. ``images``: the row images that its reader takes."""
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
         """What a connector of Debezium needs to read a seed's databases."""
