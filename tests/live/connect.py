@@ -45,7 +45,7 @@ class Connect:
     format = "debezium-json"
     left_out: Mapping[str, str] = {}
     unread: Mapping[str, str] = {}
-    images: Sequence[str] = ("FULL", "NOBLOB", "MINIMAL")
+    images: Sequence[str] = ("FULL",)
     can_be_killed = True
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
