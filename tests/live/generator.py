@@ -18,7 +18,7 @@ LEFT_OUT: Mapping[str, str] = {
     "PARTITION BY KEY ()": "Debezium 3.4 ends itself: its parser wants columns",
     "a statement in /*!…*/": "Debezium 3.4 does not read it, and ends with the table's next row",
     "DEFAULT x''": "Debezium 3.4 ends itself: its parser wants a digit",
-    "Debezium: row images MINIMAL and NOBLOB": "it ends itself: a row has fewer values than columns",
+    "Debezium: row images MINIMAL and NOBLOB": "it ends itself: a row lacks columns",
     "YEAR 0": "Debezium writes 1900",
     "zero dates": "Debezium writes NULL, or 1970 where the column is NOT NULL",
     "PostgreSQL: __debezium_unavailable_value": "Debezium's word for a value that is not sent",
