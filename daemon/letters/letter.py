@@ -194,7 +194,7 @@ def from_text(text: str | bytes) -> Any:
     """Parse JSON. Raises NotALetter."""
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NotALetter(f"not JSON: {error}") from error
 
 

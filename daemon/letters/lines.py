@@ -88,7 +88,7 @@ def members_of(line: bytes) -> Mapping[str, Any] | None:
         return None
     try:
         members = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return members if isinstance(members, dict) else None
 

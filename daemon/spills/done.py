@@ -16,7 +16,7 @@ def read_done(path: Path) -> dict[TopicPartition, int]:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return {TopicPartition.parse(source): int(last) for source, last in said.items()}
-    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+    except (FileNotFoundError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -184,7 +184,7 @@ class Spill:
                 self.target, self.reason = TargetName(*header["target"]), header["reason"]
                 self.away = bool(header.get("away"))  # earlier versions knew quarantine alone
                 later = header["binlogd_spill"] > _VERSION
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 return  # cut short while it was created: nothing of it was acknowledged
             if later:
                 raise SpillError(f"{self.path} is of a later version of binlogd")

@@ -7,7 +7,9 @@ import os
 import socket
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,8 @@ from daemon.jobs.record import Wanted, new_job
 from daemon.jobs.record_text import DamagedJob, decode, encode
 from daemon.jobs.signals import SignalRefused, read_signal
 from daemon.jobs.store import JobStore
-from daemon.letters.lines import members_of
+from daemon.letters.letter import NotALetter, from_document, from_text
+from daemon.letters.lines import line_of, members_of
 from daemon.observe.control import NAME, ControlError, ControlServer, ask
 from daemon.observe.metrics import StatusCollector
 from daemon.observe.notify import Notifier
@@ -30,6 +33,7 @@ from daemon.pauses.store import Pause, Pauses, PausesUnreadable
 from daemon.positions.topic_records import Entries
 from daemon.source import opening
 from daemon.spills.done import read_done
+from daemon.spills.file import SpillFolder
 from offsets.snapshot_text import DamagedSnapshot
 from offsets.snapshot_text import decode as decode_snapshot
 from tests.changes.test_printable import HOSTILE, JSON
@@ -231,10 +235,33 @@ def test_what_is_read_at_the_start_may_be_anything(data: bytes) -> None:
     with pytest.raises(DamagedSnapshot):
         decode_snapshot(text, edited=True)
     members_of(data + b"\n")
+    members_of(line_of({"a": 1})[:8] + data)
+    with suppress(NotALetter):
+        from_document(from_text(data))
     with pytest.raises(SignalRefused):
         read_signal(data, data, ["p"])
     with pytest.raises(SignalRefused):
         read_signal(None, data, ["p"])
+
+
+@pytest.mark.parametrize("deep", [b"[" * 100_000, b'{"a":' * 100_000])
+def test_what_is_nested_without_end_is_damage(tmp_path: Path, deep: bytes) -> None:
+    """The parser gives up with an error of its own kind."""
+    with pytest.raises(NotALetter):
+        from_text(deep)
+    text = deep + b', "crc32": '
+    assert members_of(text + b"%d}\n" % zlib.crc32(deep)) is None
+    (tmp_path / "x.done").write_bytes(deep)
+    assert read_done(tmp_path / "x.done") == {}
+    (tmp_path / "p.spill").mkdir()
+    (tmp_path / "p.spill" / "x.spill").write_bytes(deep + b"\n")
+    assert SpillFolder(tmp_path, "p").held() == ()
+    with pytest.raises(DamagedSnapshot):
+        decode_snapshot(deep.decode())
+    with pytest.raises(DamagedJob):
+        decode(deep.decode())
+    with pytest.raises(SignalRefused):
+        read_signal(None, deep, ["p"])
 
 
 @IN_ONE_FOLDER
