@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
@@ -63,8 +63,8 @@ class SignalDesk:
             look = self._look()
             signal = read_signal(record.key, record.value, look.config.pipeline)
             if signal.request == "execute":
-                number = f"{zlib.crc32(topic_id.encode()):08x}-{source.partition}-{record.offset}"
-                jobs = self._execute(signal, look, place, number)
+                where = f"{topic_id}:{source.partition}@{record.offset}"
+                jobs = self._execute(signal, look, place, where)
             else:
                 jobs = self._ask(signal)
         except NotForUs as error:
@@ -88,7 +88,7 @@ class SignalDesk:
             self._left = (place, reason)
             self._log.warning("signal_left", signal=place, reason=reason)
 
-    def _execute(self, signal: Signal, look: Look, place: str, number: str) -> list[str]:
+    def _execute(self, signal: Signal, look: Look, place: str, where: str) -> list[str]:
         kind = self._kinds.get(KIND)
         if kind is None:
             raise SignalRefused(f"this binlogd has no job of the kind {KIND!r}")
@@ -104,7 +104,7 @@ class SignalDesk:
         for at, wanted in enumerate(wanted for plan in good for wanted in plan.wanted):
             # The same name again, where a crash came before the place was stored.
             told = replace(wanted, origin=f"signal {place}", signal=signal.id)
-            jobs.append(_stored(self._runner.add(told, f"{KIND}-{number}-{at}")).id)
+            jobs.append(_stored(self._runner.add(told, _id_of(where, at))).id)
         return jobs
 
     def _plan(self, kind: JobKind, look: Look, signal: Signal, pipeline: str, place: str) -> Plan:
@@ -138,6 +138,11 @@ class SignalDesk:
             mine = wanted.kind == KIND and wanted.pipeline in signal.pipelines
             if mine and meant and not job.state.is_final:
                 yield job
+
+
+def _id_of(where: str, at: int) -> str:
+    """The same for the same signal, and no other's: tables are named after its last part."""
+    return f"{KIND}-{hashlib.sha256(f'{where}/{at}'.encode()).hexdigest()[:12]}"
 
 
 def _stored(done: Future[T]) -> T:

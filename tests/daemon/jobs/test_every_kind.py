@@ -101,6 +101,7 @@ class Signals:
     """A desk of signals over the real kinds; the source's tables are ``shop.a`` and ``shop.b``."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.offset = 1
         rig = JobRig(folder)
         self.desk = JobsDesk(rig.daemon)
         self.desk.runner.open()
@@ -123,10 +124,9 @@ class Signals:
     def send(self, *tables: str) -> dict[str, Any]:
         data = {"type": "incremental", "data-collections": list(tables)}
         value = json.dumps({"id": "s", "type": "execute-snapshot", "data": data}).encode()
+        record = LogRecord(self.offset, None, value, (), 0)
         with capture_logs() as said:
-            self.signals.carry_out(
-                TopicPartition("signals", 0), LogRecord(1, None, value, (), 0), "id"
-            )
+            self.signals.carry_out(TopicPartition("signals", 0), record, "id")
         return dict(next(e for e in reversed(said) if e["event"].startswith("signal_")))
 
 
@@ -141,6 +141,20 @@ def test_a_signal_records_loads_that_can_be_carried_out(
     assert [job.id] == said["jobs"]
     assert _first_targets(job) == dict.fromkeys(job.wanted.targets, ("shop", "a"))
     assert len(job.wanted.targets) == 1
+    world.desk.runner.stop(0.1)
+
+
+def test_each_signal_fills_tables_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second load into the same name would put its files into the first one's folder."""
+    world = Signals(tmp_path, monkeypatch)
+    numbers = set()
+    for offset in (1, 2):
+        world.offset = offset
+        said = world.send("shop.a")
+        numbers.add(said["jobs"][0].rpartition("-")[2])
+    assert len(numbers) == 2
     world.desk.runner.stop(0.1)
 
 

@@ -233,6 +233,18 @@ def test_the_names_are_new_each_time() -> None:
     assert put_aside(OLD, NEW) == OLD._replace(table="t__before_1")
 
 
+@pytest.mark.parametrize("name", ["t" * 53, "t" * 63, "ü" * 31, "テーブル" * 5, "x" * 200])
+def test_a_long_name_leaves_room(name: str) -> None:
+    """Each name fits everywhere; two long ones that begin alike have two."""
+    long, other = OLD._replace(table=name), OLD._replace(table=name[:-1] + "!")
+    for number in ("0123456789ab0", "1"):
+        new = new_table(long, number)
+        names = [new, put_aside(long, new), new_table(other, number), long]
+        assert len({each.table for each in names}) == 4
+        assert all(len(each.table.encode()) <= 63 for each in names[:3])
+        assert new.table.rpartition("_")[2] == number
+
+
 def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
     """Whatever pipeline it may be of."""
     assert pipeline_of([Snapshot("q", "g"), filling()], T).pipeline == "p"
