@@ -18,7 +18,6 @@ from offsets.rebuild import missing_in_log
 from offsets.rebuild_steps import begun, cancelled, lanes_of
 from offsets.snapshot import Snapshot
 
-
 NAME_BYTES = 63
 """Of a table's name: PostgreSQL takes so many, and every other sink at least as many."""
 
@@ -99,7 +98,7 @@ class RebuildRequest:
 
 def new_table(target: TargetName, number: str) -> TargetName:
     """The new table's name, one that no table had before. The folder of its files is named after it
-    and keeps its name when the table is renamed. However long the target's own name is, it has room.
+    and keeps its name when the table is renamed. A long name leaves room for the ending, too.
     """
     return target._replace(table=_with_room(target.table, f"__rebuild_{number}"))
 

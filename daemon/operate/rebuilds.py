@@ -23,6 +23,7 @@ from offsets.load_steps import tidied
 from offsets.rebuild import Rebuild, Refused
 from offsets.rebuild_steps import delayed, ended, is_complete, refused, without_spill
 from offsets.snapshot import Snapshot, TargetMark
+from sparkwriter.kit.swaps import DROP_BY_HAND
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
@@ -172,8 +173,7 @@ class Rebuilds:
         try:
             self._sink(new).remove(new)
         except TargetRefused as error:
-            way = "drop it by hand: nothing needs it"
-            log.error("table_left", table=str(new), reason=str(error), command=way)
+            log.error("table_left", table=str(new), reason=str(error), command=DROP_BY_HAND)
         except SinkUnavailable as error:
             log.warning("table_not_removed", table=str(new), reason=str(error))
             return False

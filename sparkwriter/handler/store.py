@@ -103,9 +103,34 @@ class HandlerStore(LedgeredStore):
         """The handler first, then the ledger."""
         self._ledger.check(seen, absent)
         shown = {entry.target: entry for entry in entries if isinstance(entry, Shows)}
+        renamed: list[Rename] = []
         for operation in operations:
-            self._carry_out(operation, shown)
+            try:
+                self._carry_out(operation, shown)
+            except (SinkUnavailable, TargetRefused) as error:
+                self._take_back(renamed, shown, error)
+                raise
+            if isinstance(operation, Rename):
+                renamed.append(operation)
         return self._ledger.put(entries, seen, absent, _begun_anew(entries, seen))
+
+    exchanges_at_once = False
+
+    def _take_back(
+        self, renamed: Sequence[Rename], shown: dict[TargetName, Shows], error: Exception
+    ) -> None:
+        """A later call raised: the names are as the ledger has them. Raises TargetRefused where one
+        can't be given back."""
+        for one in reversed(renamed):
+            here = self._ledger.look(one.old)
+            about = replace(self._about(one.old, here, shown), target=one.new)
+            try:
+                self._process.call(Carry(about, "rename", one.old))
+            except (SinkUnavailable, TargetRefused) as again:
+                raise TargetRefused(
+                    f"{error}; and {one.new}, which was {one.old}, could not be given its name "
+                    f"back: {again}: do it by hand, for binlogd goes on with {one.old}"
+                ) from error
 
     def freed(self, target: TargetName) -> str | None:
         """See ``TableStore.freed``."""

@@ -9,6 +9,9 @@ that tells a swap that is over from one that never began.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import structlog
 
 from actors.contract.ports import SwapTooEarly, TargetRefused
 from actors.contract.writes import Swap, TargetState
@@ -20,8 +23,10 @@ from sparkwriter.iceberg.look import MODE, NOT_OURS, Seen, look
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
 from sparkwriter.iceberg.tombstones import tombstones_of
-from sparkwriter.kit.swaps import nothing_rebuilt
+from sparkwriter.kit.swaps import DROP_BY_HAND, nothing_rebuilt
 from sparkwriter.session.java_failures import JavaFailure, java_class
+
+log: Any = structlog.get_logger(__name__)
 
 REBUILT = "binlogd.rebuilt"
 """Table property: the name under which the table was filled, before it took its present one."""
@@ -35,14 +40,33 @@ def swap_tables(catalog: LakeCatalog, swap: Swap, new_branch: Callable[[], str])
             new = _with_marks(catalog, new, swap, _checked(catalog, swap, old), new_branch)
         _remember(new, swap.new)
         _move_tombstones(catalog, swap)
-        if old is not None:
-            _rename(catalog, swap.old, swap.aside)
-        _rename(catalog, swap.new, swap.old)
+        _exchange(catalog, swap, had_old=old is not None)
     elif old is None or old.property(REBUILT) != str(swap.new):
         raise TargetRefused(nothing_rebuilt(swap))
     if not swap.keep_old:
-        remove_table(catalog, swap.aside)
+        _remove_aside(catalog, swap.aside)
     return look(catalog, swap.old).state
+
+
+def _exchange(catalog: LakeCatalog, swap: Swap, *, had_old: bool) -> None:
+    """Two renamings. Where the second one fails the old table gets its name back, if it can."""
+    if had_old:
+        _rename(catalog, swap.old, swap.aside)
+    try:
+        _rename(catalog, swap.new, swap.old)
+    except (TargetRefused, JavaFailure):
+        # The reply alone may be lost: then the new table has the name, and nothing is taken back.
+        if had_old and catalog.load(swap.new) is not None and catalog.load(swap.old) is None:
+            _rename(catalog, swap.aside, swap.old)
+        raise
+
+
+def _remove_aside(catalog: LakeCatalog, aside: TargetName) -> None:
+    """The exchange is made, and can't be taken back: what stays of the old table is named."""
+    try:
+        remove_table(catalog, aside)
+    except JavaFailure as error:
+        log.error("table_left", table=str(aside), reason=str(error), command=DROP_BY_HAND)
 
 
 def remove_table(catalog: LakeCatalog, target: TargetName) -> None:

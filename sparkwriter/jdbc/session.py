@@ -105,6 +105,16 @@ class Session(Protocol):
         """Whether the primary key is, now, the table's only unique one: as of ``DbTable``."""
         ...
 
+    def dependents(self, target: TargetName) -> list[str]:
+        """What hangs on a table, and would go with it or stay with it when another one takes its
+        name. Each as the database calls it."""
+        ...
+
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
+        """Why this user could not make ``into`` now, have it take the target's name, and remove
+        what goes ``aside``: rights, and locks that others hold. One line each."""
+        ...
+
     def sees_triggers(self, target: TargetName) -> bool:
         """Whether ``describe`` knows all triggers of the table."""
         ...

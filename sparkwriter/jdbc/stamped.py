@@ -47,6 +47,8 @@ class Stamped:
     needs: str | None
     then: TargetName | None = None
     leaves: str = ""
+    only_stamps: bool = False
+    """Nothing but the comment is changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Step:
                     one["needs"],
                     None if one["then"] is None else TargetName(*one["then"]),
                     one["leaves"],
+                    one.get("only_stamps", False),
                 )
                 for one in read["statements"]
             ),
@@ -185,7 +188,7 @@ def _stamp(
     """``comment``: instead of its own."""
     if table is not None:
         table = table if comment is None else replace(table, comment=comment)
-        yield Stamped(words.stamp(target, table, stamp), target, "", target, stamp)
+        yield Stamped(words.stamp(target, table, stamp), target, "", target, stamp, True)
 
 
 def _renamed(

@@ -19,8 +19,8 @@ class StampedSteps:
     def finish(self, text: str) -> None:
         """Do what is left of the step. Nothing where another has done it meanwhile.
 
-        Raises DbError. Where the first statement of all is refused the step is given up: nothing
-        was changed.
+        Raises DbError. Where nothing but stamps was made before a statement failed, on a server
+        that answers, the step is given up: nothing was changed, and the caller may ask again.
         """
         step = Step.parse(text)
         with self._session.exclusive(f"binlogd {step.token}"):
@@ -49,7 +49,9 @@ class StampedSteps:
             try:
                 self._session.run(one.sql)
             except DbError as error:
-                if at == 0 and error.cause in (Cause.REFUSED, Cause.UNIQUE):
+                # Stamps alone change nothing that anybody sees: they may stay.
+                stamped = all(earlier.only_stamps for earlier in step.statements[:at])
+                if stamped and error.cause is not Cause.AWAY:
                     self._give_up(step, text)
                 raise
 

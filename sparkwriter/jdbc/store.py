@@ -130,6 +130,15 @@ class JdbcStore(LedgeredStore):
             raise TargetRefused("; ".join(wrong))
         return here
 
+    @property
+    def exchanges_at_once(self) -> bool:  # type: ignore[override]
+        """Where statements about tables are part of a transaction."""
+        return self.session.transactional_ddl
+
+    def in_the_way(self, target: TargetName) -> Sequence[str]:
+        """By the database's own catalog."""
+        return self.session.dependents(target)
+
     def replaced(self, target: TargetName) -> Row | Absent:
         """The same, whether they agree or not. Marks that can't be read are none."""
         return self._found(target)[0]

@@ -42,6 +42,11 @@ class Rename:
     new: TargetName
     made: Made
 
+    @property
+    def is_exchange(self) -> bool:
+        """Whether a table that was filled under another name takes the one of the table before."""
+        return self.made.rebuilt == str(self.old)
+
 
 @dataclass(frozen=True, slots=True)
 class Drop:

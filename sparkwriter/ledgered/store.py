@@ -11,16 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
+import structlog
 
-from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import Mode, TargetName
 from offsets.fence import Marks, of_streams
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
-from sparkwriter.kit.swaps import nothing_rebuilt
+from sparkwriter.kit.swaps import DROP_BY_HAND, hangs_on_it, nothing_rebuilt
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.ledgered.made import Row, changed, new_table, with_columns, with_facts
 from sparkwriter.ledgered.operations import (
@@ -39,6 +41,8 @@ from sparkwriter.ledgered.operations import (
 )
 from sparkwriter.sql.ddl_plan import DdlTable
 from sparkwriter.sql.schema import LakeColumn, SchemaStep
+
+log: Any = structlog.get_logger(__name__)
 
 
 class LedgeredStore(ABC):
@@ -86,6 +90,13 @@ class LedgeredStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release the connection."""
+
+    exchanges_at_once = True
+    """Whether renames and drops of one step happen together, or not at all."""
+
+    def in_the_way(self, target: TargetName) -> Sequence[str]:
+        """What hangs on a table, and would go with it when another one takes its name."""
+        return ()
 
     def replaced(self, target: TargetName) -> Row | Absent:
         """A look at a table that another one replaces, whatever is wrong with it."""
@@ -180,11 +191,13 @@ class LedgeredStore(ABC):
             self._exchange(swap, old, new)
         elif isinstance(old, Absent) or old.table.rebuilt != str(swap.new):
             raise TargetRefused(nothing_rebuilt(swap))
+        if not swap.keep_old and not self.exchanges_at_once:
+            self._remove_aside(swap.aside)
         return self.look(swap.old).state
 
     def remove(self, target: TargetName) -> None:
         """A table that was not exchanged goes, and what is known of it."""
-        here = self.look(target)
+        here = self.replaced(target)
         there = [] if isinstance(here, Absent) else [here]
         self.step([Drop(row.target) for row in there], [Forgets(target)], seen=there)
 
@@ -193,6 +206,8 @@ class LedgeredStore(ABC):
         held = of_streams(old.marks.offsets)
         if any(at >= swap.frontiers.get(lane, 0) for lane, at in held.items()):
             raise SwapTooEarly(held)
+        if not isinstance(old, Absent) and (hanging := self.in_the_way(swap.old)):
+            raise TargetRefused(hangs_on_it(hanging))
         made = replace(new.table, rebuilt=str(swap.new))
         operations: list[Operation] = [Rename(swap.new, swap.old, made)]
         entries: list[Entry] = [Shows(swap.old, marks, made), Forgets(swap.new)]
@@ -201,12 +216,19 @@ class LedgeredStore(ABC):
             seen.append(old)
             over = TakeOver(swap.new, swap.old)
             operations = [over, Rename(swap.old, swap.aside, old.table), *operations]
-            if swap.keep_old:
+            if swap.keep_old or not self.exchanges_at_once:
                 entries.append(Shows(swap.aside, old.marks, old.table))
             else:
                 operations.append(Drop(swap.aside))
                 entries.append(Forgets(swap.aside))
         self.step(operations, entries, seen=seen)
+
+    def _remove_aside(self, aside: TargetName) -> None:
+        """The exchange is made, and can't be taken back: what stays of the old table is named."""
+        try:
+            self.remove(aside)
+        except (TargetRefused, SinkUnavailable) as error:
+            log.error("table_left", table=str(aside), reason=str(error), command=DROP_BY_HAND)
 
 
 class LedgeredWriter(TargetWriter[Row]):

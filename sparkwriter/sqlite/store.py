@@ -112,11 +112,21 @@ class SqliteStore(LedgeredStore):
                 self._ledger.check(row)
             if absent is not None and not isinstance(self._ledger.look(absent), Absent):
                 raise LostRace(f"{absent} is there meanwhile")
+            # What names a table, as a view does, is of whichever takes its name, and does not go
+            # along with the old one.
+            exchanges = any(isinstance(o, Rename) and o.is_exchange for o in operations)
+            self._connection.execute(f"PRAGMA legacy_alter_table = {exchanges:d}")
             for operation in operations:
                 self._carry_out(operation)
             for entry in entries:
                 self._note(entry)
             return self._ledger.version(entries[0].target)
+
+    def in_the_way(self, target: TargetName) -> Sequence[str]:
+        """Its triggers, which go with a table. Views name it, and so do foreign keys."""
+        text = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? ORDER BY 1"
+        found = self._connection.execute(text, (table_name(target),)).fetchall()
+        return [f"trigger {name}" for (name,) in found]
 
     def freed(self, target: TargetName) -> str | None:
         """What ``free`` noted."""

@@ -17,6 +17,7 @@ from pymysql.constants import CLIENT
 from changes.model import TargetName
 from sparkwriter.jdbc.mysql import catalog
 from sparkwriter.jdbc.mysql.insert import inserts
+from sparkwriter.jdbc.mysql.trial import tried
 from sparkwriter.jdbc.mysql.rights import grants, sees_triggers
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
@@ -138,6 +139,15 @@ class MySqlSession:
         """See ``Session``."""
         found = self.rows(catalog.UNIQUE, (target.namespace, target.table))
         return all(is_primary for _, _, is_primary in found)
+
+    def dependents(self, target: TargetName) -> list[str]:
+        """See ``Session``."""
+        name = (target.namespace, target.table)
+        return [str(what) for (what,) in self.rows(catalog.DEPENDENTS, name)]
+
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
+        """By trial. Locks are not to be seen without a right of their own."""
+        return tried(self, into, aside) if self.has_schema(target.namespace) else []
 
     def sees_triggers(self, target: TargetName) -> bool:
         """With the right TRIGGER, the user's own or of a role."""

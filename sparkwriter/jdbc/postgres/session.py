@@ -16,6 +16,7 @@ from psycopg.types.string import TextLoader
 from changes.model import TargetName
 from sparkwriter.jdbc.postgres.catalog import REFERENCED, TABLE, table_of
 from sparkwriter.jdbc.postgres.copy_text import copy_text
+from sparkwriter.jdbc.postgres.dependents import DEPENDENTS, HELD, RIGHTS
 from sparkwriter.jdbc.postgres.taken_over import left_behind, take_over
 from sparkwriter.jdbc.postgres.words import PostgresWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
@@ -119,6 +120,30 @@ class PostgresSession:
     def has_one_unique(self, target: TargetName) -> bool:
         """Nobody asks."""
         return False
+
+    def dependents(self, target: TargetName) -> list[str]:
+        """See ``Session``."""
+        return [what for (what,) in self.rows(DEPENDENTS, (target.namespace, target.table))]
+
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
+        """As the catalog says; nothing is locked for it."""
+        name = (target.namespace, target.table)
+        ((_, may_make, is_ours, user, owner),) = self.rows(RIGHTS, name)
+        lines = []
+        if not may_make:
+            what = f"GRANT CREATE ON SCHEMA {self.dialect.quote(target.namespace)} TO {user}"
+            lines.append(f"{user} may make no table in {target.namespace}: {what}")
+        if not is_ours:
+            lines.append(
+                f"the table is {owner}'s, and {user} may not rename it: make {user} its owner, or a"
+                f" member of {owner}"
+            )
+        for pid, whose, seconds in self.rows(HELD, name):
+            lines.append(
+                f"a transaction of {whose} has had a lock on it for {seconds} s (process {pid}): "
+                "wait until it ends, or end it"
+            )
+        return lines
 
     def sees_triggers(self, target: TargetName) -> bool:
         """Its catalog shows them to everybody."""
