@@ -12,9 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
+from changes.model import TargetName
 from changes.printable import json_text
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.config import Config
+from daemon.databases.port import DatabaseAway
 from daemon.jobs import offline
 from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import now
@@ -28,6 +30,7 @@ from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.edits import EditRefused, edit_offline
 from daemon.runtime.lifecycle import Exit
+from daemon.sinks.replacing import unreplaceable
 from offsets.snapshot import Snapshot, TargetMark
 from offsets.store import Loaded, StoreError
 
@@ -92,11 +95,14 @@ def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -
             jobs = JobStore(settings.daemon.state_dir).load().jobs
             refuse_live_load(recorded, target, jobs)
             _cancel_job(settings, job_of(jobs, target))
+        elif not wanted.cancel:
+            for why in unreplaceable(settings, [TargetName.parse(target)]).values():
+                raise EditRefused(f"{target}: {why}")
         edit_offline(settings, recorded.pipeline, wanted)
     except (EditRefused, offline.NotRecorded) as error:
         print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
         return Exit.UNUSABLE.value
-    except (StoreError, OSError) as error:
+    except (StoreError, DatabaseAway, OSError) as error:
         print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
     if not wanted.cancel:

@@ -18,6 +18,7 @@ from daemon.jobs.requested import wrong_targets
 from daemon.jobs.window import Window
 from daemon.operate.rebuild_plan import RebuildRequest, new_table
 from daemon.runtime.edits import EditRefused
+from daemon.sinks.replacing import unreplaceable
 from offsets.rebuild import Rebuild, Refused
 from offsets.snapshot import Snapshot
 
@@ -46,6 +47,8 @@ class RebuildKind:
         (target,) = wanted.targets
         request = request_of(new_job(wanted, 0), look)
         try:
+            for why in unreplaceable(look.config, [TargetName.parse(target)]).values():
+                raise EditRefused(f"{target}: {why}")
             request(look.snapshot(wanted.pipeline))
         except EditRefused as error:
             return Plan((wanted,), refusals=(str(error),))
@@ -63,6 +66,8 @@ class RebuildKind:
         if rebuild is None:
             if "begun" in job.memory or into_of(job) in snapshot.targets:
                 return Finished({"target": target}, "the new table has its name", _all_of(job))
+            for why in unreplaceable(control.config, [TargetName.parse(target)]).values():
+                raise JobFailed(f"{target}: {why}")
             control.edit(job.wanted.pipeline, request_of(job, control))
             snapshot = control.snapshot(job.wanted.pipeline)
             if (rebuild := snapshot.rebuilding.get(target)) is None:

@@ -3,13 +3,13 @@ where."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from changes.model import TargetName
 from daemon.config.config import Config
 from daemon.operate.offset_reset import instance_ids, refuse_members
+from daemon.operate.stand_in_names import new_table, put_aside
 from daemon.runtime.edits import EditRefused
 from daemon.source.opening import open_source
 from daemon.source.port import NotAnswered
@@ -18,8 +18,7 @@ from offsets.rebuild import missing_in_log
 from offsets.rebuild_steps import begun, cancelled, lanes_of
 from offsets.snapshot import Snapshot
 
-NAME_BYTES = 63
-"""Of a table's name: PostgreSQL takes so many, and every other sink at least as many."""
+__all__ = ["RebuildRequest", "new_table", "pipeline_of", "put_aside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,29 +93,6 @@ class RebuildRequest:
                 "With --force it is made all the same, and the old one kept beside it"
             )
         return low
-
-
-def new_table(target: TargetName, number: str) -> TargetName:
-    """The new table's name, one that no table had before. The folder of its files is named after it
-    and keeps its name when the table is renamed. A long name leaves room for the ending, too.
-    """
-    return target._replace(table=_with_room(target.table, f"__rebuild_{number}"))
-
-
-def put_aside(target: TargetName, into: TargetName) -> TargetName:
-    """The old table's name after the new one, filled as ``into``, takes its name."""
-    number = into.table.rpartition("_")[2]
-    return target._replace(table=_with_room(target.table, f"__before_{number}"))
-
-
-def _with_room(table: str, ending: str) -> str:
-    """A name with an ending. One that is too long is cut, and gets a sum of the whole in its place,
-    for two that begin alike may be rebuilt at once."""
-    if len((table + ending).encode()) <= NAME_BYTES:
-        return table + ending
-    ending = f"_{zlib.crc32(table.encode()):08x}{ending}"
-    kept = table.encode()[: NAME_BYTES - len(ending.encode())].decode(errors="ignore")
-    return kept + ending
 
 
 def pipeline_of(snapshots: Iterable[Snapshot], target: str) -> Snapshot:

@@ -132,6 +132,9 @@ class IcebergSink:
             return "a hadoop catalog can't give a table another's name: choose another type"
         return None
 
+    def exchanges(self) -> None:
+        """Nothing is known before."""
+
     def database(self) -> None:
         """Spark reads its tables."""
 

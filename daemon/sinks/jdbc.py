@@ -69,6 +69,10 @@ class JdbcSink:
         """Its tables can be renamed."""
         return None
 
+    def exchanges(self) -> JdbcStore:
+        """A connection of its own."""
+        return self._store()
+
     def database(self) -> Database:
         """As ``[database.NAME]`` would name it. See ``daemon.sinks.port.Sink``."""
         return open_target(f"sink {self._name}", self._settings_now())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from actors.contract.ports import ResettableSink
+from changes.model import TargetName
 from changes.routing import Route
 from daemon.config.sections import SparkSection
 from daemon.databases.port import Database
@@ -37,6 +38,19 @@ class Sessions(Protocol):
         ...
 
 
+class Exchanges(Protocol):
+    """A sink's tables, for who asks whether one of them can be replaced. One thread's."""
+
+    def in_the_way(self, target: TargetName, into: TargetName, aside: TargetName) -> Sequence[str]:
+        """Why ``into`` could not be made and take the target's name, which goes ``aside``: rights,
+        locks, what hangs on the table. One line each. Raises SinkUnavailable."""
+        ...
+
+    def close(self) -> None:
+        """Release it."""
+        ...
+
+
 class Sink(Protocol):
     """One ``[sink.NAME]``. Called by the main thread unless it says otherwise."""
 
@@ -64,6 +78,11 @@ class Sink(Protocol):
     def keeps_names(self) -> str | None:
         """Why no table of it can take another's name, which ends a load; None where it can. It may
         ask what the sink is made of. Any thread."""
+
+    def exchanges(self) -> Exchanges | None:
+        """Its tables as they are now; None where nothing can be told before they are exchanged. Any
+        thread."""
+        ...
 
     def database(self) -> Database | None:
         """A connection that reads its tables, for who compares them: a target's namespace is the

@@ -63,6 +63,9 @@ class PythonSink:
             "the old one's name (rename)"
         )
 
+    def exchanges(self) -> None:
+        """Nothing is known before."""
+
     def database(self) -> None:
         """What the function does with rows is not known."""
 

@@ -47,6 +47,10 @@ class SqliteSink:
         """Its tables can be renamed."""
         return None
 
+    def exchanges(self) -> SqliteStore | None:
+        """A file that is not there has no table that could be in the way."""
+        return SqliteStore(self._section.path) if self._section.path.exists() else None
+
     def database(self) -> None:
         """SQLite has no text that is exact for each value."""
 

@@ -54,7 +54,7 @@ def _exchange(catalog: LakeCatalog, swap: Swap, *, had_old: bool) -> None:
         _rename(catalog, swap.old, swap.aside)
     try:
         _rename(catalog, swap.new, swap.old)
-    except (TargetRefused, JavaFailure):
+    except (TargetRefused, *JavaFailure):
         # The reply alone may be lost: then the new table has the name, and nothing is taken back.
         if had_old and catalog.load(swap.new) is not None and catalog.load(swap.old) is None:
             _rename(catalog, swap.aside, swap.old)

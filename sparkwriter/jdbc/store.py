@@ -135,9 +135,13 @@ class JdbcStore(LedgeredStore):
         """Where statements about tables are part of a transaction."""
         return self.session.transactional_ddl
 
-    def in_the_way(self, target: TargetName) -> Sequence[str]:
+    def hanging(self, target: TargetName) -> Sequence[str]:
         """By the database's own catalog."""
         return self.session.dependents(target)
+
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> Sequence[str]:
+        """As the database says."""
+        return self.session.lacks(target, into, aside)
 
     def replaced(self, target: TargetName) -> Row | Absent:
         """The same, whether they agree or not. Marks that can't be read are none."""

@@ -94,9 +94,23 @@ class LedgeredStore(ABC):
     exchanges_at_once = True
     """Whether renames and drops of one step happen together, or not at all."""
 
-    def in_the_way(self, target: TargetName) -> Sequence[str]:
+    def hanging(self, target: TargetName) -> Sequence[str]:
         """What hangs on a table, and would go with it when another one takes its name."""
         return ()
+
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> Sequence[str]:
+        """Why this user could not exchange the tables now. One line each."""
+        return ()
+
+    def in_the_way(self, target: TargetName, into: TargetName, aside: TargetName) -> Sequence[str]:
+        """See ``daemon.sinks.port.Exchanges``."""
+        try:
+            with self.call(target):
+                hanging = self.hanging(target)
+                lines = [hangs_on_it(hanging)] if hanging else []
+                return [*lines, *self.lacks(target, into, aside)]
+        except TargetRefused as error:
+            return [str(error)]
 
     def replaced(self, target: TargetName) -> Row | Absent:
         """A look at a table that another one replaces, whatever is wrong with it."""
@@ -206,7 +220,7 @@ class LedgeredStore(ABC):
         held = of_streams(old.marks.offsets)
         if any(at >= swap.frontiers.get(lane, 0) for lane, at in held.items()):
             raise SwapTooEarly(held)
-        if not isinstance(old, Absent) and (hanging := self.in_the_way(swap.old)):
+        if not isinstance(old, Absent) and (hanging := self.hanging(swap.old)):
             raise TargetRefused(hangs_on_it(hanging))
         made = replace(new.table, rebuilt=str(swap.new))
         operations: list[Operation] = [Rename(swap.new, swap.old, made)]

@@ -122,7 +122,7 @@ class SqliteStore(LedgeredStore):
                 self._note(entry)
             return self._ledger.version(entries[0].target)
 
-    def in_the_way(self, target: TargetName) -> Sequence[str]:
+    def hanging(self, target: TargetName) -> Sequence[str]:
         """Its triggers, which go with a table. Views name it, and so do foreign keys."""
         text = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? ORDER BY 1"
         found = self._connection.execute(text, (table_name(target),)).fetchall()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from changes.routing import Router
-from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import DatabaseRefused
 from daemon.jobs.load.estimates import SECOND_ROWS, Flow, flow_of, shown_bytes, shown_time
@@ -18,7 +17,7 @@ from daemon.jobs.record import Wanted
 from daemon.jobs.verify.targets import Compared, chosen, unmatched
 from daemon.operate.offset_reset import instance_ids, refuse_members
 from daemon.runtime.edits import EditRefused
-from daemon.sinks.kinds import sinks_of
+from daemon.sinks.replacing import unreplaceable
 from offsets.snapshot import Snapshot
 
 FIRST_SIGHT, RELOAD = "first sight", "reload"
@@ -57,10 +56,10 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     refusals += list(_not_now(look, pipeline, snapshot))
     tables: list[Loaded] = []
     shown = shown_columns(look, pipeline, [str(one.target) for one in found.tables])
-    unfit = _unfit_sinks(config, {one.target.sink for one in found.tables})
+    unfit = unreplaceable(config, (one.target for one in found.tables))
     for one in found.tables:
-        if one.target.sink in unfit:
-            refusals.append(f"{one.target}: {unfit[one.target.sink]}")
+        if one.target in unfit:
+            refusals.append(f"{one.target}: {unfit[one.target]}")
             continue
         try:
             tables.append(_loaded(look, pipeline, one, snapshot, shown))
@@ -105,17 +104,6 @@ def _not_now(look: Look, pipeline: str, snapshot: Snapshot) -> Iterator[str]:
         refuse_members(look.config, pipeline, instance_ids(look.config, pipeline), 1)
     except EditRefused as error:
         yield f"a table is loaded by a daemon that has all partitions: {error}"
-
-
-def _unfit_sinks(config: Config, names: Iterable[str]) -> dict[str, str]:
-    """The sinks among these in which no load could end, each with why."""
-    found, unfit = sinks_of(config), {}
-    for name in sorted(names):
-        if name not in found:
-            unfit[name] = f"the configuration has no sink {name}"
-        elif (why := found[name].keeps_names()) is not None:
-            unfit[name] = f"sink {name}: {why}"
-    return unfit
 
 
 def _loaded(
