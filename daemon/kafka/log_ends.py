@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec
@@ -21,6 +22,7 @@ from actors.runtime.mailbox import Clock
 from daemon.kafka.log_keeping import Kept
 from daemon.kafka.positions import admin_client, said_by
 from daemon.runtime.periodic import Periodic
+from daemon.source.port import OPEN_S
 from offsets.position import TopicPartition
 
 EVERY_S = 1.0
@@ -38,19 +40,41 @@ PARTITIONS_EVERY_S = 30.0
 """Between two queries for the topics' partitions. A new partition is read later than that, because
 the consumer's metadata are older."""
 
-Ask = Callable[[], tuple[Mapping[TopicPartition, int], str | None]]
-"""The reported ends, and why others are missing. Raises KafkaException, TimeoutError."""
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The reported ends, and why others are missing (``error``). ``stable``: where reading of what
+    is committed ends, before the first transaction that is open; only where that is before the
+    end."""
+
+    ends: Mapping[TopicPartition, int]
+    error: str | None = None
+    stable: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+Ask = Callable[[], Answer]
+"""Raises KafkaException, TimeoutError."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """Nothing at or behind ``offset`` can be read until a transaction ends: ``seconds`` so far."""
+
+    offset: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class LogEndFigures:
     """The ends of one pipeline's logs. ``unknown_s``: for how long some are unknown, None while all
-    are known. ``error``: why. ``kept``: what the broker keeps of them."""
+    are known. ``error``: why. ``kept``: what the broker keeps of them. ``open``: where records
+    can't be read yet."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     unknown_s: float | None = 0.0
     error: str | None = None
     kept: Kept = field(default_factory=Kept)
+    open: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
 
 
 class LogEnds:
@@ -64,6 +88,9 @@ class LogEnds:
         self._whole_at = clock()
         self._answered = False
         self._error: str | None = None
+        self._open: dict[TopicPartition, tuple[int, float]] = {}
+        self._told: set[TopicPartition] = set()
+        self._log: Any = structlog.get_logger().bind(actor="log-ends")
         self._rounds = Periodic("log-ends", self.look, EVERY_S, "log-ends", "log_ends_not_asked")
 
     def start(self) -> None:
@@ -80,22 +107,51 @@ class LogEnds:
             now = self._clock()
             known = {s: end for s, (end, at) in self._ends.items() if now - at <= KNOWN_FOR_S}
             since_s = now - self._whole_at
+            open_ = {
+                source: OpenTransaction(offset, now - begun)
+                for source, (offset, begun) in self._open.items()
+                if source in known
+            }
             if self._answered and since_s <= KNOWN_FOR_S:
-                return LogEndFigures(known, None, None)
-            return LogEndFigures(known, since_s, self._error or "no answer yet")
+                return LogEndFigures(known, None, None, open=open_)
+            return LogEndFigures(known, since_s, self._error or "no answer yet", open=open_)
 
     def look(self) -> None:
         """Query once, and keep the answer. Runs on the thread."""
         try:
-            ends, error = self._ask()
+            answer = self._ask()
         except (KafkaException, TimeoutError) as unanswered:
-            ends, error = {}, said_by(unanswered)
+            answer = Answer({}, said_by(unanswered))
         with self._lock:
             now = self._clock()
-            self._ends.update({source: (end, now) for source, end in ends.items()})
-            self._error = error
-            if error is None:
+            self._ends.update({source: (end, now) for source, end in answer.ends.items()})
+            self._error = answer.error
+            if answer.error is None:
                 self._answered, self._whole_at = True, now
+            for source in answer.ends:
+                self._note_open(source, answer.stable.get(source), now)
+        self._tell_open(answer.ends, now)
+
+    def _note_open(self, source: TopicPartition, stable: int | None, now: float) -> None:
+        """It is another transaction where the offset moves."""
+        before = self._open.get(source)
+        if stable is None:
+            self._open.pop(source, None)
+        elif before is None or before[0] != stable:
+            self._open[source] = (stable, now)
+
+    def _tell_open(self, ends: Mapping[TopicPartition, int], now: float) -> None:
+        """Once when one has been open for long, and once when it has ended."""
+        for source, end in ends.items():
+            offset, begun = self._open.get(source, (0, now))
+            fields = {"source": str(source), "offset": offset, "messages": end - offset}
+            if source not in self._told and now - begun >= OPEN_S:
+                self._told.add(source)
+                help_ = "kafka-transactions.sh find-hanging names its producer, abort ends it"
+                self._log.warning("open_transaction", **fields, help=help_)
+            elif source in self._told and now - begun < OPEN_S:
+                self._told.discard(source)
+                self._log.info("open_transaction_ended", source=str(source))
 
 
 class EndQuestion:
@@ -104,25 +160,32 @@ class EndQuestion:
     def __init__(
         self, settings: Mapping[str, Any], topics: Sequence[str], clock: Clock = time.monotonic
     ) -> None:
-        """``settings`` are the consumer's: its isolation level decides where its log ends."""
+        """``settings`` are the consumer's: its isolation level decides whether it reads what is not
+        committed."""
         self._admin = admin_client(settings)
         self._topics = topics
-        uncommitted = settings.get("isolation.level") == "read_uncommitted"
-        level = IsolationLevel
-        self._level = level.READ_UNCOMMITTED if uncommitted else level.READ_COMMITTED
+        self._committed = settings.get("isolation.level") != "read_uncommitted"
         self._clock = clock
         self._partitions: list[KafkaPartition] = []
         self._partitions_at = float("-inf")
 
-    def __call__(self) -> tuple[Mapping[TopicPartition, int], str | None]:
+    def __call__(self) -> Answer:
         """See ``Ask``."""
         now = self._clock()
         if not self._partitions or now - self._partitions_at >= PARTITIONS_EVERY_S:
             self._partitions = self._all_partitions()
             self._partitions_at = now
+        # First what is readable: the end may move on between the two, and is never before it.
+        level = IsolationLevel
+        stable, error = self._latest(level.READ_COMMITTED) if self._committed else ({}, None)
+        ends, other = self._latest(level.READ_UNCOMMITTED)
+        before = {source: at for source, at in stable.items() if at < ends.get(source, at)}
+        return Answer(ends, error or other, before)
+
+    def _latest(self, level: IsolationLevel) -> tuple[dict[TopicPartition, int], str | None]:
         asked = dict.fromkeys(self._partitions, OffsetSpec.latest())
         answers = self._admin.list_offsets(
-            asked, isolation_level=self._level, request_timeout=ANSWER_WITHIN_S
+            asked, isolation_level=level, request_timeout=ANSWER_WITHIN_S
         )
         ends: dict[TopicPartition, int] = {}
         error: str | None = None

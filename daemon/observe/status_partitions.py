@@ -59,6 +59,14 @@ def _partition(
         "freshness_seconds": age(figures.applied_ms, now_ms),
         "unapplied_messages": figures.position - figures.frontier,
         "held_by": _holder(figures),
+        # Records that the broker does not show yet: they are behind a transaction that is open.
+        "open_transaction": None
+        if (transaction := log.open.get(source)) is None or end is None
+        else {
+            "offset": transaction.offset,
+            "messages": end - transaction.offset,
+            "seconds": round(transaction.seconds, 3),
+        },
         "log_start": log.kept.starts.get(source),
         "retention_seconds": kept_s,
         # By the log's times: the broker removes whole segments, so it removes later than that.

@@ -12,6 +12,7 @@ from rich.table import Table
 from actors.contract.figures import bare
 from daemon.observe.durations import duration
 from daemon.observe.jobs_table import open_jobs, print_jobs
+from daemon.source.port import OPEN_S
 
 _DOUBTED = 5
 """How many targets whose stored rows may differ are listed: a screen holds no more."""
@@ -97,6 +98,14 @@ def troubles(p: Mapping[str, Any]) -> Iterable[str]:
     if p["log_ends_unknown_seconds"] is not None:
         unknown = duration(p["log_ends_unknown_seconds"])
         yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
+    for part in p["partitions"]:
+        transaction = part["open_transaction"]
+        if transaction is not None and transaction["seconds"] >= OPEN_S:
+            since = duration(transaction["seconds"])
+            yield (
+                f"{part['source']}: a transaction is open at {transaction['offset']} for {since}: "
+                f"{transaction['messages']:,} records behind it can't be read before it ends"
+            )
     if p["messages_passed_over"]:
         yield f"{p['messages_passed_over']:,} messages passed over, in the log as such"
     if p["tables_left_out"]:

@@ -18,6 +18,11 @@ from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore
 
+OPEN_S = 10.0
+"""A transaction that is open for so long is told: a producer ends its own in a second or two, and
+one that has died keeps all readers waiting until the broker aborts it, after a quarter of an hour
+by default, or never."""
+
 
 class BrokerUnreachable(Exception):
     """No broker can be reached: its address and the client's error."""

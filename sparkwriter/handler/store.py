@@ -115,6 +115,8 @@ class HandlerStore(LedgeredStore):
         return self._ledger.put(entries, seen, absent, _begun_anew(entries, seen))
 
     exchanges_at_once = False
+    leaves_aside = (TargetRefused, SinkUnavailable)
+    """A function may raise for ever what another sink raises while it is away."""
 
     def _take_back(
         self, renamed: Sequence[Rename], shown: dict[TargetName, Shows], error: Exception

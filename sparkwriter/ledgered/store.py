@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import structlog
 
-from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
+from actors.contract.ports import SwapTooEarly, TargetRefused
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import Mode, TargetName
 from offsets.fence import Marks, of_streams
@@ -93,6 +93,9 @@ class LedgeredStore(ABC):
 
     exchanges_at_once = True
     """Whether renames and drops of one step happen together, or not at all."""
+
+    leaves_aside: tuple[type[Exception], ...] = (TargetRefused,)
+    """What ends the removal of a table that was replaced, and leaves it."""
 
     def hanging(self, target: TargetName) -> Sequence[str]:
         """What hangs on a table, and would go with it when another one takes its name."""
@@ -241,7 +244,7 @@ class LedgeredStore(ABC):
         """The exchange is made, and can't be taken back: what stays of the old table is named."""
         try:
             self.remove(aside)
-        except (TargetRefused, SinkUnavailable) as error:
+        except self.leaves_aside as error:
             log.error("table_left", table=str(aside), reason=str(error), command=DROP_BY_HAND)
 
 

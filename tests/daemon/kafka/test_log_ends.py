@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
+from structlog.testing import capture_logs
 
-from daemon.kafka.log_ends import KNOWN_FOR_S, LogEndFigures, LogEnds
+from daemon.kafka.log_ends import (
+    KNOWN_FOR_S,
+    Answer,
+    LogEndFigures,
+    LogEnds,
+    OpenTransaction,
+)
+from daemon.source.port import OPEN_S
 from offsets.position import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -15,9 +23,9 @@ class Broker:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.says: tuple[dict[TopicPartition, int], str | None] | Exception = ({A: 5, B: 7}, None)
+        self.says: Answer | Exception = Answer({A: 5, B: 7})
 
-    def __call__(self) -> tuple[dict[TopicPartition, int], str | None]:
+    def __call__(self) -> Answer:
         if isinstance(self.says, Exception):
             raise self.says
         return self.says
@@ -48,7 +56,7 @@ def test_an_end_is_known_until_it_is_old() -> None:
     assert (dict(unknown.ends), unknown.unknown_s) == ({}, KNOWN_FOR_S + 1)
     assert unknown.error is not None
     assert "Broker transport failure" in unknown.error
-    broker.says = ({A: 6, B: 8}, None)
+    broker.says = Answer({A: 6, B: 8})
     ends.look()
     assert ends.figures() == LogEndFigures({A: 6, B: 8}, None, None)
 
@@ -59,6 +67,31 @@ def test_one_partition_without_a_leader_is_unknown_alone() -> None:
     ends = LogEnds(broker, broker.clock)
     ends.look()
     broker.now += KNOWN_FOR_S + 1
-    broker.says = ({A: 6}, "t:1: no leader")
+    broker.says = Answer({A: 6}, "t:1: no leader")
     ends.look()
     assert ends.figures() == LogEndFigures({A: 6}, KNOWN_FOR_S + 1, "t:1: no leader")
+
+
+def test_an_open_transaction_is_told_once_and_its_end() -> None:
+    """One that ends at once is nobody's business; another one begins from anew."""
+    broker = Broker()
+    with capture_logs() as said:
+        ends = LogEnds(broker, broker.clock)
+        for stable in (3, 4):
+            broker.says = Answer({A: 5, B: 7}, stable={A: stable})
+            ends.look()
+            broker.now += OPEN_S - 1
+            ends.look()
+        assert ends.figures().open == {A: OpenTransaction(4, OPEN_S - 1)}
+        assert said == []
+        broker.now += 1
+        ends.look()
+        ends.look()
+        (told,) = said
+        assert (told["event"], told["source"], told["offset"], told["messages"]) == (
+            "open_transaction", "t:0", 4, 1,
+        )  # fmt: skip
+        broker.says = Answer({A: 5, B: 7})
+        ends.look()
+        assert [event["event"] for event in said] == ["open_transaction", "open_transaction_ended"]
+        assert ends.figures().open == {}

@@ -90,6 +90,7 @@ def converges(server, tables, request):
                     act(LedgeredWriter(tables.store()))
                 check()
                 mortal.close()
+                tables.close()
                 if left[0] >= 0:
                     break
             else:
