@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out, make_schemas, tell_left_behind
-from sparkwriter.jdbc.dialect import rows_of, target_name
+from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.identity import (
     check_same,
     has_rows,
@@ -29,7 +29,7 @@ from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
 from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
-from sparkwriter.jdbc.stored import stored_rows
+from sparkwriter.jdbc.stored import has_null, stored_rows
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
 from sparkwriter.jdbc.triggers import Triggers
 from sparkwriter.jdbc.write import RowWriter
@@ -297,10 +297,4 @@ class JdbcStore(LedgeredStore):
 
     def may_hold_null(self, seen: Row, column: str) -> bool:
         """Whether a row has a null there; a column that is not there has nothing but."""
-        table = self._table(seen.target)
-        found = table.find(column)
-        if found is None:
-            return True
-        name, quote = rows_of(self.session.dialect, seen.target, table), self.session.dialect.quote
-        text = f"SELECT 1 FROM {name} WHERE {quote(found.name)} IS NULL LIMIT 1"
-        return bool(self.session.rows(text))
+        return has_null(self.session, seen.target, self._table(seen.target), column)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from changes.model import TargetName
 from sparkwriter.jdbc.dialect import STAGE, rows_of
 from sparkwriter.jdbc.read import as_stored, chosen
 from sparkwriter.jdbc.session import Loaded, Session, transaction
@@ -55,3 +56,13 @@ def stored_rows(
         values = [at.get(n, nothing)[place] for n in range(keys.num_rows)]
         found[name] = as_stored(values, field)
     return pa.table(found)
+
+
+def has_null(session: Session, target: TargetName, table: DbTable, column: str) -> bool:
+    """Whether a row has a null there; a column that is not there has nothing but. Raises DbError."""
+    found = table.find(column)
+    if found is None:
+        return True
+    name, quote = rows_of(session.dialect, target, table), session.dialect.quote
+    text = f"SELECT 1 FROM {name} WHERE {quote(found.name)} IS NULL LIMIT 1"
+    return bool(session.rows(text))

@@ -17,8 +17,9 @@ from pymysql.constants import CLIENT
 from changes.model import TargetName
 from sparkwriter.jdbc.mysql import catalog
 from sparkwriter.jdbc.mysql.insert import inserts
-from sparkwriter.jdbc.mysql.trial import tried
 from sparkwriter.jdbc.mysql.rights import grants, sees_triggers
+from sparkwriter.jdbc.mysql.tls import tls_of
+from sparkwriter.jdbc.mysql.trial import tried
 from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Loaded
 from sparkwriter.jdbc.tables import DbTable
@@ -226,7 +227,7 @@ def _connect(
 ) -> MySqlSession:
     with _errors():
         try:
-            connection = _open(url, host, port, user, password, _tls(url))
+            connection = _open(url, host, port, user, password, tls_of(url))
         except pymysql.err.OperationalError as error:
             if url.tls != "prefer" or "SSL" not in str(error):
                 raise
@@ -263,16 +264,6 @@ def _open(
         local_infile=False,
         program_name="binlogd",
     )
-
-
-def _tls(url: JdbcUrl) -> ssl.SSLContext | None:
-    if url.tls == "disable":
-        return None
-    context = ssl.create_default_context(cafile=url.certificates)
-    context.check_hostname = url.tls == "verify-full"
-    if not url.tls.startswith("verify"):
-        context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 @contextmanager
