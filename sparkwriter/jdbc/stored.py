@@ -59,7 +59,7 @@ def stored_rows(
 
 
 def has_null(session: Session, target: TargetName, table: DbTable, column: str) -> bool:
-    """Whether a row has a null there; a column that is not there has nothing but. Raises DbError."""
+    """Whether a row has a null there; a column that is not there has nothing else."""
     found = table.find(column)
     if found is None:
         return True
