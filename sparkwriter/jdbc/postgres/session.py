@@ -263,8 +263,10 @@ def _text(error: psycopg.Error) -> str:
     """Without the values that the server tells of: they are nobody's business in a log."""
     said = error.diag
     text = said.message_primary or str(error)
-    if said.context and said.context.startswith("COPY "):
-        text += f" ({said.context.splitlines()[0].split(': ')[0]})"
+    for line in (said.context or "").splitlines():
+        if line.startswith("COPY "):  # of JSON the document's own line stands before it
+            text += f" ({line.split(': ')[0]})"
+            break
     if error.sqlstate in _NOT_FOUND and (inside := _FUNCTION.match(said.context or "")):
         text += (
             f", which the function {inside[1]} of a trigger names: sessions of binlogd have"

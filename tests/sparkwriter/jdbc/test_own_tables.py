@@ -145,6 +145,18 @@ def test_a_text_that_is_too_long_is_refused(make, writer, staging, orders, sql, 
     assert sql(f"SELECT * FROM shop.{target.table}") == []
 
 
+@pytest.mark.parametrize(("type_", "text"), [("json", "{x"), ("json", '"a')])
+def test_what_the_database_refuses_names_the_column(
+    type_, text, server, make, writer, typed, sql
+) -> None:
+    """Also where it tells of the document first."""
+    if not server.is_postgres:
+        return  # names it by itself
+    make(f"id bigint PRIMARY KEY, v {type_}")
+    with pytest.raises(TargetRefused, match="column v"):
+        writer.write(typed(1, id=pa.array([9], pa.int64()), v=pa.array([text])))
+
+
 MEMBERS = {
     "enum('a','B','it''s')": (["a", "B", "it's", None], ["A", "1", "a ", "", "c"]),
     "set('a','B')": (["a", "a,B", "", None], ["B,a", "a,a", "A", "1", "a, B"]),
