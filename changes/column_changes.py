@@ -38,13 +38,18 @@ class ListedType(NamedTuple):
         labels may come to an enumeration."""
         if self.sent != other.sent or self.source is None or other.source is None:
             return self.sent != other.sent
-        return self.source != other.source and not _adds_labels(other.source, self.source)
+        return self.source != other.source and not adds_labels(other.source, self.source)
 
     def __str__(self) -> str:
         return self.source or self.sent
 
 
-def _adds_labels(before: str, after: str) -> bool:
+def is_enumeration(words: str) -> bool:
+    """Whether a type in MySQL's words has labels."""
+    return words[:5].lower().startswith(("enum(", "set("))
+
+
+def adds_labels(before: str, after: str) -> bool:
     """Whether an enumeration keeps all its labels. Renamed, they change stored rows without an
     event (PostgreSQL); so they do in another order, in a SET."""
     old, new = shape_of(before), shape_of(after)

@@ -89,6 +89,9 @@ class StagedBatch:
     carried: frozenset[str] | None = None
     """The columns that each insert among its rows carries, where inserts may leave out columns
     that took their default at the source; None where none may."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of enumerations, by column in small letters, the labels that the source has now, in MySQL's
+    words: the target keeps them, and is marked where one of before is gone."""
     filter: RowFilter | None = None
     """The same; but of rows that lack columns the stored ones may decide whether they are there."""
 

@@ -14,7 +14,7 @@ from actors.contract.messages import Staged
 from actors.contract.writes import Doubt, StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.doubts import WAY_OUT
-from changes.column_changes import ColumnChange
+from changes.column_changes import ColumnChange, is_enumeration
 from changes.model import Mode, TableSchema
 from changes.routing import Router
 from changes.types import widen
@@ -95,6 +95,9 @@ def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router
     their columns differ.
     """
     batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
+    labels = {n: words for n, words in buffer.columns.types.items() if is_enumeration(words)}
+    if labels and not router.shared(buffer.route.name):
+        batch = replace(batch, labels=labels)
     if batch.carried is None:
         return batch
     known = batch.schema.columns + (buffer.state.schema or batch.schema).columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sparkwriter.iceberg.look import DIFFERS, RENAMING, SHAPE, Seen
+from sparkwriter.iceberg.look import DIFFERS, LABELS, RENAMING, SHAPE, Seen
 from sparkwriter.iceberg.source import source_text
 from sparkwriter.kit.store import Facts
 from sparkwriter.session.java_failures import Java
@@ -33,6 +33,7 @@ def also_of(
     those of the table that its route asks for.
     """
     text = {**source_text(after.source), **shape_text(after.shape), **(properties or {})}
+    text |= {LABELS: after.labels} if after.labels else {}
     told = all(seen.table.property(name) == value for name, value in text.items())
     shaped = seen.shape and not after.shape
     if not seen.renamed and after.differs == seen.differs and told and not shaped:

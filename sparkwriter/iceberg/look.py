@@ -30,6 +30,8 @@ DIFFERS = "binlogd.rows-may-differ"
 """Table property: what may have changed stored rows at the source alone (``offsets.doubts``)."""
 SHAPE = "binlogd.shape"
 """Table property: the fingerprint of the shape that the rows have (``changes.shaping``)."""
+LABELS = "binlogd.labels"
+"""Table property: the labels of its enumerations, a JSON object of types by column."""
 RENAMING = "binlogd.renaming"
 """Table property: ``{"to": name, "marks": …, "source": …}``. Once the table has that name it
 contains these marks too, and is of that table of the source: so the renaming itself, one step of
@@ -95,4 +97,5 @@ def look(
         differs=table.property(DIFFERS),
         source=source_of(table, renaming if renamed else None),
         shape=table.property(SHAPE) or "",
+        labels=table.property(LABELS) or "",
     )

@@ -13,6 +13,7 @@ import structlog
 from actors.contract.writes import StagedBatch
 from changes.model import Mode
 from offsets.doubts import names, noted
+from sparkwriter.kit.labels import lost_labels
 from sparkwriter.kit.shape import columns_added
 from sparkwriter.kit.store import E, TableStore
 
@@ -35,6 +36,7 @@ def mark_after(store: TableStore[E], seen: E, batch: StagedBatch) -> str | None:
     if seen.stored.mode is Mode.APPEND:
         return noted(seen.differs, left)
     adds = store.added_otherwise(seen, batch) + columns_added(batch, seen.shape)
+    adds += lost_labels(batch, seen)
     if not (batch.doubts or adds or left):
         return seen.differs
     empty = seen.positions is None and store.is_empty(seen)

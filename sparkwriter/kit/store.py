@@ -78,7 +78,7 @@ class Existing(Generic[T]):
     ``positions`` as of ``TargetState``. ``diverged``: its history is whole and does not hold the
     version that was asked for. ``differs``: what may have changed its rows at the source alone.
     ``source``: the source's table, None where that is not known or several. ``shape``: the
-    fingerprint of the shape that its rows have.
+    fingerprint of the shape that its rows have. ``labels``: those of its enumerations, as JSON.
     """
 
     target: TargetName
@@ -93,6 +93,7 @@ class Existing(Generic[T]):
     differs: str | None = None
     source: TableName | None = None
     shape: str = ""
+    labels: str = ""
 
     @property
     def state(self) -> TargetState:
@@ -120,6 +121,8 @@ class Facts:
     differs: str | None = None
     source: TableName | None = None
     shape: str = ""
+    labels: str = ""
+    """Empty: as they were."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from offsets.snapshot import TargetMark
 from sparkwriter.kit.capable import check_capable
 from sparkwriter.kit.doubts import mark_after, mark_of_new
 from sparkwriter.kit.filtered import decided
+from sparkwriter.kit.labels import labels_after
 from sparkwriter.kit.shape import check_reset, check_shape, check_whole, shape_after
 from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.staged_tables import ParquetTables, StagedTables
@@ -111,7 +112,7 @@ class TargetWriter(Generic[E]):
         source, shape = source_after(batch, seen.source), shape_after(batch, seen.shape)
         if shape != seen.shape:
             log.warning("route_shows_more_columns", target=str(batch.target))
-        facts = Facts(seen.marks.after(batch), differs, source, shape)
+        facts = Facts(seen.marks.after(batch), differs, source, shape, labels_after(batch, seen))
         ready = decided(self._store, self._files, seen, batch)
         try:
             version = self._store.publish(seen, ready, facts)

@@ -35,6 +35,7 @@ class Made:
     rebuilt: str | None = None
     """The name under which it was filled, before it took its present one."""
     shape: str = ""
+    labels: str = ""
     identity: str = ""
     """Which table of the name it is, where the database tells (``sparkwriter.jdbc.identity``)."""
 
@@ -48,6 +49,7 @@ class Made:
                 "kept": self.kept,
                 "differs": self.differs,
                 "shape": self.shape,
+                "labels": self.labels,
                 "source": self.source,
                 "dropped": self.dropped,
                 "rebuilt": self.rebuilt,
@@ -71,6 +73,7 @@ class Made:
             said["dropped"],
             said["rebuilt"],
             said.get("shape", ""),
+            said.get("labels", ""),
             said.get("identity", ""),
         )
 
@@ -91,6 +94,7 @@ def row_of(target: TargetName, made: Made, marks: Marks, version: str) -> Row:
         dropped=made.dropped,
         differs=made.differs,
         shape=made.shape,
+        labels=made.labels,
         source=made.source,
     )
 
@@ -126,7 +130,9 @@ def with_columns(made: Made, steps: Sequence[SchemaStep], differs: str | None) -
 
 def with_facts(made: Made, facts: Facts) -> Made:
     """The table once a step's facts are published."""
-    return replace(made, differs=facts.differs, source=facts.source, shape=facts.shape)
+    labels = facts.labels or made.labels
+    source, shape = facts.source, facts.shape
+    return replace(made, differs=facts.differs, source=source, shape=shape, labels=labels)
 
 
 def changed(made: Made, change: TableChange) -> Made:

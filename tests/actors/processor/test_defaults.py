@@ -120,3 +120,12 @@ def test_columns_that_the_route_does_not_show_are_the_targets_own(tmp_path: Path
     rig.send("t", (2, canal("t", 2, "b")))
     rig.settle()
     assert rig.written[-1].carried == {"id", "note"}
+
+
+def test_a_write_says_which_labels_an_enumeration_has(tmp_path: Path) -> None:
+    """So that the target can be compared with them after a restart."""
+    stream = Stream(tmp_path)
+    parameters = {"allowed": "sad,ok"}
+    feel = {"type": "string", "name": "io.debezium.data.Enum", "parameters": parameters}
+    stream.send((row(1, feel="ok"), FIELDS | {"feel": feel}))
+    assert stream.rig.written[-1].labels == {"feel": "enum('sad','ok')"}

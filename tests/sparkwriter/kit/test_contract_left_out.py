@@ -107,3 +107,18 @@ def test_a_column_that_the_table_fills_by_itself(sink, writer, staging, rows) ->
     assert mark is not None
     assert ("column remark:" in mark, "column n:" in mark) == (True, False)
     assert rows(target, "id", "note", "n") == [(1, "x", 5)]
+
+
+def test_a_label_that_went_while_nobody_ran(sink, staging, orders) -> None:
+    """The target keeps an enumeration's labels: stored rows of the source have another one now."""
+    first = TargetWriter(sink.store())
+    old, more, new = "enum('sad','ok')", "enum('sad','ok','glad')", "enum('blue','ok','glad')"
+    first.write(replace(staging.batch(orders(("U", 1, "sad", 1)), 1), labels={"note": old}))
+    second = TargetWriter(sink.store())
+    state = second.write(
+        replace(staging.batch(orders(("U", 2, "ok", 1)), 2), labels={"note": more})
+    )
+    assert state.rows_may_differ is None
+    second.write(staging.batch(orders(("U", 3, "ok", 1)), 3))
+    state = second.write(replace(staging.batch(orders(("U", 4, "ok", 1)), 4), labels={"note": new}))
+    assert state.rows_may_differ == f"{staging.target}: column note from {more} to {new}"
