@@ -32,12 +32,14 @@ _SOFT = 'delete = "soft": rows that the source has deleted by now are gone after
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One table of a plan, by the database's estimates."""
+    """One table of a plan, by the database's estimates. ``unseen``: the log's last messages have no
+    row of it."""
 
     target: str
     table: str
     rows: int
     bytes: int
+    unseen: bool = False
 
 
 def planned(look: Look, wanted: Wanted) -> Plan:
@@ -131,13 +133,19 @@ def _loaded(
     streamed = shown[target].within(route.shape)
     if why := list(unlike(names, None, streamed)):
         raise DatabaseRefused("; ".join(why))
-    return Loaded(target, str(one.table), source.rows, source.bytes)
+    unseen = not shown[target].rows
+    return Loaded(target, str(one.table), source.rows, source.bytes, unseen)
 
 
 def _lines(tables: list[Loaded]) -> Iterator[str]:
     for each in tables:
         size = shown_bytes(each.bytes)
         yield f"{each.target}: from {each.table}, about {each.rows:,} rows, {size} there"
+        if each.unseen:
+            yield (
+                f"{each.target}: the log's last messages have no row of it: if its reader leaves "
+                "columns out, or calls them otherwise, only the target can tell"
+            )
 
 
 def _seconds(look: Look, tables: list[Loaded]) -> float:

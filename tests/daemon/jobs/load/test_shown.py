@@ -160,7 +160,18 @@ def refused(look: Looking) -> list[str]:
 
 
 @pytest.mark.integration
-def test_a_plan_and_a_start_refuse_a_column_that_the_stream_leaves_out(
+def test_a_plan_says_where_nothing_is_known_of_the_stream(server: Server, tmp_path: Path) -> None:
+    """Before the first row of a table nobody can say what its reader leaves out."""
+    url = f"jdbc:mariadb://127.0.0.1:{server.port}/"
+    wanted = Wanted("load", "p", (TARGET,), {}, "command")
+    said = LoadKind().plan(Looking(tmp_path, [], url), wanted).lines
+    assert any("the log's last messages have no row of it" in line for line in said)
+    said = LoadKind().plan(Looking(tmp_path, [INSERT], url, columns=["id", "name"]), wanted).lines
+    assert not any("no row of it" in line for line in said)
+
+
+@pytest.mark.integration
+def test_a_plan_and_and_a_start_refuse_a_column_that_the_stream_leaves_out(
     server: Server, tmp_path: Path
 ) -> None:
     """It would come in, and never change. ``columns`` in the route leads out."""
