@@ -11,7 +11,8 @@ MYSQL_FULL = frozenset((1021, 1030, 1037, 1038, 1041, 1114, 1135))
 """What MySQL or MariaDB lacks for a while: room on a disk or in a table, memory, threads."""
 
 _FULL = re.compile(
-    r"(?i)\b(errcode|errno|got error):? 28(?![0-9])|no space left on device|the table '.*' is full"
+    r"(?i)\b(errcode|errno|got error):? 28(?![0-9])|no space left on device|the table '.*' is full",
+    re.ASCII,
 )
 
 

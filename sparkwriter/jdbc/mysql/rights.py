@@ -10,9 +10,9 @@ from typing import Any
 from changes.model import TargetName
 
 _GRANT = re.compile(
-    r"GRANT (?P<rights>.*?) ON (?P<schema>\*|`(?:[^`]|``)*`)\.(?P<table>\S+|`.*?`) TO"
+    r"GRANT (?P<rights>.*?) ON (?P<schema>\*|`(?:[^`]|``)*`)\.(?P<table>\S+|`.*?`) TO", re.ASCII
 )
-_NAMES_TRIGGER = re.compile(r"\b(TRIGGER|ALL PRIVILEGES)\b")
+_NAMES_TRIGGER = re.compile(r"\b(TRIGGER|ALL PRIVILEGES)\b", re.ASCII)
 
 
 def grants(rows: Callable[[str], Sequence[tuple[Any, ...]]]) -> list[str]:
