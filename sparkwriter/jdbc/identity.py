@@ -58,8 +58,7 @@ def check_same(session: Session, target: TargetName, before: DbTable) -> None:
     """
     if session.lasting_identity:
         return
-    now = session.describe(target)
-    if now is None or now.identity != before.identity:
+    if session.identity(target) != before.identity:
         raise LostRace("somebody has altered the table, or made it again, meanwhile")
 
 

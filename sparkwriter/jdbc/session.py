@@ -97,6 +97,10 @@ class Session(Protocol):
         """The table as it is now."""
         ...
 
+    def identity(self, target: TargetName) -> str | None:
+        """What ``describe`` says of its identity, and nothing else."""
+        ...
+
     def is_referenced(self, target: TargetName) -> bool:
         """Whether another table's foreign key points to it."""
         ...

@@ -107,7 +107,7 @@ def table_of(
     """The table that the queries above tell of. Raises TargetRefused for what is none."""
     if not table:
         return None
-    ((kind, engine, comment, created),) = table
+    ((kind, engine, comment, _),) = table
     if kind == "SYSTEM VERSIONED":
         raise TargetRefused("it keeps its history by itself: DROP SYSTEM VERSIONING")
     if kind != "BASE TABLE":
@@ -124,10 +124,15 @@ def table_of(
         acting=tuple(name for name, _, *rules in foreign if any(r not in kept for r in rules)),
         by_row=tuple(name for name, own, *_ in foreign if own),
         comment=comment or "",
-        identity="" if created is None else str(created),
+        identity=identity_of(table) or "",
         unsafe=tuple(runs_before(name) for name, before in triggers if before),
         fires=tuple(name for name, before in triggers if not before),
     )
+
+
+def identity_of(table: Rows) -> str | None:
+    """The time of creation, None where there is no table."""
+    return None if not table else "" if table[0][3] is None else str(table[0][3])
 
 
 def _column(

@@ -132,6 +132,10 @@ class MySqlSession:
         found = (self.rows(query, name) for query in others)
         return catalog.table_of(table, *found)
 
+    def identity(self, target: TargetName) -> str | None:
+        """See ``Session``."""
+        return catalog.identity_of(self.rows(catalog.TABLE, target[1:]))
+
     def is_referenced(self, target: TargetName) -> bool:
         """See ``Session``."""
         return bool(self.rows(catalog.REFERENCED, (target.namespace, target.table)))

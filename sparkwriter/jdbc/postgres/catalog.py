@@ -41,11 +41,11 @@ SELECT c.relkind, (
 ), EXISTS (SELECT 1 FROM part WHERE relpersistence = 'u'), row_security_active(c.oid),
 EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class IN (SELECT oid FROM part)),
 EXISTS (SELECT 1 FROM part WHERE relkind = 'f'),
-EXISTS (SELECT 1 FROM part JOIN pg_am m ON m.oid = relam WHERE m.amname <> 'heap')
+EXISTS (SELECT 1 FROM part WHERE relam NOT IN (0, 2))
 FROM c
 """
 """One row: the kind, the columns, the constraints, the oid, the triggers, and what ``_UNSAFE``
-names, of the table or a partition of it. Parameters: schema and name."""
+names, of the table or a partition of it (access method 2 is heap). Parameters: schema, name."""
 
 REFERENCED = """
 SELECT 1 FROM pg_constraint k JOIN pg_class c ON c.oid = k.confrelid

@@ -113,6 +113,11 @@ class PostgresSession:
         found = self.rows(TABLE, (target.namespace, target.table))
         return table_of(found[0] if found else None)
 
+    def identity(self, target: TargetName) -> str | None:
+        """See ``Session``."""
+        found = self.describe(target)
+        return None if found is None else found.identity
+
     def is_referenced(self, target: TargetName) -> bool:
         """See ``Session``."""
         return bool(self.rows(REFERENCED, (target.namespace, target.table)))
