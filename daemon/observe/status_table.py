@@ -93,19 +93,7 @@ def troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield f"failed: {p['failure']}"
     if (pause := p["paused_by_a_person"]) is not None:
         yield paused_words(p["pipeline"], pause)
-    if p["broker_unreachable_seconds"] is not None:
-        yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
-    if p["log_ends_unknown_seconds"] is not None:
-        unknown = duration(p["log_ends_unknown_seconds"])
-        yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
-    for part in p["partitions"]:
-        transaction = part["open_transaction"]
-        if transaction is not None and transaction["seconds"] >= OPEN_S:
-            since = duration(transaction["seconds"])
-            yield (
-                f"{part['source']}: a transaction is open at {transaction['offset']} for {since}: "
-                f"{transaction['messages']:,} records behind it can't be read before it ends"
-            )
+    yield from _log_troubles(p)
     if p["messages_passed_over"]:
         yield f"{p['messages_passed_over']:,} messages passed over, in the log as such"
     if p["tables_left_out"]:
@@ -133,6 +121,23 @@ def troubles(p: Mapping[str, Any]) -> Iterable[str]:
     if error and error["lasting"]:
         why = bare(error["target"], error["reason"])
         yield f"{error['target']}: {why} ({_ago(error['seconds_ago'])})"
+
+
+def _log_troubles(p: Mapping[str, Any]) -> Iterable[str]:
+    """What the broker does not give."""
+    if p["broker_unreachable_seconds"] is not None:
+        yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
+    if p["log_ends_unknown_seconds"] is not None:
+        unknown = duration(p["log_ends_unknown_seconds"])
+        yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
+    for part in p["partitions"]:
+        transaction = part["open_transaction"]
+        if transaction is not None and transaction["seconds"] >= OPEN_S:
+            since = duration(transaction["seconds"])
+            yield (
+                f"{part['source']}: a transaction is open at {transaction['offset']} for {since}: "
+                f"{transaction['messages']:,} records behind it can't be read before it ends"
+            )
 
 
 def _partitions(partitions: Iterable[Mapping[str, Any]]) -> Table:

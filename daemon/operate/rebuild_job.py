@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from changes.model import TargetName
-from daemon.jobs.exchange import stays, wait_before_next_s, waits_for_name
+from daemon.jobs.load.exchange import stays, wait_before_next_s, waits_for_name
 from daemon.jobs.port import Advanced, Control, Finished, JobFailed, Look, Outcome, Plan
 from daemon.jobs.record import Job, Progress, State, Wanted, new_job
 from daemon.jobs.requested import wrong_targets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.jobs.exchange import wait_before_next_s, waits_for_name
+from daemon.jobs.load.exchange import wait_before_next_s, waits_for_name
 from daemon.jobs.load.memory import Filled, places, texts
 from daemon.jobs.load.step import Step, load_of
 from offsets.rebuild_steps import cancelled

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 
 from daemon.config.config import Config
-from daemon.jobs.exchange import stays
 from daemon.jobs.load.attempts import look, undo
+from daemon.jobs.load.exchange import stays
 from daemon.jobs.load.log import PipelineLog
 from daemon.jobs.load.memory import Memory
 from daemon.jobs.load.plan import planned
