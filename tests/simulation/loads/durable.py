@@ -39,11 +39,16 @@ class Clockwork:
     """How often the replica that is read applies a commit; None: the database itself is read."""
     applied: int = 0
     margin_s: float = MARGIN_S
+    rests: bool = False
+    """Nothing new is committed; what was comes to the log."""
 
     def turn(self, rng: random.Random, now: float) -> None:
         """Something may happen in the database."""
         commits = self.history.commits
         seen, appended = self.pace
+        if self.rests:
+            appended *= sum(self.logged.values()) < self.visible
+            seen = 0.0
         if self.visible < len(commits) and rng.random() < seen:
             self.visible += 1
         if self.replica is not None and self.applied < self.visible:

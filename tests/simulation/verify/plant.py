@@ -38,7 +38,7 @@ class Plants:
             for old, _ in _moves(value)
         }
         for _ in range(self._number):
-            kind, keys = rng.randrange(3), sorted(table.rows)
+            kind, keys = rng.choice((0, 1, 2, 2, 2)), sorted(table.rows)
             if moving := [key for key in keys if key in leaving]:
                 keys = keys if rng.random() < 0.3 else moving
             if kind == 0 or not keys:
