@@ -25,6 +25,9 @@ from tests.simulation.verify.world import VerifyDriver
 SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
 BLOCK = 50
 
+LOSING = (114, 147)
+"""In these a repair loses a row where it is read while the pipeline stands."""
+
 
 def one_seed(seed: int) -> VerifyDriver:
     """One database, its stream through several lives, and a verification that repairs."""
@@ -72,7 +75,7 @@ def assert_right(driver: VerifyDriver, durable: LoadDurable, stream: Stream) -> 
     assert driver.refused.keys() <= driver.plants.hated
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(24), *LOSING])
 def test_a_verification_beside_the_stream_is_right(seed: int) -> None:
     """Partial rows, changed keys, crashes, lost replies, quarantines, another member's writes."""
     one_seed(seed)
