@@ -43,6 +43,9 @@ class Command:
                 cwd=CHECKOUT, stdin=subprocess.DEVNULL, stdout=out, stderr=error,
             )  # fmt: skip
 
+    def __str__(self) -> str:
+        return f"binlogd {' '.join(self._words)}"
+
     @property
     def runs(self) -> bool:
         """Whether it has not ended yet."""

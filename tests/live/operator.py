@@ -23,6 +23,8 @@ from tests.live.schema import Name, Schema
 from tests.live.sinks import Difference, Sink, Stored
 from tests.live.sources import MARKER
 
+AT_ONCE = 2
+"""Commands of one seed: each is a process, which takes seconds of a busy machine to begin."""
 OFTEN = 0.2
 """Behind so many steps it does something."""
 ENDS_WITHIN_S = 150.0
@@ -73,7 +75,8 @@ class Operator:
 
     def step(self, schema: Schema) -> None:
         """Perhaps a command."""
-        if self._rng.random() > OFTEN or not schema.tables:
+        is_busy = sum(one.runs for one in self._under_way) >= AT_ONCE
+        if self._rng.random() > OFTEN or not schema.tables or is_busy:
             return
         targets = [self.target(table.name) for table in schema.tables]
         some = self._rng.sample(targets, min(len(targets), self._rng.choice((1, 1, 2))))
@@ -95,11 +98,11 @@ class Operator:
 
     def _resume_or_pause(self, what: str) -> None:
         if self._paused:
-            self._begin("resume", self._paused.pop())
+            self.resume()
             return
         self._paused.append(what)
         self.done.pauses += 1
-        self._begin("pause", what, "--reason", "at random")
+        self._do("pause", what, "--reason", "at random")
 
     def _cancel(self) -> None:
         going = [job for job in self._jobs() if not job.state.is_final]
@@ -113,7 +116,15 @@ class Operator:
     def resume(self) -> None:
         """Whatever is paused goes on."""
         while self._paused:
-            self._begin("resume", self._paused.pop())
+            self._do("resume", self._paused.pop())
+
+    def _do(self, *words: str) -> None:
+        """And wait for it: what comes behind it in any order would be another run."""
+        self._begin(*words)
+        said = self._under_way.pop().said()
+        self.done.refused += said.status == 2
+        if said.is_broken:
+            self.faults.append(str(said))
 
     @property
     def is_busy(self) -> bool:
@@ -131,6 +142,7 @@ class Operator:
         for one in self._under_way:
             if one.runs:
                 one.kill()
+                self.faults.append(f"has not ended: {one}")
                 continue
             said = one.said()
             self.done.refused += said.status == 2
