@@ -86,9 +86,7 @@ def document(
         for name in sorted(about.groups)
     ]
     targets = {name: pause for name, pause in sorted(paused.items()) if "." in name}
-    for each in (target for pipeline in pipelines for target in pipeline["targets"]):
-        if each["target"] in targets and each["phase"] not in ("quarantined", "away"):
-            each["phase"] = "paused"
+    _show_paused(pipelines, targets)
     state = "starting" if life is None else "stopping" if life.stopping else "running"
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     return {
@@ -108,6 +106,13 @@ def document(
         "jobs": list(jobs),
         "credentials": list(credentials),
     }
+
+
+def _show_paused(pipelines: Sequence[Mapping[str, Any]], paused: Mapping[str, Pause]) -> None:
+    """Paused targets are shown as such, whatever write they had."""
+    for each in (target for pipeline in pipelines for target in pipeline["targets"]):
+        if each["target"] in paused and each["phase"] not in ("quarantined", "away"):
+            each["phase"] = "paused"
 
 
 def _silent(

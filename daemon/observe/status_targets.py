@@ -74,12 +74,10 @@ def _target(
     ends: Mapping[str, int | None],
     now_ms: int,
 ) -> dict[str, Any]:
-    """Without pending changes there is no lag, wherever the log ends; but where that is not known
-    (the broker is away), there may be changes that nobody has read."""
+    """Nothing pending is no lag, unless the log's end is unknown: who knows what was not read."""
     behind = [(ends[source], lane.first) for source, _, lane in pending]
-    known = [end - first for end, first in behind if end is not None]
-    sure = None not in _ends_of(figures, ends)
-    lag = sum(known) if sure and len(known) == len(behind) else None
+    sure = None not in _ends_of(figures, ends) and all(end is not None for end, _ in behind)
+    lag = sum(end - first for end, first in behind if end is not None) if sure else None
     oldest = min((p.lane.time_ms for p in pending if p.lane.time_ms is not None), default=None)
     applied = committer.applied_ms.get(figures.target)
     return {
