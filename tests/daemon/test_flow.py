@@ -280,15 +280,12 @@ def test_a_target_that_is_paused_while_it_catches_up_stops_again(flow: Flow) -> 
 
 
 def test_a_pause_whose_route_is_gone_can_be_taken_back(flow: Flow) -> None:
-    """It would be shown for ever, and hold the target back should the route come again."""
+    """It would be shown for ever."""
     flow.ask("pause", name="copy.shop.a")
     flow.write(pipeline("p", "t", "[b]"))
     assert flow.reload()[1] == []
-    said = "copy.shop.a is not paused any more; no route leads to it"
-    assert flow.ask("resume", name="copy.shop.a") == said
+    assert flow.ask("resume", name="copy.shop.a").endswith("; no route leads to it")
     assert flow.ask("status")["paused_targets"] == {}
-    with pytest.raises(control.ControlError, match="no target of any route, and no pipeline"):
-        flow.ask("resume", name="copy.shop.a")
 
 
 def test_what_can_not_be_paused_is_refused(flow: Flow) -> None:
