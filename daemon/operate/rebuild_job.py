@@ -18,7 +18,7 @@ from daemon.jobs.requested import wrong_targets
 from daemon.jobs.window import Window
 from daemon.operate.rebuild_plan import RebuildRequest, new_table
 from daemon.runtime.edits import EditRefused
-from daemon.sinks.replacing import unreplaceable
+from daemon.sinks.replacing import left_behind, unreplaceable
 from offsets.rebuild import Rebuild, Refused
 from offsets.snapshot import Snapshot
 
@@ -53,7 +53,8 @@ class RebuildKind:
         except EditRefused as error:
             return Plan((wanted,), refusals=(str(error),))
         line = f"{target}: is read again from its log into a new table, which takes its name"
-        return Plan((wanted,), (line,), {"target": target})
+        left = left_behind(look.config, [TargetName.parse(target)])
+        return Plan((wanted,), (line, *left), {"target": target})
 
     def wrong(self, wanted: Wanted) -> Sequence[str]:
         """See ``JobKind``."""

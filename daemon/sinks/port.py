@@ -46,6 +46,11 @@ class Exchanges(Protocol):
         locks, what hangs on the table. One line each. Raises SinkUnavailable."""
         ...
 
+    def left_behind(self, target: TargetName) -> Sequence[str]:
+        """What of the target's table one that takes its name does not have: to be made again by
+        whoever made it. Raises SinkUnavailable."""
+        ...
+
     def close(self) -> None:
         """Release it."""
         ...

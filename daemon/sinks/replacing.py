@@ -5,7 +5,7 @@ Rebuilds and loads end with that exchange, hours after their beginning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from actors.contract.ports import SinkUnavailable
 from changes.model import TargetName
@@ -53,3 +53,23 @@ def _in_the_way(
         if sink is not None:
             sink.close()
     return found
+
+
+def left_behind(config: Config, targets: Iterable[TargetName]) -> Iterator[str]:
+    """What whoever made it has to make again once another table has the name of one of these: one
+    line a target. Raises DatabaseAway."""
+    found, opened = sinks_of(config), dict[str, Exchanges | None]()
+    try:
+        for target in targets:
+            name = target.sink
+            if name not in opened and name in found:
+                opened[name] = found[name].exchanges()
+            sink = opened.get(name)
+            if sink is not None and (left := sink.left_behind(target)):
+                yield f"{target}: to be made again afterwards: {', '.join(left)}"
+    except SinkUnavailable as error:
+        raise DatabaseAway(str(error)) from error
+    finally:
+        for one in opened.values():
+            if one is not None:
+                one.close()

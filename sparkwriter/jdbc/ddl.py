@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import structlog
 
 from changes.model import TargetName
 from sparkwriter.jdbc.dialect import rows_of, target_name
@@ -22,8 +19,6 @@ from sparkwriter.ledgered.operations import (
     TakeOver,
 )
 from sparkwriter.sql.schema import lake_name
-
-log: Any = structlog.get_logger(__name__)
 
 
 def carry_out(
@@ -60,13 +55,6 @@ def _statements(
             )
             if away is not None:
                 yield f"DELETE FROM {rows_of(dialect, target, table_of(target))} WHERE {away}"
-
-
-def tell_left_behind(session: Session, operations: Sequence[Operation]) -> None:
-    """Name what a table does not take over from the one whose name it gets. Raises DbError."""
-    for one in operations:
-        if isinstance(one, TakeOver) and (left := session.left_behind(one.old)):
-            log.warning("left_behind", target=str(one.old), to_be_made_again=left)
 
 
 def make_schemas(session: Session, operations: Sequence[Operation]) -> None:

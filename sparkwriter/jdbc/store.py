@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
-from sparkwriter.jdbc.ddl import carry_out, make_schemas, tell_left_behind
+from sparkwriter.jdbc.ddl import carry_out, make_schemas
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.identity import (
     check_same,
@@ -29,7 +29,7 @@ from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
 from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
-from sparkwriter.jdbc.stored import has_null, stored_rows
+from sparkwriter.jdbc.stored import has_null, stored_rows, undecidable
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
 from sparkwriter.jdbc.triggers import Triggers
 from sparkwriter.jdbc.write import RowWriter
@@ -143,6 +143,11 @@ class JdbcStore(LedgeredStore):
         """As the database says."""
         return self.session.lacks(target, into, aside)
 
+    def left_behind(self, target: TargetName) -> Sequence[str]:
+        """By the database's own catalog."""
+        with self.call(target):
+            return self.session.left_behind(target)
+
     def replaced(self, target: TargetName) -> Row | Absent:
         """The same, whether they agree or not. Marks that can't be read are none."""
         return self._found(target)[0]
@@ -199,7 +204,6 @@ class JdbcStore(LedgeredStore):
     ) -> str:
         """A transaction; or, where it needs statements that commit, those, stamped."""
         make_schemas(self.session, operations)
-        tell_left_behind(self.session, operations)
         tables = [one for one in operations if not isinstance(one, WriteRows | TakeAbove)]
         if not self.session.transactional_ddl and any(map(is_statement, tables)):
             self._stamped(operations, entries, seen, absent)
@@ -276,11 +280,7 @@ class JdbcStore(LedgeredStore):
     def read_rows(self, seen: Row, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
         """By the key, as a write finds them. A value that became null would decide wrongly."""
         if self._or_null:
-            raise TargetRefused(
-                "rows lack columns, and what is stored of them may have become null "
-                '(unstorable = "null"), by which a filter can\'t decide: have the source send '
-                "whole rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
-            )
+            raise undecidable()
         return stored_rows(self.session, seen, self._table(seen.target), keys, columns)
 
     def freed(self, target: TargetName) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from actors.contract.ports import TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.dialect import STAGE, rows_of
 from sparkwriter.jdbc.read import as_stored, chosen
@@ -66,3 +67,12 @@ def has_null(session: Session, target: TargetName, table: DbTable, column: str) 
     name, quote = rows_of(session.dialect, target, table), session.dialect.quote
     text = f"SELECT 1 FROM {name} WHERE {quote(found.name)} IS NULL LIMIT 1"
     return bool(session.rows(text))
+
+
+def undecidable() -> TargetRefused:
+    """Why nulls that may have been values are not read for a filter."""
+    return TargetRefused(
+        "rows lack columns, and what is stored of them may have become null "
+        '(unstorable = "null"), by which a filter can\'t decide: have the source send '
+        "whole rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
+    )

@@ -105,6 +105,10 @@ class LedgeredStore(ABC):
         """Why this user could not exchange the tables now. One line each."""
         return ()
 
+    def left_behind(self, target: TargetName) -> Sequence[str]:
+        """See ``daemon.sinks.port.Exchanges``."""
+        return ()
+
     def in_the_way(self, target: TargetName, into: TargetName, aside: TargetName) -> Sequence[str]:
         """See ``daemon.sinks.port.Exchanges``."""
         try:
@@ -231,6 +235,8 @@ class LedgeredStore(ABC):
         seen = [new]
         if not isinstance(old, Absent):
             seen.append(old)
+            if left := self.left_behind(swap.old):
+                log.warning("left_behind", target=str(swap.old), to_be_made_again=list(left))
             over = TakeOver(swap.new, swap.old)
             operations = [over, Rename(swap.old, swap.aside, old.table), *operations]
             if swap.keep_old or not self.exchanges_at_once:

@@ -17,7 +17,7 @@ from daemon.jobs.record import Wanted
 from daemon.jobs.verify.targets import Compared, chosen, unmatched
 from daemon.operate.offset_reset import instance_ids, refuse_members
 from daemon.runtime.edits import EditRefused
-from daemon.sinks.replacing import unreplaceable
+from daemon.sinks.replacing import left_behind, unreplaceable
 from offsets.snapshot import Snapshot
 
 FIRST_SIGHT, RELOAD = "first sight", "reload"
@@ -70,7 +70,8 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
     soft = [f"{one.target}: {_SOFT}" for one in found.tables if one.route.shape.delete == "soft"]
     refusals += soft if wanted.origin in (FIRST_SIGHT, RELOAD) else []
-    lines = [*_lines(tables), *_total(look, tables, flow), *soft]
+    left = () if refusals else left_behind(config, (one.target for one in found.tables))
+    lines = [*_lines(tables), *_total(look, tables, flow), *soft, *left]
     groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
     jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
     patterns = [pattern for pattern in wanted.targets if pattern not in missing]

@@ -12,7 +12,7 @@ import pytest
 from changes.model import TargetName
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway
-from daemon.sinks.replacing import unreplaceable
+from daemon.sinks.replacing import left_behind, unreplaceable
 from sparkwriter.jdbc.session import Session
 from tests.sparkwriter.databases import Server, running
 
@@ -118,3 +118,13 @@ def test_a_sink_that_is_not_there_is_named(tmp_path: Path) -> None:
     file.execute('CREATE TRIGGER tells AFTER INSERT ON "shop.t" BEGIN SELECT 1; END')
     file.close()
     assert "trigger tells" in unreplaceable(config(sink), [target])[target]
+
+
+def test_what_is_to_be_made_again_is_named(server: Server, session: Session) -> None:
+    """In the plan, before a row is read."""
+    sink = {"kind": "jdbc", "url": server.url, "user": server.user}
+    target = TargetName("out", "shop", "t")
+    assert list(left_behind(config(sink), [target, target._replace(table="other")])) == []
+    session.run("CREATE INDEX by_n ON shop.t (n)")
+    lines = [f"{target}: to be made again afterwards: index by_n"]
+    assert list(left_behind(config(sink), [target])) == lines
