@@ -16,7 +16,8 @@ HERE = "tests/test_make_targets.py"
 RUN: Mapping[str, str] = {
     "setup": CI, "lint": CI, "test": CI, "test-long": CI, "quick": "Makefile",
     "demo": "tests/demo/test_demo.py", "live": "tests/live/test_ways.py",
-    "conformance": HERE, "bench": HERE, "bench-compare": HERE, "compare": "tests/bench/compare/test_run.py",
+    "conformance": HERE, "bench": HERE, "bench-compare": HERE,
+    "compare": "tests/bench/compare/test_run.py",
 }  # fmt: skip
 """By target, what runs it. ``quick`` is a part of ``test``, whose tests those are."""
 
