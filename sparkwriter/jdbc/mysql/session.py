@@ -64,9 +64,8 @@ class MySqlSession:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         self._mark = uuid4().hex
-        version, packet, folds = self._one(
-            "SELECT VERSION(), @@max_allowed_packet, @@lower_case_table_names"
-        )
+        query = "SELECT VERSION(), @@max_allowed_packet, @@lower_case_table_names"
+        version, packet, folds = self._one(query)
         self.folds_names = bool(folds)
         self.dialect = MySqlWords(mariadb="mariadb" in str(version).lower())
         self._packet = int(packet)
