@@ -39,6 +39,7 @@ class About:
     lanes: Mapping[str, tuple[int, int]]
     marks: str
     version: int
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

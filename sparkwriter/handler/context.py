@@ -65,6 +65,13 @@ class Context:
         return self._about.lanes
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that inserts among the rows came without (MINIMAL row images): they took
+        their default at the source, which no message has. They are None in these rows, or not there
+        at all, and the target carries ``rows_may_differ`` from then on."""
+        return self._about.left_out
+
+    @property
     def marks(self) -> str:
         """What ``done_through`` is to give back once the rows are stored: keep it beside them, in
         the same transaction. A text that means something to binlogd alone."""

@@ -26,6 +26,7 @@ from offsets.fence import Marks
 from sparkwriter.handler.calls import About, Apply, AskMarks, Carry, Done
 from sparkwriter.handler.ledger import HandlerLedger
 from sparkwriter.handler.process import HandlerProcess
+from sparkwriter.kit.doubts import left_out
 from sparkwriter.kit.store import Absent, Capabilities, Delivery
 from sparkwriter.ledgered.made import Row
 from sparkwriter.ledgered.operations import (
@@ -178,6 +179,7 @@ class HandlerStore(LedgeredStore):
             {str(lane): (span.after, span.through) for lane, span in batch.lanes.items()},
             marks.text(),
             self._version(batch.target, marks),
+            left_out(self, seen, batch),
         )
         self._keep_rejected(batch.target, self._process.call(Apply(about, batch.path)))
 

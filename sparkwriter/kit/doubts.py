@@ -6,6 +6,7 @@ finds the columns as the rows have them, and nothing to tell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -53,25 +54,40 @@ def mark_after(store: TableStore[E], seen: E, batch: StagedBatch) -> str | None:
     return noted(seen.differs, events + left)
 
 
-def _left_out(store: TableStore[E], seen: E, batch: StagedBatch) -> list[str]:
+def left_out(store: TableStore[E], seen: E, batch: StagedBatch) -> tuple[str, ...]:
     """The target's columns that some of the batch's inserts lack: they took a default that only the
     source knows. Those that the source has dropped, and that the table fills by itself, are none.
     """
+    return tuple(_own(store, seen, batch, _lacked(seen, batch)))
+
+
+def _lacked(seen: E, batch: StagedBatch) -> list[str]:
     if batch.carried is None or batch.path is None:
         return []
     whole = {name.lower() for name in (*batch.carried, *seen.stored.keys)}
-    lacked = [c.name for c in seen.stored.schema.columns if c.name.lower() not in whole]
-    events = {name: _unsaid(batch, name) for name in lacked}
+    return [c.name for c in seen.stored.schema.columns if c.name.lower() not in whole]
+
+
+def _own(store: TableStore[E], seen: E, batch: StagedBatch, lacked: Sequence[str]) -> Sequence[str]:
+    """Those that the source has, as far as anybody knows. It reads the table's description."""
+    if not lacked:
+        return lacked
+    here = {column.name.lower() for column in batch.schema.columns}
+    beside = (store.columns(seen).kept | store.filled(seen)) - here
+    return [name for name in lacked if name.lower() not in beside]
+
+
+def _left_out(store: TableStore[E], seen: E, batch: StagedBatch) -> list[str]:
+    """What the mark says of them; each is warned of once."""
+    events = {name: _unsaid(batch, name) for name in _lacked(seen, batch)}
     told = [name for name, event in events.items() if not names(seen.differs, event)]
     if not told:
         return list(events.values())
-    here = {column.name.lower() for column in batch.schema.columns}
-    beside = (store.columns(seen).kept | store.filled(seen)) - here
-    events = {name: event for name, event in events.items() if name.lower() not in beside}
+    own = _own(store, seen, batch, list(events))
     for name in told:
-        if name in events:
+        if name in own:
             log.warning("rows_may_differ", target=str(batch.target), what=events[name], help=_HELP)
-    return list(events.values())
+    return [events[name] for name in own]
 
 
 def _unsaid(batch: StagedBatch, column: str) -> str:
