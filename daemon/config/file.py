@@ -156,28 +156,6 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
     if not isinstance(value, str):
         return value
 
-    def replace(match: re.Match[str]) -> str:
-        kind, place, name, default = match.groups()
-        missing = f"the environment variable {name} is not set"
-        if kind is not None:
-            try:
-                secret = read_secret(kind, place, lookup.environment, lookup.folder)
-            except SecretMissing as error:
-                missing = str(error)
-            else:
-                lookup.secrets.setdefault(at, set()).add(secret)
-                return secret
-        elif name in lookup.environment:
-            if not holds_half(lookup.environment[name]):
-                return lookup.environment[name]
-            missing = f"the environment variable {name} is not UTF-8 text"
-        elif default is not None:
-            return str(default)
-        if lookup.lenient and not at.startswith("daemon."):
-            return _UNKNOWN
-        lookup.problems.append(f"{at}: {missing}")
-        return ""
-
     strange = re.search(r"\$\{[^}]*\}?", _REFERENCE.sub("", value))
     secret = looks_secret(at) or any(embedded_secrets(value))
     if strange and not lookup.lenient and not at.startswith(_OTHERS_REFERENCES):
@@ -185,7 +163,31 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
             f"{at}: {MASK if secret else strange[0]} is no reference; "
             "allowed: ${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
         )
-    return _REFERENCE.sub(replace, value)
+    return _REFERENCE.sub(lambda match: _referenced(match, lookup, at), value)
+
+
+def _referenced(match: re.Match[str], lookup: _Lookup, at: str) -> str:
+    """What one reference of the text at this place stands for."""
+    kind, place, name, default = match.groups()
+    missing = f"the environment variable {name} is not set"
+    if kind is not None:
+        try:
+            secret = read_secret(kind, place, lookup.environment, lookup.folder)
+        except SecretMissing as error:
+            missing = str(error)
+        else:
+            lookup.secrets.setdefault(at, set()).add(secret)
+            return secret
+    elif name in lookup.environment:
+        if not holds_half(lookup.environment[name]):
+            return lookup.environment[name]
+        missing = f"the environment variable {name} is not UTF-8 text"
+    elif default is not None:
+        return str(default)
+    if lookup.lenient and not at.startswith("daemon."):
+        return _UNKNOWN
+    lookup.problems.append(f"{at}: {missing}")
+    return ""
 
 
 def _explain(error: ValidationError) -> Iterator[str]:

@@ -85,8 +85,7 @@ def document(
         | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
         for name in sorted(about.groups)
     ]
-    targets = {name: pause for name, pause in sorted(paused.items()) if "." in name}
-    _show_paused(pipelines, targets)
+    targets = _show_paused(pipelines, paused)
     state = "starting" if life is None else "stopping" if life.stopping else "running"
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     return {
@@ -108,11 +107,16 @@ def document(
     }
 
 
-def _show_paused(pipelines: Sequence[Mapping[str, Any]], paused: Mapping[str, Pause]) -> None:
-    """Paused targets are shown as such, whatever write they had."""
+def _show_paused(
+    pipelines: Sequence[Mapping[str, Any]], pauses: Mapping[str, Pause]
+) -> Mapping[str, Pause]:
+    """Show paused targets as such, whatever write they had; return their pauses. A target's name
+    has a point, a pipeline's has none."""
+    paused = {name: pause for name, pause in sorted(pauses.items()) if "." in name}
     for each in (target for pipeline in pipelines for target in pipeline["targets"]):
         if each["target"] in paused and each["phase"] not in ("quarantined", "away"):
             each["phase"] = "paused"
+    return paused
 
 
 def _silent(
