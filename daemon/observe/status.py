@@ -86,7 +86,7 @@ def document(
         for name in sorted(about.groups)
     ]
     targets = _show_paused(pipelines, paused)
-    state = "starting" if life is None else "stopping" if life.stopping else "running"
+    state = _state(life)
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     return {
         "schema": SCHEMA,
@@ -105,6 +105,10 @@ def document(
         "jobs": list(jobs),
         "credentials": list(credentials),
     }
+
+
+def _state(life: LifeFigures | None) -> str:
+    return "starting" if life is None else "stopping" if life.stopping else "running"
 
 
 def _show_paused(

@@ -223,6 +223,11 @@ class Flow:
             return {"": {"stage": "not yet"}}
         return {p["pipeline"]: p for p in found["pipelines"]}
 
+    def phase(self, target: str) -> str:
+        """A target's phase, of the pipeline p."""
+        targets = self.pipelines()["p"]["targets"]
+        return next(str(each["phase"]) for each in targets if each["target"] == target)
+
     def reload(self, **more: Any) -> tuple[list[str], list[str]]:
         """Its lines, and why it was refused."""
         begun = self.ask("reload", **more)

@@ -228,11 +228,6 @@ def test_a_group_that_rebalances_meanwhile(flow: Flow) -> None:
     assert {p["stage"] for p in flow.pipelines().values()} == {"running"}
 
 
-def phase(flow: Flow, target: str) -> str:
-    """A target's phase."""
-    return next(t["phase"] for t in flow.pipelines()["p"]["targets"] if t["target"] == target)
-
-
 def test_a_paused_target_is_written_no_more_and_then_has_it_all(flow: Flow) -> None:
     """The others go on. Over a reload and a restart; resumed it catches up by itself, in order."""
     flow.write(pipeline("p", "t", "[ab]"))
@@ -244,7 +239,7 @@ def test_a_paused_target_is_written_no_more_and_then_has_it_all(flow: Flow) -> N
     flow.insert("t", "a", 50)
     flow.insert("t", "b", 5)
     flow.applied("b", 5)
-    assert phase(flow, "copy.shop.a") == "away"
+    assert flow.phase("copy.shop.a") == "away"
     assert not flow.ask("tables-retry", target="copy.shop.a")["begun"]
     flow.write(pipeline("p", "t", "[abc]"))
     assert flow.reload()[1] == []
@@ -260,7 +255,7 @@ def test_a_paused_target_is_written_no_more_and_then_has_it_all(flow: Flow) -> N
     flow.log.produce("t", changed)
     assert flow.ask("resume", name="copy.shop.a") == "copy.shop.a is written again"
     flow.applied("a", 400)
-    flow.until(lambda: phase(flow, "copy.shop.a") == "ready")
+    flow.until(lambda: flow.phase("copy.shop.a") == "ready")
     with sqlite3.connect(flow.folder / "copy.db") as file:
         found = file.execute('SELECT name FROM "shop.a" WHERE id = 1').fetchone()
     file.close()
