@@ -78,8 +78,7 @@ def document(
     """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
     one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.jobs.figures``;
     ``credentials``: ``expiry``. ``pauses``: who paused which pipeline."""
-    life, ends, paused = answers.replies.get(SUPERVISOR), log_ends or {}, pauses or {}
-    life = life if isinstance(life, LifeFigures) else None
+    life, ends, paused = _life(answers), log_ends or {}, pauses or {}
     pipelines = [
         _pipeline(name, about, answers, life, ends.get(name, LogEndFigures()), now_ms)
         | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
@@ -105,6 +104,11 @@ def document(
         "jobs": list(jobs),
         "credentials": list(credentials),
     }
+
+
+def _life(answers: Answers) -> LifeFigures | None:
+    found = answers.replies.get(SUPERVISOR)
+    return found if isinstance(found, LifeFigures) else None
 
 
 def _state(life: LifeFigures | None) -> str:
