@@ -7,13 +7,13 @@ misread here is a table that differs from its source from then on.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from changes.model import Ddl, TableName
 from changes.mysql.names import Names
 from changes.mysql.statement import not_understood, read_statements
-from changes.mysql.tokens import NotUnderstood
+from changes.mysql.tokens import NotUnderstood, tokenize
 
 _OF_MARIADB = re.compile(r"/\*M!.*?\*/", re.DOTALL)
 """MariaDB runs it, or marks it in its log as not run; to MySQL it is a comment like any other."""
@@ -33,14 +33,41 @@ def read_ddl(sql: str, header: TableName, *, session: bool = False) -> tuple[Ddl
     with an empty database about tables of that name in any.
     """
     found = _placed(sql, header, session)
-    if _OF_MARIADB.search(sql) is None:
-        return found
+    for why, other in _other_readings(sql, header, session):
+        if _alike(other) != _alike(found):
+            return _of_two_readings(sql, header, (*found, *other), why)
+    return found
+
+
+def _of_two_readings(
+    sql: str, header: TableName, found: Sequence[Ddl], why: str
+) -> tuple[Ddl, ...]:
+    """Refused for each table that one of the readings refuses, not understood for the others."""
+    about: dict[TableName, str | None] = {}
+    for ddl in found:
+        about[ddl.table] = about.get(ddl.table) or ddl.refused
+    unread = not_understood(sql, NotUnderstood(why))
+    return tuple(
+        Ddl(table, sql, refused=refused, unread=None if refused else unread)
+        for table, refused in (about or {header: None}).items()
+    )
+
+
+def _other_readings(
+    sql: str, header: TableName, session: bool
+) -> Iterator[tuple[str, tuple[Ddl, ...]]]:
+    """What the text says to another kind of server, or in a session of another ``sql_mode``."""
     mysqls = _OF_MARIADB.sub(" ", sql)
-    if not mysqls.strip(" ;\n") or _alike(found) == _alike(_placed(mysqls, header, session)):
-        return found
-    why = NotUnderstood("what stands in /*M! */ a MySQL server does not run")
-    about = dict.fromkeys(ddl.table for ddl in found) or [header]
-    return tuple(Ddl(table, sql, unread=not_understood(sql, why)) for table in about)
+    if mysqls != sql and mysqls.strip(" ;\n"):
+        yield "what stands in /*M! */ a MySQL server does not run", _placed(mysqls, header, session)
+    if "\\" not in sql:
+        return
+    try:
+        tokenize(sql, escapes=False)
+    except NotUnderstood:
+        return  # no session without escapes can have run it
+    why = "whether a backslash in its texts stands for itself depends on sql_mode"
+    yield why, _placed(sql, header, session, escapes=False)
 
 
 def _alike(found: Sequence[Ddl]) -> list[Ddl]:
@@ -48,15 +75,15 @@ def _alike(found: Sequence[Ddl]) -> list[Ddl]:
     return [replace(ddl, sql="", unread=ddl.unread and "") for ddl in found]
 
 
-def _placed(sql: str, header: TableName, session: bool) -> tuple[Ddl, ...]:
-    """The same for one kind of server."""
+def _placed(sql: str, header: TableName, session: bool, *, escapes: bool = True) -> tuple[Ddl, ...]:
+    """The same for one kind of server. ``escapes``: a backslash in its texts escapes."""
     names = Names(header.database, in_session=session and bool(header.database))
-    found = read_statements(sql, header, names)
+    found = read_statements(sql, header, names, escapes=escapes)
     if names.unplaced:
         why = NotUnderstood("its names have no database, and the message tells none")
         return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, why) for ddl in found)
     if names.doubtful:
-        found = read_statements(sql, header, Names("", in_session=True))
+        found = read_statements(sql, header, Names("", in_session=True), escapes=escapes)
         return tuple(ddl if _changes_nothing(ddl) else _doubtful(ddl) for ddl in found)
     return tuple(found)
 

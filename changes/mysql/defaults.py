@@ -19,6 +19,7 @@ from changes.mysql.columns import (
     is_introducer,
     kind_of,
 )
+from changes.mysql.labels import place_of
 from changes.mysql.tokens import Token, words
 from changes.mysql.types import size
 from changes.types import TIMESTAMP_UTC, SourceType, TextForm
@@ -47,6 +48,8 @@ def as_added(column: Definition) -> AddColumn:
     """The step of an ADD COLUMN; raises Unknowable."""
     kind = kind_of(column)
     added = Column(column.name, kind.arrow)
+    if kind.labels and "\\" in column.type:
+        raise Unknowable("whether a backslash in its labels stands for itself depends on sql_mode")
     if column.generated:
         raise Unknowable("it is generated, its values in stored rows are not told")
     if column.auto_increment or column.base == "SERIAL":
@@ -98,7 +101,7 @@ def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> 
             return sign + only.text
         if only.kind in ("bits", "hex") and not sign:
             return _bit_string(only, kind)
-        if only.keyword in ("TRUE", "FALSE"):
+        if only.keyword in ("TRUE", "FALSE") and not kind.labels:
             return "1" if only.keyword == "TRUE" else "0"
     said = " ".join(token.text for token in default)
     raise Unknowable(f"DEFAULT {said} is not a constant")
@@ -188,8 +191,15 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     if pa.types.is_string(kind.arrow):
         if column.base not in TEXTS:
             return None
-        return text.rstrip(" ") if column.padded else text
+        text = text.rstrip(" ") if column.padded else text
+        return text if _has_room(column, text) else None
     return text
+
+
+def _has_room(column: Definition, text: str) -> bool:
+    """MySQL cuts off blanks that are too many, MariaDB refuses the statement."""
+    sizes = _sizes(column)
+    return not sizes or len(text) <= sizes[0]
 
 
 def _is_exact(column: Definition, text: str) -> bool:
@@ -226,16 +236,12 @@ def _bytes_text(column: Definition, text: str) -> str | None:
 
 
 def _numbered(kind: SourceType, text: str) -> str | None:
-    """A label's number, a set's mask. None where a label is none of them, or more than one.
-
-    The server compares by the column's collation, which may tell A from a, or not.
-    """
-    folded = [label.casefold() for label in kind.labels]
+    """A label's number, a set's mask. None where a label is none of them, or may be several."""
     named = [text] if kind.form is TextForm.ENUM else [part for part in text.split(",") if part]
-    named = [label.rstrip(" ").casefold() for label in named]
-    if any(folded.count(label) != 1 for label in named):
+    places = {place_of(label, kind.labels) for label in named}
+    numbers = [place for place in places if place is not None]
+    if len(numbers) < len(places):
         return None
-    places = {folded.index(label) for label in named}
     if kind.form is TextForm.ENUM:
-        return str(places.pop() + 1)
-    return str(sum(1 << place for place in places))
+        return str(numbers[0] + 1)
+    return str(sum(1 << place for place in numbers))

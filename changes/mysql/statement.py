@@ -15,11 +15,19 @@ from changes.mysql.tokens import Cursor, NotUnderstood, Token, on_one_line, spli
 _QUOTED = 80
 """Characters of a statement that a refusal quotes."""
 
+_TEMPORARY = (
+    "a log of rows has no temporary tables: binlog_format is another one, in which later "
+    "statements on a table of this name may be of the temporary one"
+)
 
-def read_statements(sql: str, header: TableName, names: Names) -> list[Ddl]:
-    """Read each statement of a text, an entry for each table that it names."""
+
+def read_statements(
+    sql: str, header: TableName, names: Names, *, escapes: bool = True
+) -> list[Ddl]:
+    """Read each statement of a text, an entry for each table that it names. ``escapes``: a
+    backslash in its texts escapes."""
     try:
-        statements = _statements(tokenize(sql))
+        statements = _statements(tokenize(sql, escapes=escapes))
     except NotUnderstood as error:
         unread = not_understood(sql, error)
         return [Ddl(table, sql, unread=unread) for table in named_in(sql, header)]
@@ -146,6 +154,11 @@ class _Reader:
         cursor.next()
         if kind == "TABLES":
             raise NotUnderstood("CREATE TABLES")
+        if replaces and kind in ("DATABASE", "SCHEMA"):
+            database = cursor.name()
+            return [self._refused(TableName(database, ""), f"CREATE OR REPLACE {kind} {database}")]
+        if temporary and kind == "TABLE":
+            raise NotUnderstood(_TEMPORARY)
         if temporary or kind not in ("TABLE", "INDEX"):
             return []
         cursor.accept("IF", "NOT", "EXISTS")

@@ -21,22 +21,34 @@ beyond ASCII is one, whatever Unicode calls it."""
 _SPACES = re.compile(f"[{SPACE}]+")
 _LAST_OF_NAMES = "\uffff"
 
-_TOKEN = re.compile(
-    rf"""
-      (?P<space>   [{SPACE}]+ | \#[^\n]* | --(?=[\x01-\x20\x7f]|\Z)[^\n]* | /\*(?!M?!).*?\*/ )
-    | (?P<open>    /\*M?!(?:[0-9]{{5,6}})?(?![0-9]) )
-    | (?P<close>   \*/ )
-    | (?P<name>    (?<=[{NAME}`]\.)[{NAME}]+ )
-    | (?P<bits>    [bB]'[01]*' | 0b[01]+(?![{NAME}]) )
-    | (?P<hex>     [xX]'[0-9A-Fa-f]*' | 0x[0-9A-Fa-f]+(?![{NAME}]) )
-    | (?P<string>  [nN]?'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" )
-    | (?P<quoted>  `(?:[^`]|``)+` )
-    | (?P<number>  (?:[0-9]+(?:\.[0-9]*)?|(?<![{NAME}`])\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![{NAME}]) )
-    | (?P<word>    [{NAME}]+ )
-    | (?P<sign>    [!-~] )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_LETTER_OF_TEXT = r"[^{quote}\\]|\\.|{quote}{quote}"
+_LETTER_WITHOUT_ESCAPES = r"[^{quote}]|{quote}{quote}"
+
+
+def _tokens(letter: str) -> re.Pattern[str]:
+    """The tokens where a text between quotes has such letters."""
+    single, double = letter.format(quote="'"), letter.format(quote='"')
+    return re.compile(
+        rf"""
+          (?P<space>   [{SPACE}]+ | \#[^\n]* | --(?=[\x01-\x20\x7f]|\Z)[^\n]* | /\*(?!M?!).*?\*/ )
+        | (?P<open>    /\*M?!(?:[0-9]{{5,6}})?(?![0-9]) )
+        | (?P<close>   \*/ )
+        | (?P<name>    (?<=[{NAME}`]\.)[{NAME}]+ )
+        | (?P<bits>    [bB]'[01]*' | 0b[01]+(?![{NAME}]) )
+        | (?P<hex>     [xX]'[0-9A-Fa-f]*' | 0x[0-9A-Fa-f]+(?![{NAME}]) )
+        | (?P<string>  [nN]?'(?:{single})*' | "(?:{double})*" )
+        | (?P<quoted>  `(?:[^`]|``)+` )
+        | (?P<number>  (?:[0-9]+(?:\.[0-9]*)?|(?<![{NAME}`])\.[0-9]+)
+                       (?:[eE][+-]?[0-9]+)?(?![{NAME}]) )
+        | (?P<word>    [{NAME}]+ )
+        | (?P<sign>    [!-~] )
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+_TOKEN = {True: _tokens(_LETTER_OF_TEXT), False: _tokens(_LETTER_WITHOUT_ESCAPES)}
+"""By whether a backslash escapes: it does not with ``sql_mode = 'NO_BACKSLASH_ESCAPES'``."""
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
@@ -62,15 +74,17 @@ class Token(NamedTuple):
         return self.text.upper() if self.kind == "word" and self.text.isascii() else ""
 
 
-def tokenize(sql: str) -> list[Token]:
+def tokenize(sql: str, *, escapes: bool = True) -> list[Token]:
     """Raises NotUnderstood at a quote or comment that does not end, and at what is no SQL.
 
-    The contents of ``/*! … */`` are SQL, as for a server of that version.
+    ``escapes``: a backslash in a text escapes; otherwise it is a letter like any other. The
+    contents of ``/*! … */`` are SQL, as for a server of that version.
     """
     tokens: list[Token] = []
     place = opened = 0
+    letters = _TOKEN[escapes]
     while place < len(sql):
-        found = _TOKEN.match(sql, place)
+        found = letters.match(sql, place)
         if found is None or (found.lastgroup == "sign" and _never_ends(sql, place)):
             raise NotUnderstood(f"what begins at {sql[place : place + 20]!r} {_why(sql[place])}")
         kind, end = str(found.lastgroup), found.end()
@@ -79,7 +93,8 @@ def tokenize(sql: str) -> list[Token]:
         opened += {"open": 1, "close": -1}.get(kind, 0)
         if kind not in ("space", "open", "close"):
             kind = "word" if kind == "name" else kind
-            tokens.append(Token(kind, _unquoted(kind, sql[place:end]), place, end))
+            text = _unquoted(kind, sql[place:end], escapes=escapes)
+            tokens.append(Token(kind, text, place, end))
         place = end
     if opened:
         raise NotUnderstood("a comment that is executed does not end")
@@ -94,13 +109,15 @@ def _why(character: str) -> str:
     return "does not end" if character in "'\"`/" else "is no SQL"
 
 
-def _unquoted(kind: str, text: str) -> str:
+def _unquoted(kind: str, text: str, *, escapes: bool) -> str:
     if kind == "quoted":
         return text[1:-1].replace("``", "`")
     if kind != "string":
         return text
     text = text[1:] if text[0] in "nN" else text
     doubled = text[0] * 2
+    if not escapes:
+        return text[1:-1].replace(doubled, text[0])
     return re.sub(rf"{doubled}|\\(.)", _unescaped, text[1:-1], flags=re.DOTALL)
 
 

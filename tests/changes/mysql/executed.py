@@ -91,11 +91,13 @@ class Database:
         plain = words & {"alter", "truncate"} and not words & {"database", "schema", "rename"}
         self._touched = {name for name in TABLES if name.split(".")[1] in words} if plain else None
 
-    def run(self, sql: str) -> str | None:
+    def run(self, sql: str, mode: str | None = None) -> str | None:
         """Run one; its text as the server logs it, None where it refuses it.
 
         Servers take away the sign of a ``/*!99999 … */`` that they do not run.
         """
+        if mode is not None:
+            self._cursor.execute(f"SET sql_mode = '{mode}'")
         file, place = self._log_end()
         try:
             self._cursor.execute(sql)
@@ -153,11 +155,11 @@ def database(kind: str) -> Iterator[Database]:
             yield Database(connection)
 
 
-def verdict(server: Database, sql: str) -> str:
+def verdict(server: Database, sql: str, mode: str | None = None) -> str:
     """``invalid`` where the server refuses it, ``told`` where the parser does, ``equal``; or how
-    the two differ."""
+    the two differ. ``mode``: the session's ``sql_mode``, None for the server's own."""
     before = server.make()
-    logged = server.run(sql)
+    logged = server.run(sql, mode)
     if logged is None:
         return "invalid"
     found = read_ddl(logged, USERS, session=True) if logged else ()

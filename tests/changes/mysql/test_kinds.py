@@ -91,7 +91,6 @@ def test_a_beginning_that_nobody_knows_is_not_harmless(sql: str) -> None:
         "CREATE UNDO TABLESPACE u ADD DATAFILE 'x'",
         "CREATE RESOURCE GROUP r TYPE = USER",
         "ALTER INSTANCE ROTATE INNODB MASTER KEY",
-        "CREATE OR REPLACE TEMPORARY TABLE t (a int)",
         "DROP TEMPORARY TABLE t",
         "DROP PACKAGE BODY p",
         "ALTER DATABASE CHARACTER SET utf8mb4",
