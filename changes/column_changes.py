@@ -5,7 +5,7 @@ A column is new, is gone or has another type, or its values may differ from the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from changes.mysql.shapes import Family, keeps, shape_of
@@ -51,10 +51,30 @@ def is_enumeration(words: str) -> bool:
 
 def adds_labels(before: str, after: str) -> bool:
     """Whether an enumeration keeps all its labels. Renamed, they change stored rows without an
-    event (PostgreSQL); so they do in another order, in a SET."""
+    event (PostgreSQL); so they do in another order, in a SET.
+
+    The labels were sent as one text, with commas between them and perhaps in them: where that shows
+    in one of the texts, or where others stand between the former ones, none is known to be kept.
+    """
     old, new = shape_of(before), shape_of(after)
     labelled = old is not None and old.family in (Family.ENUM, Family.SET)
-    return labelled and old is not None and new is not None and keeps(old, new)
+    if not labelled or old is None or new is None or not keeps(old, new):
+        return False
+    return not any(map(_has_commas, (old.labels, new.labels))) and _in_one_run(
+        old.labels, new.labels
+    )
+
+
+def _has_commas(labels: Sequence[str]) -> bool:
+    """Whether parts of a text between its commas can't all be labels, as far as they show it."""
+    return len(set(labels)) < len(labels) or any(
+        not each or each != each.strip() for each in labels
+    )
+
+
+def _in_one_run(old: Sequence[str], new: Sequence[str]) -> bool:
+    old, new = tuple(old), tuple(new)
+    return any(new[at : at + len(old)] == old for at in range(len(new) - len(old) + 1))
 
 
 def filled(table: str, names: Iterable[str]) -> tuple[ColumnChange, ...]:

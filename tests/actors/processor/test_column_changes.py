@@ -257,6 +257,10 @@ def enumeration(allowed: str, name: str = "Enum") -> dict[str, Any]:
         ("Enum", "glad,sad,ok", False),
         ("EnumSet", "sad,ok,glad", False),
         ("EnumSet", "ok,sad", True),  # stored rows show them in the new order
+        ("Enum", "sad,meh,ok", True),  # it may be "sad,ok" that is renamed
+        ("Enum", "ok,sad", True),  # the same
+        ("Enum", "sad,ok, not at all", True),  # labels with commas, as it looks
+        ("Enum", "sad,ok,ok", True),
     ],
 )
 def test_labels_of_an_enumeration(tmp_path: Path, name: str, after: str, told: bool) -> None:
