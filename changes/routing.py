@@ -206,9 +206,14 @@ class Router:
 
     def reaches(self, target: TargetName) -> bool:
         """Whether any table could lead to the target, also where it stands in for another one."""
-        name = self._stand_ins.get(target, target)
-        nobody = TableName("", "")
-        return any(route.feeds(name, nobody) for route in self._routes)
+        return self.shown_in(target) is not None
+
+    def shown_in(self, target: TargetName) -> str | None:
+        """The fingerprint of what the route shows that leads to a target; None: none leads there,
+        also not to what it stands in for."""
+        name, nobody = self._stand_ins.get(target, target), TableName("", "")
+        found = (route.shape.fingerprint for route in self._routes if route.feeds(name, nobody))
+        return next(found, None)
 
     def twin(self, table: TableName, target: TargetName, other: TableName) -> TargetName | None:
         """The target of ``other`` by the route that leads ``table`` to ``target``.

@@ -41,7 +41,8 @@ class Rebuild:
     new table is filled from the database first. ``leftover``: tables of its earlier attempts, still
     to be removed. ``refused``: the new table can't take its name, for good or for now; its job
     gives the rebuild up, or has it tried again. ``begun_at``: of lanes of a load, from where on the
-    old table has got nothing since its first attempt.
+    old table has got nothing since its first attempt. ``lost``: of one that was given up, the
+    offsets below which the log has lost what the old table did not get.
     """
 
     into: str
@@ -52,6 +53,7 @@ class Rebuild:
     leftover: tuple[str, ...] = ()
     refused: Refused | None = None
     begun_at: Mapping[TopicPartition, int] = field(default_factory=dict)
+    lost: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def passed_by(self, frontiers: Mapping[TopicPartition, int]) -> bool:
         """Whether everything below these frontiers is all that was asked for."""

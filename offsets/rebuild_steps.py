@@ -36,15 +36,31 @@ def left_by(snapshot: Snapshot, target: str) -> tuple[str, ...]:
     return (*earlier.leftover, earlier.into)
 
 
-def cancelled(snapshot: Snapshot, target: str) -> Snapshot:
-    """Give a rebuild up: what came meanwhile is read again, for the old table did not get it."""
-    rebuild = snapshot.rebuilds[target]
-    behind = {} if rebuild.load is None else dict(rebuild.load.since)
+def behind(rebuild: Rebuild) -> dict[TopicPartition, int]:
+    """From where on the old table has got nothing."""
+    since = {} if rebuild.load is None else dict(rebuild.load.since)
     # A later attempt begins further on; what came before it, the old table lacks as well.
-    behind |= {source: min(at, behind.get(source, at)) for source, at in rebuild.begun_at.items()}
-    behind |= {source: last + 1 for source, last in rebuild.until.items()}
-    abandoned = replace(rebuild, cancelled=True)
-    return moved_back(snapshot, behind, {**snapshot.rebuilds, target: abandoned})
+    since |= {source: min(at, since.get(source, at)) for source, at in rebuild.begun_at.items()}
+    return since | {source: last + 1 for source, last in rebuild.until.items()}
+
+
+def cancelled(
+    snapshot: Snapshot, target: str, low: Mapping[TopicPartition, int] | None = None
+) -> Snapshot:
+    """Give a rebuild up: what came meanwhile is read again, for the old table did not get it.
+
+    ``low``: where the logs begin now. What they have lost since can't be read again: the old table
+    is marked for it (``Rebuild.lost``), and the other tables go on from where they are.
+    """
+    rebuild, begins = snapshot.rebuilds[target], low or {}
+    since, states = behind(rebuild), snapshot.partitions
+    # What the pipeline itself has not read by now is missing from every table: a start says so.
+    read = {source: states[source].frontier for source in since if source in states}
+    first = {s: min(begins.get(s, 0), read.get(s, at)) for s, at in since.items()}
+    lost = {source: first[source] for source, at in since.items() if at < first[source]}
+    abandoned = replace(rebuild, cancelled=True, lost=lost)
+    there = {source: max(at, first[source]) for source, at in since.items()}
+    return moved_back(snapshot, there, {**snapshot.rebuilds, target: abandoned})
 
 
 def is_complete(snapshot: Snapshot, target: str) -> bool:

@@ -82,6 +82,7 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     leftover: tuple[str, ...] = ()
     refused: RefusedForm | None = None
     begun_at: dict[str, Mark] = {}
+    lost: dict[str, Mark] = {}
 
     @classmethod
     def of(cls, rebuild: Rebuild) -> RebuildForm:
@@ -91,7 +92,7 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         refused = None if why is None else RefusedForm(why.reason, why.attempts)
         return cls(
             rebuild.into, until, rebuild.keep_old, rebuild.cancelled, load, left, refused,
-            texts(rebuild.begun_at),
+            texts(rebuild.begun_at), texts(rebuild.lost),
         )  # fmt: skip
 
     def value(self) -> Rebuild:
@@ -101,7 +102,7 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         refused = None if why is None else Refused(why.reason, why.attempts)
         return Rebuild(
             self.into, until, self.keep_old, self.cancelled, load, left, refused,
-            sources(self.begun_at),
+            sources(self.begun_at), sources(self.lost),
         )  # fmt: skip
 
 

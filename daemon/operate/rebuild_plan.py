@@ -15,7 +15,7 @@ from daemon.source.opening import open_source
 from daemon.source.port import NotAnswered
 from offsets.position import TopicPartition
 from offsets.rebuild import missing_in_log
-from offsets.rebuild_steps import begun, cancelled, lanes_of
+from offsets.rebuild_steps import begun, behind, cancelled, lanes_of
 from offsets.snapshot import Snapshot
 
 __all__ = ["RebuildRequest", "new_table", "pipeline_of", "put_aside"]
@@ -53,7 +53,7 @@ class RebuildRequest:
                     "up. With --force it is given up here: where the daemon does not start, "
                     "or the job's record is lost"
                 )
-            return cancelled(snapshot, self.target)
+            return self._cancelled(snapshot)
         if self.target in snapshot.rebuilding:
             raise EditRefused(f"{self.target} is being rebuilt already")
         lanes = lanes_of(snapshot, self.target)
@@ -67,6 +67,16 @@ class RebuildRequest:
         into = str(new_table(TargetName.parse(self.target), self.number))
         # What the log has lost is in the old table alone.
         return begun(snapshot, self.target, into, low, self.keep_old or self.force)
+
+    def _cancelled(self, snapshot: Snapshot) -> Snapshot:
+        try:
+            questions = open_source(self.config, self.pipeline).questions()
+            low = questions.begins(sorted(behind(snapshot.rebuilds[self.target])))
+        except NotAnswered as error:
+            if error.away:
+                raise EditRefused(f"the broker can't be asked: {error}") from error
+            low = {}  # the topic is not there any more
+        return cancelled(snapshot, self.target, low)
 
     def _check_members(self) -> None:
         try:

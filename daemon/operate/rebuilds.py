@@ -17,9 +17,11 @@ from actors.contract.ports import BatchWriter, SinkUnavailable, Swaps, SwapTooEa
 from actors.contract.writes import Swap, TargetState
 from actors.runtime.waits import Waits
 from changes.model import TargetName
+from daemon.operate.lost_changes import lacking
 from daemon.operate.rebuild_plan import put_aside
 from daemon.spills.file import SpillFolder
 from offsets.load_steps import tidied
+from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild, Refused
 from offsets.rebuild_steps import delayed, ended, is_complete, refused, without_spill
 from offsets.snapshot import Snapshot, TargetMark
@@ -58,12 +60,12 @@ class Rebuilds:
         sinks: Callable[[], Mapping[str, BatchWriter]],
         spills: SpillFolder,
         save: Callable[[Snapshot], None],
-        reached: Callable[[TargetName], bool],
+        shown: Callable[[TargetName], str | None],
         attempts: int = AT_START,
     ) -> None:
-        """``save`` makes a snapshot durable. ``reached``: whether a route leads to a target.
-        ``attempts``: how often a sink that is away is tried."""
-        self._reached = reached
+        """``save`` makes a snapshot durable. ``shown``: the fingerprint of what the route shows that
+        leads to a target, None without a route. ``attempts``: how often a sink that is away is tried."""
+        self._shown = shown
         self._attempts = attempts
         self._make = sinks
         self._sinks: Mapping[str, BatchWriter] = {}
@@ -95,13 +97,15 @@ class Rebuilds:
         log: Any = structlog.get_logger().bind(pipeline=snapshot.pipeline, actor="supervisor")
         fields = {"target": target, "into": rebuild.into}
         if rebuild.cancelled:
+            if rebuild.lost:
+                self._mark_lost(snapshot, TargetName.parse(target), rebuild.lost)
             if not self._is_removed(TargetName.parse(rebuild.into)):
                 return without_spill(snapshot, rebuild.into)
             log.info("rebuild_given_up", **fields)
             return ended(snapshot, target)
         if rebuild.refused is not None and rebuild.refused.for_good:
             return snapshot
-        if not self._reached(TargetName.parse(target)):
+        if self._shown(TargetName.parse(target)) is None:
             # Its later changes were dropped: the new table would take the name with a gap.
             why = "no route leads to it any more, and so what is read again does not come to it"
             log.error("rebuild_refused", **fields, reason=why)
@@ -178,6 +182,24 @@ class Rebuilds:
             log.warning("table_not_removed", table=str(new), reason=str(error))
             return False
         return True
+
+    def _mark_lost(
+        self, snapshot: Snapshot, target: TargetName, lost: Mapping[TopicPartition, int]
+    ) -> None:
+        """Have the target say that it lacks what the log has lost since; repeating it is harmless.
+
+        Raises SinkUnavailable: once more is read, nobody could tell.
+        """
+        below = ", ".join(f"{source} below {at}" for source, at in sorted(lost.items()))
+        log: Any = structlog.get_logger().bind(pipeline=snapshot.pipeline, actor="supervisor")
+        way = f"binlogd tables load {target}"
+        log.error("changes_lost", target=str(target), lost=below, command=way)
+        try:
+            sink, shape = self._sink(target), self._shown(target) or ""
+            for batch in lacking(target, sink.open(target), lost, shape):
+                sink.write(batch)
+        except TargetRefused as error:
+            log.error("rows_may_differ", target=str(target), reason=str(error))
 
     def _sink(self, target: TargetName) -> SwappingWriter:
         if not self._sinks:

@@ -262,7 +262,7 @@ class StartUp:
         folder, store = SpillFolder(self._config.daemon.state_dir, name), self.stores[name]
         router = Router(self._config.routes(name))
         rebuilds = Rebuilds(
-            self._tier.sinks, folder, lambda s: store.set(s).result(), router.reaches, attempts
+            self._tier.sinks, folder, lambda s: store.set(s).result(), router.shown_in, attempts
         )
         return rebuilds.settle(moved)
 

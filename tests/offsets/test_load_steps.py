@@ -105,6 +105,17 @@ def test_given_up_after_attempts_it_gets_what_came_since_the_first() -> None:
     assert cancelled(at(later, 300), "lake.s.new").partitions[ONE].frontier == 100
 
 
+def test_given_up_after_the_log_lost_some_the_position_is_in_the_log() -> None:
+    """The old table is to say what it lacks. What the pipeline itself has not read is no part of
+    it: a start says that."""
+    far = at(begun(), 300)
+    kept, some, more = (cancelled(far, T, {ONE: low}) for low in (100, 200, 400))
+    assert (kept.partitions[ONE].frontier, kept.rebuilds[T].lost) == (100, {})
+    assert (some.partitions[ONE].frontier, some.rebuilds[T].lost) == (200, {ONE: 200})
+    assert (more.partitions[ONE].frontier, more.rebuilds[T].lost) == (300, {ONE: 300})
+    assert decode(encode(some)) == some
+
+
 def test_it_ends_without_a_trace() -> None:
     """What could not be removed of earlier attempts stays listed, and is no rebuild any more."""
     later = begun_load(begun(), T, NEXT, Load("load-1", {ONE: 100}))

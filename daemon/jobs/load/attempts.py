@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from daemon.jobs.load.exchange import wait_before_next_s, waits_for_name
 from daemon.jobs.load.memory import Filled, places, texts
 from daemon.jobs.load.step import Step, load_of
-from offsets.rebuild_steps import cancelled
+from daemon.source.port import NotAnswered
+from offsets.position import TopicPartition
+from offsets.rebuild_steps import behind, cancelled
 from offsets.snapshot import Snapshot
 
 HOUR_MS = 3_600_000
@@ -132,10 +136,22 @@ def undo(step: Step, targets: set[str]) -> list[str]:
 
     def change(snapshot: Snapshot) -> Snapshot:
         for target in mine(snapshot):
-            snapshot = cancelled(snapshot, target)
+            snapshot = cancelled(snapshot, target, low)
         return snapshot
 
-    found = mine(step.snapshot())
+    now = step.snapshot()
+    found = mine(now)
+    low = _begins(step, {source for name in found for source in behind(now.rebuilds[name])})
     if found:
         step.control.edit(step.pipeline, change)
     return found
+
+
+def _begins(step: Step, sources: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+    """Where the log begins; of a topic that is not there any more nothing is said."""
+    try:
+        return step.log.begins(sorted(sources))
+    except NotAnswered as error:
+        if error.away:
+            raise
+        return {}

@@ -29,6 +29,10 @@ class PipelineLog:
         marks = self._source.questions().watermarks(sources)
         return {source: marks[source].high for source in sources}
 
+    def begins(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """See ``Log``."""
+        return self._source.questions().begins(sources)
+
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:

@@ -110,6 +110,10 @@ class Log(Protocol):
         """Where they end now."""
         ...
 
+    def begins(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Where they begin now."""
+        ...
+
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:

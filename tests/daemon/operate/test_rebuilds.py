@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
 from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
 from actors.contract.spills import SpillRecord
 from actors.contract.writes import StagedBatch, Swap, TargetState
-from changes.model import TargetName
+from changes.model import Column, Mode, TableSchema, TargetName
 from daemon.config.file import load
 from daemon.operate import rebuilds
 from daemon.operate.rebuild_plan import RebuildRequest, new_table, pipeline_of, put_aside
 from daemon.operate.rebuilds import RebuildNotEnded, Rebuilds
 from daemon.runtime.edits import EditRefused
 from daemon.spills.file import SpillFolder
+from offsets.fence import Span
+from offsets.load import Load
+from offsets.load_steps import begun_load
 from offsets.position import TopicPartition
 from offsets.rebuild import FOR_GOOD, Rebuild, Refused
 from offsets.rebuild_steps import begun, cancelled
@@ -29,6 +33,7 @@ LANE = TopicPartition("shop", 0)
 OLD = TargetName("lake", "s", "t")
 NEW = new_table(OLD, "1")
 T = str(OLD)
+SCHEMA = TableSchema((Column("id", pa.int64()),), ("id",))
 
 
 class Sink:
@@ -39,14 +44,21 @@ class Sink:
         self.asked: list[Swap | TargetName] = []
         self.there: set[TargetName] | None = None
         self.removal: Exception | None = None
+        self.refusal: Exception | None = None
+        self.written: list[StagedBatch] = []
 
     def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         if self.there is None:
             raise SinkUnavailable("away")
-        return TargetState(version="v" if target in self.there else None)
+        if target not in self.there:
+            return TargetState()
+        return TargetState(SCHEMA, Mode.UPSERT, {LANE: 2}, "v")
 
     def write(self, batch: StagedBatch) -> TargetState:
-        raise AssertionError("not asked here")
+        if self.refusal is not None:
+            raise self.refusal
+        self.written.append(batch)
+        return TargetState()
 
     def swap(self, swap: Swap) -> TargetState:
         self.asked.append(swap)
@@ -79,8 +91,11 @@ class World:
         return [str(found.target) for found in self.spills().found({})]
 
     def settle(self, snapshot: Snapshot) -> Snapshot:
-        settled = Rebuilds(self._sinks, self.spills(), self.saved.append, lambda _: self.reached)
+        settled = Rebuilds(self._sinks, self.spills(), self.saved.append, self._shown)
         return settled.settle(snapshot)
+
+    def _shown(self, target: TargetName) -> str | None:
+        return "" if self.reached else None
 
     def _sinks(self) -> Mapping[str, Sink]:
         return {"lake": self.sink}
@@ -259,3 +274,36 @@ def test_a_target_whose_sink_was_taken_out_is_refused(tmp_path: Path) -> None:
     wanted = RebuildRequest(load(tmp_path / "config.toml"), "shop", "old.s.t", "1")
     with pytest.raises(EditRefused, match=r"old\.s\.t: the configuration has no sink 'old'"):
         wanted(gone)
+
+
+def load_of_lost_messages() -> Snapshot:
+    """A load since 3 was given up at 30, when the log began at 20."""
+    recorded = Snapshot(
+        "p", "g", partitions={LANE: PartitionState(3, 3)}, targets={T: TargetMark("v", {LANE: 2})}
+    )
+    started = begun_load(recorded, T, str(NEW), Load("load-1", {LANE: 3}))
+    later = replace(started, partitions={LANE: PartitionState(30, 30)})
+    return cancelled(later, T, {LANE: 20})
+
+
+@pytest.mark.parametrize("refusal", [None, TargetRefused("read only")])
+def test_a_table_says_what_the_log_has_lost_meanwhile(
+    tmp_path: Path, refusal: Exception | None
+) -> None:
+    """It is given up after the log lost some of what the old table did not get. Where the table
+    can't say so, the log does."""
+    world = World(tmp_path, Sink())
+    world.sink.there, world.sink.refusal = {OLD, NEW}, refusal
+    with capture_logs() as said:
+        done = world.settle(load_of_lost_messages())
+    assert (done.rebuilds, done.partitions[LANE].frontier) == ({}, 20)
+    assert said[0]["event"] == "changes_lost"
+    assert said[0]["lost"] == "shop:0 below 20"
+    lanes = [batch.lanes for batch in world.sink.written]
+    assert lanes == ([{LANE: Span(2, 19)}] if refusal is None else [])
+
+
+def test_where_it_can_not_be_said_nothing_goes_on(tmp_path: Path) -> None:
+    """Once more was read, its marks would hide it."""
+    with pytest.raises(RebuildNotEnded):
+        World(tmp_path, Sink()).settle(load_of_lost_messages())

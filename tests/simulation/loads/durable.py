@@ -180,7 +180,7 @@ class LoadDurable(Durable):
     def settle(self) -> None:
         """What a start does before anything is read."""
         sinks = {"lake": SwappingSink(self.sink, self.refusals)}
-        rebuilds = Rebuilds(lambda: sinks, _Spills(self), self._record, lambda target: True)  # type: ignore[arg-type, return-value]
+        rebuilds = Rebuilds(lambda: sinks, _Spills(self), self._record, lambda target: "")  # type: ignore[arg-type, return-value]
         self.snapshot = rebuilds.settle(self.snapshot)
         found = self.folder(lambda: False).found(self.snapshot.spills)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}

@@ -166,6 +166,9 @@ class FakeLog:
     def ends(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         return {source: self._clockwork.end(source) for source in sources}
 
+    def begins(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return dict.fromkeys(sources, 0)
+
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:

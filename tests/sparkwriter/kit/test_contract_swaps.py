@@ -9,6 +9,7 @@ import pytest
 
 from actors.contract.ports import SwapTooEarly, TargetRefused
 from actors.contract.writes import Swap
+from daemon.operate.lost_changes import lacking
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.kit.conftest import exists
@@ -70,6 +71,22 @@ def test_without_rows_in_the_log_the_old_one_stays(sink, filled, rows) -> None:
     with pytest.raises(TargetRefused, match="the log holds no row of it"):
         sink.swaps().swap(filled)
     assert rows(filled.old) == [(1, "wrong", 0)]
+
+
+def test_a_table_says_what_the_log_has_lost_while_it_was_rebuilt(
+    sink, writer, staging, filled, orders
+) -> None:
+    """Its rebuild was given up. Said again it changes nothing, and writing goes on behind that."""
+    here = writer.open(filled.old)
+    (said,) = lacking(filled.old, here, {LANE: 20}, "")
+    for _ in range(2):
+        state = writer.write(said)
+        assert state.hwms == {LANE: 19}
+        assert state.rows_may_differ is not None
+        assert f"lost {LANE} below 20" in state.rows_may_differ
+    assert not list(lacking(filled.old, writer.open(filled.old), {LANE: 20}, ""))
+    after = writer.write(staging.batch(orders(("U", 3, "c", 3)), 25, after=19))
+    assert (after.hwms, after.rows_may_differ) == ({LANE: 25}, state.rows_may_differ)
 
 
 def test_writing_goes_on_from_the_new_marks(sink, staging, filled, orders, rows) -> None:
