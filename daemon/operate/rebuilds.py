@@ -63,8 +63,9 @@ class Rebuilds:
         shown: Callable[[TargetName], str | None],
         attempts: int = AT_START,
     ) -> None:
-        """``save`` makes a snapshot durable. ``shown``: the fingerprint of what the route shows that
-        leads to a target, None without a route. ``attempts``: how often a sink that is away is tried."""
+        """``save`` makes a snapshot durable. ``shown``: the fingerprint of what the route shows
+        that leads to a target, None without a route. ``attempts``: how often a sink that is away is
+        tried."""
         self._shown = shown
         self._attempts = attempts
         self._make = sinks

@@ -40,12 +40,15 @@ ORDER BY 1
 RIGHTS = """
 SELECT n.nspname IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'CREATE'), false)
     OR (n.oid IS NULL AND has_database_privilege(current_database(), 'CREATE')),
-  c.oid IS NULL OR pg_has_role(c.relowner, 'USAGE'), current_user, pg_get_userbyid(c.relowner)
+  c.oid IS NULL OR pg_has_role(c.relowner, 'USAGE'), current_user, pg_get_userbyid(c.relowner),
+  c.oid IS NULL OR has_schema_privilege(c.relowner, n.oid, 'CREATE')
+    OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
 FROM (SELECT %s::text AS schema, %s::text AS name) AS asked
 LEFT JOIN pg_namespace n ON n.nspname = asked.schema
 LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = asked.name
 """
-"""One row: whether the schema is there, may be made or filled, whether the table is ours, by whom.
+"""One row: whether the schema is there, may be made or filled, whether the table is ours, who we
+are, whose it is, and whether that one may be given a table there.
 Parameters: schema and name."""
 
 HELD = """

@@ -133,7 +133,7 @@ class PostgresSession:
     def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
         """As the catalog says; nothing is locked for it."""
         name = (target.namespace, target.table)
-        ((_, may_make, is_ours, user, owner),) = self.rows(RIGHTS, name)
+        ((_, may_make, is_ours, user, owner, may_own),) = self.rows(RIGHTS, name)
         lines = []
         if not may_make:
             what = f"GRANT CREATE ON SCHEMA {self.dialect.quote(target.namespace)} TO {user}"
@@ -142,6 +142,12 @@ class PostgresSession:
             lines.append(
                 f"the table is {owner}'s, and {user} may not rename it: make {user} its owner, or a"
                 f" member of {owner}"
+            )
+        if not may_own:
+            schema = self.dialect.quote(target.namespace)
+            lines.append(
+                f"the table is {owner}'s, who may be given no other one in {target.namespace}: "
+                f"GRANT CREATE ON SCHEMA {schema} TO {owner}"
             )
         for pid, whose, seconds in self.rows(HELD, name):
             lines.append(

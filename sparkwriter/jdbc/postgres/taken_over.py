@@ -1,7 +1,8 @@
 """What a table that is loaded anew takes over from the one whose name it gets, in PostgreSQL.
 
-Owner, rights, comments, storage options, statistics targets, replica identity and publications are
-the table's, not the name's: without them readers were locked out, and subscribers got nothing more.
+Owner, rights, row security, comments, storage options, statistics targets, replica identity and
+publications are the table's, not the name's: without them readers were locked out, or saw rows that
+are not for them, and subscribers got nothing more.
 """
 
 from __future__ import annotations
@@ -47,6 +48,18 @@ SELECT quote_ident(p.pubname), pg_has_role(p.pubowner, 'MEMBER'),
 pg_get_expr(r.prqual, r.prrelid)
 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE r.prrelid = {_OLD}
 """
+_SECURED = f"""
+SELECT c.relrowsecurity, c.relforcerowsecurity FROM pg_class c WHERE c.oid = {_OLD}
+"""
+_POLICIES = f"""
+SELECT quote_ident(p.polname), CASE WHEN p.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
+CASE p.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE'
+  WHEN 'd' THEN 'DELETE' ELSE 'ALL' END,
+(SELECT string_agg(CASE o WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(o)) END, ', ')
+  FROM unnest(p.polroles) o),
+pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)
+FROM pg_policy p WHERE p.polrelid = {_OLD} ORDER BY 1
+"""
 _LEFT = f"""
 WITH c AS (SELECT * FROM pg_class WHERE oid = {_OLD})
 SELECT 'index ' || i.relname FROM c JOIN pg_index x ON x.indrelid = c.oid
@@ -60,7 +73,15 @@ WHERE a.atthasdef AND NOT a.attisdropped
 UNION ALL SELECT 'NOT NULL of ' || a.attname FROM c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE a.attnotnull AND a.attnum > 0 AND NOT a.attisdropped AND NOT EXISTS (SELECT 1 FROM pg_index x
   WHERE x.indrelid = c.oid AND x.indisprimary AND a.attnum = ANY (x.indkey::int2[]))
-UNION ALL SELECT 'policy ' || p.polname FROM c JOIN pg_policy p ON p.polrelid = c.oid
+UNION ALL SELECT 'identity of ' || a.attname FROM c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE a.attidentity <> '' AND NOT a.attisdropped
+UNION ALL SELECT 'rule ' || r.rulename FROM c JOIN pg_rewrite r ON r.ev_class = c.oid
+WHERE r.ev_type <> '1'
+UNION ALL SELECT 'security label of ' || s.provider FROM c JOIN pg_seclabel s
+  ON s.classoid = 'pg_class'::regclass AND s.objoid = c.oid
+UNION ALL SELECT 'UNLOGGED' FROM c WHERE c.relpersistence = 'u'
+UNION ALL SELECT 'CLUSTER ON ' || i.relname FROM c JOIN pg_index x ON x.indrelid = c.oid
+JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indisclustered
 UNION ALL SELECT 'statistics ' || s.stxname FROM c JOIN pg_statistic_ext s ON s.stxrelid = c.oid
 UNION ALL SELECT 'tablespace ' || t.spcname FROM c JOIN pg_tablespace t ON t.oid = c.reltablespace
 UNION ALL SELECT 'partitions' FROM c WHERE c.relkind = 'p'
@@ -90,6 +111,7 @@ def take_over(session: Session, old: TargetName, new: TargetName) -> Iterator[st
             what = "FULL" if identity == "f" else "NOTHING"
             yield f"ALTER TABLE {name} REPLICA IDENTITY {what}"
     yield from _columns(session, old, new)
+    yield from _row_security(session, old, name)
     yield from _rights(session, old, new)
     yield from _publications(session, old, new)
 
@@ -124,6 +146,20 @@ def _rights(session: Session, old: TargetName, new: TargetName) -> Iterator[str]
         of = "" if column is None else f" ({quote(column)})"
         option = " WITH GRANT OPTION" if grantable else ""
         yield f"GRANT {right}{of} ON {name} TO {who}{option}"
+
+
+def _row_security(session: Session, old: TargetName, name: str) -> Iterator[str]:
+    """Before anybody gets a right on the table."""
+    for enabled, forced in session.rows(_SECURED, old[1:]):
+        if enabled:
+            yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
+        if forced:
+            yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
+    for policy, how, command, roles, using, check in session.rows(_POLICIES, old[1:]):
+        seen = "" if using is None else f" USING ({using})"
+        written = "" if check is None else f" WITH CHECK ({check})"
+        head = f"CREATE POLICY {policy} ON {name} AS {how} FOR {command} TO {roles}"
+        yield f"{head}{seen}{written}"
 
 
 def _publications(session: Session, old: TargetName, new: TargetName) -> Iterator[str]:

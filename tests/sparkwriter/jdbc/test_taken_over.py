@@ -158,3 +158,86 @@ def test_rights_that_can_t_be_given_leave_the_old_table(
     sql("DROP OWNED BY plain_one", "DROP ROLE plain_one")
     with pytest.raises(DbError):
         sql("SET ROLE plain_one")
+
+
+def test_rows_that_readers_may_not_see_stay_hidden(
+    server, sql, table, writer, rebuilt, reader, target
+) -> None:
+    """Rights go over, and so do the policies that bound them."""
+    if not server.is_postgres:
+        return
+    name = f"shop.{target.table}"
+    reader()
+    sql(
+        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY",
+        f'CREATE POLICY "of ""one""" ON {name} FOR SELECT TO reader, somebody USING (id < 2)',
+        f"CREATE POLICY b ON {name} AS RESTRICTIVE FOR UPDATE USING (id > 0) WITH CHECK (n < 5)",
+        f"CREATE POLICY c ON {name} FOR INSERT WITH CHECK (note = 'it''s')",
+    )
+    asked = (
+        f"SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = '{name}'::regclass",
+        "SELECT policyname, permissive, roles::text, cmd, qual, with_check FROM pg_policies"
+        f" WHERE tablename = '{target.table}' ORDER BY 1",
+    )
+    before = [sql(one) for one in asked]
+    assert (before[0], len(before[1])) == ([(True, True)], 3)
+    writer.swap(rebuilt())
+    assert [sql(one) for one in asked] == before
+    session = server.connect()
+    session.run("SET row_security = on")
+    session.run("GRANT USAGE ON SCHEMA shop TO reader")
+    session.run("SET ROLE reader")
+    assert session.rows(f"SELECT id FROM {name}") == [(1,)]
+    session.close()
+    sql("REVOKE USAGE ON SCHEMA shop FROM reader")
+
+
+def test_an_owner_who_may_be_given_no_table_is_told_before_anything_is_read(
+    server, sql, table, writer, rebuilt, target
+) -> None:
+    """The exchange would be refused: it is what the table has had since a right was taken away."""
+    if not server.is_postgres:
+        return
+    sql("DROP ROLE IF EXISTS former", "DROP ROLE IF EXISTS loader", "CREATE ROLE former")
+    sql(
+        "CREATE ROLE loader IN ROLE former",
+        "GRANT ALL ON SCHEMA shop, binlogd TO loader",
+        "GRANT ALL ON ALL TABLES IN SCHEMA binlogd TO loader",
+        "GRANT ALL ON SCHEMA shop TO former",
+        f"ALTER TABLE shop.{target.table} OWNER TO former",
+        "REVOKE ALL ON SCHEMA shop FROM former",
+    )
+    swap = rebuilt()
+    sql(f"ALTER TABLE shop.{swap.new.table} OWNER TO loader")
+    session = writer._tables.session
+    session.run("SET ROLE loader")
+    (said,) = session.lacks(swap.old, swap.new, swap.aside)
+    assert "GRANT CREATE ON SCHEMA" in said
+    with pytest.raises(Exception, match="permission denied for schema shop"):
+        writer.swap(swap)
+    session.run("RESET ROLE")
+    sql("GRANT CREATE ON SCHEMA shop TO former")
+    session.run("SET ROLE loader")
+    assert session.lacks(swap.old, swap.new, swap.aside) == []
+    writer.swap(swap)
+    session.run("RESET ROLE")
+    sql(f"ALTER TABLE shop.{target.table} OWNER TO CURRENT_USER")
+    sql(*(f"DROP OWNED BY {role}" for role in ("loader", "former")), "DROP ROLE loader, former")
+
+
+def test_what_a_new_table_is_not_given_is_named(server, sql, table, writer, target) -> None:
+    """What makes the table itself another one, too."""
+    if not server.is_postgres:
+        return
+    name, session = f"shop.{target.table}", server.connect()
+    sql(
+        f"ALTER TABLE {name} ADD COLUMN own bigint GENERATED ALWAYS AS IDENTITY",
+        f"CREATE RULE quiet AS ON DELETE TO {name} WHERE false DO INSTEAD NOTHING",
+        f"ALTER TABLE {name} SET UNLOGGED",
+        f"CREATE INDEX sorted ON {name} (n)",
+        f"ALTER TABLE {name} CLUSTER ON sorted",
+    )
+    left = set(session.left_behind(target))
+    session.close()
+    assert {"identity of own", "rule quiet", "UNLOGGED", "CLUSTER ON sorted"} <= left
