@@ -200,7 +200,9 @@ class World:
 
 def _is(job: Job) -> bool:
     memory: Any = job.memory.get("targets", {})
-    return any(each["stage"] == "filled" for each in memory.values()) and bool(job.memory["ending"])
+    return any(each["stage"] == "filled" for each in memory.values()) and bool(
+        job.memory.get("ending")
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgres", "mariadb"])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from daemon.jobs.load.exchange import wait_before_next_s, waits_for_name
 from daemon.jobs.load.memory import Filled, places, texts
 from daemon.jobs.load.step import Step, load_of
+from daemon.jobs.port import JobAway
 from daemon.source.port import NotAnswered
 from offsets.position import TopicPartition
 from offsets.rebuild_steps import behind, cancelled
@@ -153,5 +154,5 @@ def _begins(step: Step, sources: Iterable[TopicPartition]) -> Mapping[TopicParti
         return step.log.begins(sorted(sources))
     except NotAnswered as error:
         if error.away:
-            raise
+            raise JobAway(str(error)) from error
         return {}

@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from actors.runtime.waits import Waits
 from changes.printable import reason_of
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
@@ -26,6 +27,9 @@ from offsets.snapshot import Snapshot
 from sparkwriter.private_files import make_private_folder
 
 LOOK_EVERY_S = 10.0
+
+REFUSED_S = 600.0
+"""The longest time between two plans of a target whose load is refused, or can't be planned now."""
 
 HOUR_MS = 3_600_000
 
@@ -68,11 +72,21 @@ def often(jobs: Iterable[Job], target: str, now_ms: int) -> int:
 class UnaskedLoads:
     """A thread of its own: planning asks databases, which may be away."""
 
-    def __init__(self, config: Config, runner: JobRunner, look: Callable[[], Look]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        runner: JobRunner,
+        look: Callable[[], Look],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``clock``: seconds."""
         self._config = config
         self._runner = runner
         self._look = look
         self._told: dict[str, str] = {}
+        self._tries: dict[str, int] = {}
+        self._rests_until: dict[str, float] = {}
+        self._clock = clock
         self._rounds = Periodic(
             "unasked-loads", self.look, LOOK_EVERY_S, "jobs", "loads_not_looked_for"
         )
@@ -110,20 +124,41 @@ class UnaskedLoads:
             self._keep(pipeline, known)
         section, now_ms = self._config.pipeline[pipeline], time.time_ns() // 1_000_000
         for target, origin in due(snapshot, section, self._runner.jobs, known, now_ms):
-            params = {"anew": True} if origin == RELOAD else {}
-            asked = Wanted(KIND, pipeline, (glob.escape(target),), params, origin)
-            plan = LoadKind().plan(look, asked)
-            if (why := self._refusal(plan)) is None:
-                self._runner.add(plan.wanted[0]).result()
-                self._log.info("load_recorded", pipeline=pipeline, target=target, origin=origin)
-            elif self._told.get(target) != why:
-                self._told[target] = why
-                way = f"binlogd tables load {target}"
-                fields = {"pipeline": pipeline, "target": target, "origin": origin}
-                self._log.warning("not_loaded_unasked", **fields, reason=why, command=way)
+            if self._clock() < self._rests_until.get(target, 0.0):
+                continue
+            try:
+                self._record(look, pipeline, target, origin)
+            except (NotAnswered, *AWAY, *REFUSED) as error:
+                self._rest(target)
+                fields = {"pipeline": pipeline, "target": target, "reason": reason_of(error)}
+                self._log.warning("loads_not_looked_for", **fields)
+                continue
             if origin == FIRST_SIGHT:
                 known.add(target)
                 self._keep(pipeline, known)
+
+    def _record(self, look: Look, pipeline: str, target: str, origin: str) -> None:
+        """Plan the load, and record it unless the plan is refused. Raises what planning raises."""
+        params = {"anew": True} if origin == RELOAD else {}
+        asked = Wanted(KIND, pipeline, (glob.escape(target),), params, origin)
+        plan = LoadKind().plan(look, asked)
+        if (why := self._refusal(plan)) is None:
+            self._runner.add(plan.wanted[0]).result()
+            self._tries.pop(target, None)
+            self._log.info("load_recorded", pipeline=pipeline, target=target, origin=origin)
+            return
+        self._rest(target)
+        if self._told.get(target) != why:
+            self._told[target] = why
+            way = f"binlogd tables load {target}"
+            fields = {"pipeline": pipeline, "target": target, "origin": origin}
+            self._log.warning("not_loaded_unasked", **fields, reason=why, command=way)
+
+    def _rest(self, target: str) -> None:
+        """Plan it less and less often: a plan asks databases, and tries rights in sinks."""
+        self._tries[target] = self._tries.get(target, 0) + 1
+        wait_s = Waits(LOOK_EVERY_S, REFUSED_S).after(self._tries[target])
+        self._rests_until[target] = self._clock() + wait_s
 
     def _refusal(self, plan: Plan) -> str | None:
         if plan.refusals:

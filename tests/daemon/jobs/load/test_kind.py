@@ -18,6 +18,7 @@ from daemon.operate.rebuild_job import without_job
 from daemon.runtime.edits import EditFailed
 from offsets.load import Load
 from offsets.rebuild import Rebuild
+from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
 from tests.daemon.jobs.load.test_unasked import P0, config
 from tests.daemon.source.fake_source import FakeSource
@@ -43,7 +44,7 @@ class Control:
         return self.here
 
     def source(self, pipeline: str) -> FakeSource:
-        return FakeSource({})
+        return FakeSource({P0: Watermarks(0, 9)})
 
     def edit(self, pipeline: str, change: Any) -> None:
         if self.fails:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.config.config import Config
+from daemon.databases.port import DatabaseAway
 from daemon.jobs.load import unasked
 from daemon.jobs.load.kind import LoadKind
 from daemon.jobs.load.plan import FIRST_SIGHT, RELOAD
@@ -172,6 +173,34 @@ def test_a_large_table_is_told_and_not_loaded(tmp_path: Path, rows: dict[str, in
     look.here, rows[NEW], rows[OLD] = snapshot(), 10_000_001, 5
     made.look_at("p")
     assert [each.wanted.targets for each in runner.jobs] == [(OLD,)]
+
+
+def test_a_target_that_can_not_be_planned_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sink or its database is away, or refuses; it is planned less and less often."""
+    planned: list[str] = []
+
+    def plan(self: object, look: object, wanted: Wanted) -> Plan:
+        (target,) = wanted.targets
+        planned.append(target)
+        if target == BAD:
+            raise DatabaseAway("its sink does not answer")
+        refusals = ("it has a view",) if target == OLD else ()
+        return Plan((wanted,), document={"tables": [{"rows": 1}]}, refusals=refusals)
+
+    monkeypatch.setattr(LoadKind, "plan", plan)
+    spill = SpillMark(1, {P0: (1, 2)})
+    here = replace(snapshot(), spills={BAD: spill, OLD: spill, NEW: spill})
+    runner, look, clock = Runner(), Look(here), [0.0]
+    settings = config(tmp_path, on_refused_target="reload")
+    made = UnaskedLoads(settings, runner, lambda: look, lambda: clock[0])  # type: ignore[arg-type, return-value]
+    for second in range(0, 3600, 10):
+        clock[0] = float(second)
+        made.look_at("p")
+    assert [each.wanted.targets for each in runner.jobs] == [(NEW,)]
+    assert 8 < planned.count(BAD) < 20
+    assert planned.count(BAD) == planned.count(OLD)
 
 
 def test_a_reload_of_the_configuration_switches_it_on(
