@@ -73,7 +73,7 @@ def _own(store: TableStore[E], seen: E, batch: StagedBatch, lacked: Sequence[str
     if not lacked:
         return lacked
     here = {column.name.lower() for column in batch.schema.columns}
-    beside = (store.columns(seen).kept | store.filled(seen)) - here
+    beside = (store.columns(seen).gone | store.filled(seen)) - here
     return [name for name in lacked if name.lower() not in beside]
 
 

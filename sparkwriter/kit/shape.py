@@ -59,8 +59,8 @@ def lacked(store: TableStore[E], batch: StagedBatch, seen: E) -> list[str]:
     here = {column.name.lower() for column in batch.schema.columns}
     held = [column.name for column in seen.stored.schema.columns if column.name.lower() not in here]
     if held:
-        kept = store.columns(seen).kept
-        held = [name for name in held if name.lower() not in kept]
+        gone = store.columns(seen).gone
+        held = [name for name in held if name.lower() not in gone]
     return held
 
 

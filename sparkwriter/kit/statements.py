@@ -19,7 +19,7 @@ from sparkwriter.kit.doubts import mark_after
 from sparkwriter.kit.shape import check_shape
 from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
-from sparkwriter.sql.ddl_plan import DdlTable, apply_ddl
+from sparkwriter.sql.ddl_plan import ASIDE, DdlTable, apply_ddl
 
 
 class Statements(Generic[E]):
@@ -47,7 +47,7 @@ class Statements(Generic[E]):
         """Give a kept table another name, for the source has made its own anew."""
         assert seen.dropped is not None
         number = seen.dropped.rpartition(":")[2]
-        aside = seen.target._replace(table=f"{seen.target.table}__dropped_{number}")
+        aside = seen.target._replace(table=f"{seen.target.table}{ASIDE}{number}")
         self._store.set_aside(seen, aside)
 
     # --- inside a table
@@ -143,7 +143,7 @@ class Statements(Generic[E]):
     def _planned(self, batch: StagedBatch, seen: E) -> tuple[DdlTable, DdlTable]:
         """The table before and after the batch's statements."""
         before = self._store.columns(seen)
-        aside = f"__dropped_{place_text(batch)}"
+        aside = f"{ASIDE}{place_text(batch)}"
         return before, apply_ddl(before, batch.ddl, seen.stored.mode, aside)
 
 

@@ -5,6 +5,7 @@ A field keeps its id through every rename and widening, so stored values stay un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,12 @@ class LakeField:
     default: object = None
 
 
+ASIDE = "__dropped_"
+"""What a kept column's name goes on with where its own is needed; the place in the log follows."""
+
+_NAMED_ASIDE = re.compile(f"{ASIDE}[0-9]+(_[0-9]+)?$", re.ASCII)
+
+
 @dataclass(frozen=True, slots=True)
 class DdlTable:
     """A table as statements find it and leave it.
@@ -48,6 +55,13 @@ class DdlTable:
     emptied: bool = False
     dropped: bool | None = False
     empty: bool = False
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The columns, in small letters, that no row of the source has any more: kept ones under
+        their own name, or under the one that made room for another column."""
+        aside = [f.name.lower() for f in self.fields if _NAMED_ASIDE.search(f.name.lower())]
+        return self.kept.union(aside)
 
 
 def apply_ddl(

@@ -10,9 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors.contract.writes import StagedBatch
-from changes.model import CHANGELOG_COLUMNS, OP, Column, DropColumn, Mode, TableSchema
+from changes.model import CHANGELOG_COLUMNS, OP, AddColumn, Column, DropColumn, Mode, TableSchema
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.session import make_once
+from sparkwriter.kit.shape import lacked
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.databases import JdbcTables
 
@@ -67,6 +68,22 @@ def test_a_column_that_the_source_has_dropped(writer, staging, orders) -> None:
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
     writer.write(staging.batch(None, 2, ddl=[[DropColumn("n", keep=True)]]))
     assert writer.write(narrow(staging, 3, {"id", "note"})).rows_may_differ is None
+
+
+def test_a_dropped_column_that_gave_its_name_to_another(sink, writer, staging, orders) -> None:
+    """It stays beside the new one, under a name that no insert can have, and no filter needs."""
+    writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    writer.write(staging.batch(None, 2, ddl=[[DropColumn("n", keep=True)]]))
+    added = AddColumn(Column("n", pa.string()), "new")
+    writer.write(staging.batch(None, 3, ddl=[[added]]))
+    columns = writer.open(staging.target).schema.columns
+    (kept,) = [column.name for column in columns if "__dropped_" in column.name]
+    assert writer.write(narrow(staging, 4, {"id", "note", "n"})).rows_may_differ is None
+    mark = writer.write(narrow(staging, 5, {"id", "note"})).rows_may_differ
+    assert mark is not None
+    assert ("column n:" in mark, kept in mark) == (True, False)
+    store = sink.store()
+    assert lacked(store, narrow(staging, 6, None), store.look(staging.target)) == ["n"]
 
 
 def test_a_changelog(writer, staging, orders) -> None:
