@@ -68,6 +68,7 @@ class Handler:
             done = self._carried_out(call, context)
         except Exception as error:
             done = Raised(_told(error))
+        context.close()
         return Raised(context.refused, lasting=True) if context.refused else done
 
     def _carried_out(self, call: Call, context: Context) -> Done | Raised:
@@ -80,7 +81,7 @@ class Handler:
                 self._statement(context, kind, None if to is None else str(to))
             case AskMarks():
                 assert self._done_through is not None
-                return Done(marks=self._done_through(context))
+                return _marks_of(self._done_through(context))
         return Done()
 
     def _applied(self, context: Context, file: str, keys: tuple[str, ...]) -> Done | Raised:
@@ -91,6 +92,14 @@ class Handler:
             text = f"it returned with {rows.left} rows of the batch unread"
             return Raised(text, lasting=True)
         return Done(rejected=context.rejected)
+
+
+def _marks_of(given: object) -> Done | Raised:
+    """What ``done_through`` gave, as a plain text: the parent can't read the handler's classes."""
+    if given is None or isinstance(given, str):
+        return Done(marks=None if given is None else str.__str__(given))
+    text = f"done_through gave a {type(given).__name__}, which is no context.marks"
+    return Raised(text, lasting=True)
 
 
 def _function(module: ModuleType, name: str) -> Callable[..., Any] | None:
@@ -113,16 +122,24 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.dup2(2, 1)
-    pipe = Connection(int(sys.argv[1]))
+    pipe, own = Connection(int(sys.argv[1])), os.getpid()
+
+    def send(answer: object) -> None:
+        if os.getpid() != own:
+            # A copy that the handler forked and that came back out of it: a second answer would be
+            # taken for that to the next call.
+            os._exit(1)
+        pipe.send(answer)
+
     try:
         try:
             handler = Handler(pipe.recv())
         except NotUsable as error:
-            pipe.send(Raised(str(error), lasting=True))
+            send(Raised(str(error), lasting=True))
             return
-        pipe.send(handler.started)
+        send(handler.started)
         while True:
-            pipe.send(handler.answer(pipe.recv()))
+            send(handler.answer(pipe.recv()))
     except (EOFError, ConnectionError):
         return
 

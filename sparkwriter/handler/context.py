@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ class Context:
         self._has_rows = has_rows
         self._rejected: list[tuple[str, str]] = []
         self._refused = ""
+        self._over = False
+        self._lock = threading.Lock()
         self.settings = settings
         """``[sink.NAME.settings]`` of the configuration."""
 
@@ -85,12 +88,23 @@ class Context:
 
     def reject(self, row: Mapping[str, Any], reason: str) -> None:
         """Give up a row: it is kept as a line of ``rejected.jsonl`` with the reason, and the batch
-        goes on without it. Raises RejectRefused, of it TooManyRejected: the batch has failed."""
-        try:
-            self._rejected.append(self._kept(row, reason))
-        except RejectRefused as error:
-            self._refused = self._refused or str(error)
-            raise
+        goes on without it. Raises RejectRefused, of it TooManyRejected: the batch has failed.
+
+        Any thread, while the call lasts: afterwards the batch is done, and it raises.
+        """
+        with self._lock:
+            try:
+                if self._over:
+                    raise RejectRefused(f"a row is rejected after its call has returned: {reason}")
+                self._rejected.append(self._kept(row, reason))
+            except RejectRefused as error:
+                self._refused = self._refused or str(error)
+                raise
+
+    def close(self) -> None:
+        """The call has returned."""
+        with self._lock:
+            self._over = True
 
     def _kept(self, row: Mapping[str, Any], reason: str) -> tuple[str, str]:
         if not self._has_rows:
@@ -98,7 +112,9 @@ class Context:
         if len(self._rejected) >= MOST_REJECTED:
             raise TooManyRejected(f"more than {MOST_REJECTED} rows are rejected: {reason}")
         try:
-            return json.dumps(dict(row), default=_shown, ensure_ascii=False), str(reason)
+            return json.dumps(dict(row), default=_shown, ensure_ascii=False), str.__str__(
+                str(reason)
+            )
         except Exception as error:
             # The row is the handler's own object: whatever it raises, the row is not kept.
             text = f"a rejected row can't be kept: {type(error).__name__}: {error}"

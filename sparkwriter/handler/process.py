@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
+from changes.printable import reason_of
 from sparkwriter.handler.calls import Call, Done, Raised, Start, Started
 
 CHILD = "sparkwriter.handler.child"
@@ -94,6 +95,8 @@ class HandlerProcess:
         assert self._pipe is not None
         deadline = time.monotonic() + within_s
         while not self._pipe.poll(LOOK_EVERY_S):
+            if self._has_ended():
+                raise self._gone()
             if (held := self._resident()) > self._memory_bytes:
                 self.close()
                 why = f"its handler held {held >> 20} MB, more than memory_bytes allows"
@@ -105,6 +108,16 @@ class HandlerProcess:
             return self._pipe.recv()
         except (EOFError, OSError) as error:
             raise self._gone() from error
+        except Exception as error:
+            # Unpickling raises whatever it likes. What the process says next could be anything.
+            self.close()
+            why = f"its handler's answer can't be read: {type(error).__name__}: {reason_of(error)}"
+            raise SinkUnavailable(why) from error
+
+    def _has_ended(self) -> bool:
+        """Without a word: what it has forked holds the pipe open, so that no end is read of it."""
+        assert self._process is not None and self._pipe is not None
+        return self._process.poll() is not None and not self._pipe.poll()
 
     def _gone(self) -> SinkUnavailable:
         assert self._process is not None

@@ -149,6 +149,80 @@ def test_what_reject_refuses_can_not_be_swallowed(
     assert not (tmp_path / "state" / "rejected.jsonl").exists()
 
 
+def test_a_copy_that_comes_back_says_nothing(writer, staging, orders, tmp_path: Path) -> None:
+    """Two answers to one call: the second would be taken for that to the next, whose rows would
+    count as applied."""
+    sink = writer(how="forks and comes back", once=str(tmp_path / "once"))
+    sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    (tmp_path / "once").unlink()
+    sink.write(staging.batch(orders(("U", 2, "b", 2)), 2))
+    assert len((tmp_path / "rows").read_text().splitlines()) == 2
+    with pytest.raises(TargetRefused, match="no function `statement` for truncate"):
+        sink.write(staging.batch(None, 3, ddl=[[TruncateTable()]]))
+
+
+def test_a_process_that_ends_is_seen_whatever_it_has_forked(
+    writer, staging, orders, tmp_path: Path
+) -> None:
+    """What it leaves behind holds the pipe open; the write does not wait for its deadline."""
+    sink = writer(how="forks and ends", once=str(tmp_path / "once"), deadline_s=15.0)
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    with pytest.raises(SinkUnavailable, match="its handler's process ended with status 7"):
+        sink.write(batch)
+    assert sink.write(batch).hwms == {LANE: 1}
+
+
+def test_no_class_of_the_handler_comes_into_the_daemon(
+    writer, staging, orders, tmp_path: Path
+) -> None:
+    """It can't import the module: reading such an answer ended the daemon, and each start."""
+    sink = writer(how="reject own text", once=str(tmp_path / "once"))
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    assert sink.write(batch).hwms == {LANE: 1}
+    (line,) = (tmp_path / "state" / "rejected.jsonl").read_text().splitlines()
+    assert json.loads(line)["reason"] == "it is bad"
+
+
+@pytest.mark.parametrize(("how", "said"), [("text", None), ("object", "gave a Mark, which is no")])
+def test_marks_of_a_class_of_its_own(
+    how: str, said: str | None, writer, staging, orders, tmp_path: Path
+) -> None:
+    """A text is a text; anything else is refused by its name."""
+    sink = writer("own_marks:apply", marks=how)
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    if said is None:
+        sink.write(batch)
+        assert sink.open(batch.target).hwms == {LANE: 1}
+    else:
+        with pytest.raises(TargetRefused, match=said):
+            sink.write(batch)
+
+
+def test_an_answer_that_can_not_be_read_is_a_fault_of_the_handler(
+    writer, staging, orders, tmp_path: Path
+) -> None:
+    """And never of the writer, which all targets share."""
+    sink = writer(how="speaks for itself", once=str(tmp_path / "once"))
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    with pytest.raises(SinkUnavailable, match="its handler's answer can't be read"):
+        sink.write(batch)
+    assert sink.write(batch).hwms == {LANE: 1}
+
+
+def test_a_row_that_a_thread_rejects_later_is_refused(
+    writer, staging, orders, tmp_path: Path
+) -> None:
+    """Its batch is done without it, so the thread gets an error, and not silence."""
+    sink = writer(how="reject late", once=str(tmp_path / "once"))
+    sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    said = tmp_path / "once.said"
+    for _ in range(100):
+        if said.exists() and said.read_text():
+            break
+        wait([], 0.1)
+    assert said.read_text() == "a row is rejected after its call has returned: it is bad"
+
+
 def test_a_statement_rejects_no_row(writer, staging, orders) -> None:
     """It has none: what it gives up would be kept nowhere."""
     sink = writer("stating:apply")

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+
+class OwnText(str):
+    """Of a module that binlogd's own process can't import."""
+
+    __slots__ = ()
+
+    def __str__(self) -> OwnText:
+        """Not a plain one either."""
+        return self
 
 
 def apply(batch: Any, context: Any) -> None:
@@ -32,6 +44,21 @@ def odd(how: str, batch: Any, context: Any) -> None:
             os._exit(7)
         case "raise":
             raise ValueError(f"no luck with {context.table}")
+        case "forks and comes back":
+            # As of somebody who forgets os._exit in the copy.
+            if (pid := os.fork()) == 0:
+                raise ChildProcessError("the copy comes back")
+            os.waitpid(pid, 0)
+        case "forks and ends":
+            if os.fork() == 0:
+                time.sleep(20)  # and holds all that its parent had open
+                os._exit(0)
+            os._exit(7)
+        case "speaks for itself":
+            for descriptor in os.listdir("/proc/self/fd"):
+                with suppress(OSError):
+                    if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+                        os.write(int(descriptor), b"\0\0\0\4junk")
         case "raise half":
             raise ValueError(f"no luck with \ud800\x1b[31m {context.table}")
         case "reject half":
@@ -40,6 +67,13 @@ def odd(how: str, batch: Any, context: Any) -> None:
         case "reject":
             for row in batch.read_all().to_pylist():
                 context.reject(row, "it is bad")
+        case "reject own text":
+            for row in batch.read_all().to_pylist():
+                context.reject({key: OwnText(row[key]) for key in row}, OwnText("it is bad"))
+        case "reject late":
+            rows = batch.read_all().to_pylist()
+            thread = threading.Thread(target=reject_late, args=(context, rows))
+            thread.start()
         case "reject all":
             while True:
                 context.reject({}, "it is bad")
@@ -54,6 +88,18 @@ def odd(how: str, batch: Any, context: Any) -> None:
                     continue  # as the loop of somebody who wants to get through
             if how == "swallow and raise":
                 raise ConnectionError("the store is away")
+
+
+def reject_late(context: Any, rows: list[dict[str, Any]]) -> None:
+    """What a thread that was left behind does."""
+    said = Path(context.settings["once"] + ".said")
+    while True:
+        try:
+            context.reject(rows[0], "it is bad")
+        except Exception as error:
+            said.write_text(str(error))
+            return
+        time.sleep(0.05)
 
 
 def early(batch: Any, context: Any) -> None:
