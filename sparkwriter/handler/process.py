@@ -116,7 +116,8 @@ class HandlerProcess:
 
     def _has_ended(self) -> bool:
         """Without a word: what it has forked holds the pipe open, so that no end is read of it."""
-        assert self._process is not None and self._pipe is not None
+        assert self._process is not None
+        assert self._pipe is not None
         return self._process.poll() is not None and not self._pipe.poll()
 
     def _gone(self) -> SinkUnavailable:
