@@ -196,7 +196,8 @@ def _explain(error: ValidationError) -> Iterator[str]:
         model, path = _place(found["loc"])
         at = ".".join(path)
         if found["type"] == "extra_forbidden":
-            yield f"{at}: unknown key; allowed: {', '.join(sorted(model.model_fields))}"
+            known = sorted(field.alias or name for name, field in model.model_fields.items())
+            yield f"{at}: unknown key; allowed: {', '.join(known)}"
         elif found["type"] == "union_tag_not_found":
             yield f"{at}.kind: missing; allowed: {', '.join(sorted(KINDS))}"
         elif found["type"] == "union_tag_invalid":

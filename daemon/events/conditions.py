@@ -73,7 +73,9 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if pause is None and (p["lag_seconds"] or 0) > BEHIND_S:
         holders = {q["held_by"]["target"] for q in p["partitions"] if q["held_by"]}
         held = f", held by {', '.join(sorted(holders))}" if holders else ""
-        yield "behind", f"{p['lag_seconds']:.0f} s{held}"
+        open_ = [q["source"] for q in p["partitions"] if q["open_transaction"]]
+        waits = f", behind an open transaction in {', '.join(open_)}" if open_ else ""
+        yield "behind", f"{p['lag_seconds']:.0f} s{held}{waits}"
     if p["held"]:
         yield "held", "the memory or disk budget is used up: it reads nothing until there is room"
     if p["offset_file"]["error"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -91,14 +92,28 @@ class EventWatch:
         }
         if self._file is not None:
             try:
-                _make_room(self._file)
-                with self._file.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(made) + "\n")
+                _append(self._file, json.dumps(made).encode() + b"\n")
             except OSError as error:
                 fields = {"kind": key.kind, "pipeline": key.pipeline, "text": text}
                 self._log.error("event_not_written", reason=reason_of(error), **fields)
         if self.delivery is not None:
             self.delivery.add(made)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Write a whole line. Raises OSError, at once where a pipe has no reader, or one that does not
+    read: the webhook does not wait for it."""
+    _make_room(path)
+    way = os.O_RDWR if path.is_file() else os.O_WRONLY  # read: whether a full disk cut a line short
+    with os.fdopen(
+        os.open(path, way | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666),
+        "wb", buffering=0,
+    ) as file:  # fmt: skip
+        if way == os.O_RDWR and (size := os.fstat(file.fileno()).st_size):
+            line = (b"" if os.pread(file.fileno(), 1, size - 1) == b"\n" else b"\n") + line
+        written = file.write(line)
+        if written != len(line):
+            raise OSError(f"{written or 0} of {len(line)} bytes are written")
 
 
 def _make_room(path: Path) -> None:

@@ -12,10 +12,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from changes.printable import holds_half
 from daemon.jobs.effects import Request
 
 LONGEST_ID = 42
 """Characters: as wide as the column of Debezium's signalling table."""
+
+LONGEST_SHOWN = 200
+"""Characters of what a record says, in the reason of its refusal: it may have megabytes."""
 
 REQUESTS: dict[str, Request] = {
     "pause-snapshot": "pause",
@@ -55,7 +59,7 @@ def read_signal(key: bytes | None, value: bytes | None, pipelines: Collection[st
         raise SignalRefused(f'"id" is no text of at most {LONGEST_ID} characters')
     data = document.get("data") or {}
     if isinstance(data, str):  # as in the signalling table's column
-        data = _object(data.encode(), '"data" is not a JSON object')
+        data = _object(data, '"data" is not a JSON object')
     if not isinstance(data, dict):
         raise SignalRefused('"data" is not an object')
     if type_ == "execute-snapshot":
@@ -65,7 +69,7 @@ def read_signal(key: bytes | None, value: bytes | None, pipelines: Collection[st
     if isinstance(type_, str) and type_ in REQUESTS:
         return Signal(id_, REQUESTS[type_], chosen)
     known = ", ".join(["execute-snapshot", *REQUESTS])
-    raise SignalRefused(f"its type is {type_!r}; known: {known}")
+    raise SignalRefused(f"its type is {repr(type_)[:LONGEST_SHOWN]}; known: {known}")
 
 
 def _chosen(key: bytes | None, pipelines: Collection[str]) -> tuple[str, ...]:
@@ -77,11 +81,14 @@ def _chosen(key: bytes | None, pipelines: Collection[str]) -> tuple[str, ...]:
     return (name,)
 
 
-def _object(value: bytes | None, problem: str) -> dict[str, Any]:
+def _object(value: bytes | str | None, problem: str) -> dict[str, Any]:
     try:
         found = json.loads(value or b"")
+        half = holds_half(found)
     except (ValueError, RecursionError) as error:
         raise SignalRefused(f"{problem}: {error}") from error
+    if half:
+        raise SignalRefused("it holds text that is not UTF-8; no name is such a text")
     if not isinstance(found, dict):
         raise SignalRefused(problem)
     return found

@@ -180,10 +180,10 @@ def _pipeline(
     figures = sorted((t for p in processors for t in p.targets), key=lambda t: t.target)
     doubted = rows_may_differ(committer, figures)
     ends = {p["source"]: p["log_end"] for p in partitions}
-    targets = targets_of(figures, committer, ends, doubted, now_ms)
-    applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
     stage = life.stages.get(name, "starting") if life else "starting"
     reading = stage == "running" and fetcher.assigned and log_ends.unknown_s is None
+    targets = targets_of(figures, committer, ends, doubted, now_ms, reading)
+    applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
     return {
         "pipeline": name,
         "group": about.groups[name],

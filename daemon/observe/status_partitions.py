@@ -46,7 +46,10 @@ def _partition(
     # The consumer may have read on since the end was reported.
     end = None if reported_end is None else max(reported_end, figures.position)
     lag = None if end is None else end - figures.frontier
+    transaction = log.open.get(source)
     lag_s = _lag_seconds(figures, lag, now_ms)
+    if lag and lag_s is None and transaction is not None:
+        lag_s = round(transaction.seconds, 3)  # at least: since it was seen to be open
     kept_s = log.kept.seconds.get(source.topic)
     return {
         "source": str(source),
@@ -61,7 +64,7 @@ def _partition(
         "held_by": _holder(figures),
         # Records that the broker does not show yet: they are behind a transaction that is open.
         "open_transaction": None
-        if (transaction := log.open.get(source)) is None or end is None
+        if transaction is None or end is None
         else {
             "offset": transaction.offset,
             "messages": end - transaction.offset,

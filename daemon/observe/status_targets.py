@@ -11,6 +11,7 @@ from actors.contract.figures import (
     LaneFigures,
     QuarantineFigures,
     TargetFigures,
+    WriteFigures,
 )
 from daemon.observe.status_partitions import age
 
@@ -27,11 +28,12 @@ def targets_of(
     ends: Mapping[str, int | None],
     doubted: Mapping[str, str],
     now_ms: int,
+    reading: bool,
 ) -> list[dict[str, Any]]:
-    """The open targets. ``doubted``: see ``rows_may_differ``."""
+    """The open targets. ``doubted``: see ``rows_may_differ``; ``reading``: see ``lag_of``."""
     lanes = _lanes(committer)
     return [
-        _target(each, lanes.get(each.target, []), committer, ends, now_ms)
+        _target(each, lanes.get(each.target, []), committer, ends, now_ms, reading)
         | {"rows_may_differ": doubted.get(each.target)}
         for each in figures
     ]
@@ -73,10 +75,12 @@ def _target(
     committer: CommitterFigures,
     ends: Mapping[str, int | None],
     now_ms: int,
+    reading: bool,
 ) -> dict[str, Any]:
     """Nothing pending is no lag, unless the log's end is unknown: who knows what was not read."""
     behind = [(ends[source], lane.first) for source, _, lane in pending]
-    sure = None not in _ends_of(figures, ends) and all(end is not None for end, _ in behind)
+    known = None not in _ends_of(figures, ends) and all(end is not None for end, _ in behind)
+    sure = known and (reading or bool(ends))
     lag = sum(end - first for end, first in behind if end is not None) if sure else None
     oldest = min((p.lane.time_ms for p in pending if p.lane.time_ms is not None), default=None)
     applied = committer.applied_ms.get(figures.target)
@@ -88,12 +92,7 @@ def _target(
         "freshness_seconds": age(applied, now_ms),
         "holds_frontier_of": [source for source, place, _ in pending if place == 0],
         "waiting_seconds": figures.waiting_s,
-        "write": None if figures.write is None else {
-            "rows": figures.write.rows,
-            "attempt": figures.write.attempt,
-            "age_seconds": round(figures.write.age_s, 3),
-            "retry_in_seconds": figures.write.retry_in_s,
-        },
+        "write": _write(figures.write),
         "last_error": _error(figures.error),
         "high_water_marks": {str(s): hwm for s, hwm in sorted(figures.hwms.items())},
         "quarantine": _quarantine(figures.quarantine),
@@ -112,6 +111,17 @@ def _ends_of(figures: TargetFigures, ends: Mapping[str, int | None]) -> list[int
     """The ends of the partitions that its rows come from; of one without marks, of all."""
     mine = [ends[str(source)] for source in figures.hwms if str(source) in ends]
     return mine or list(ends.values())
+
+
+def _write(figures: WriteFigures | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    return {
+        "rows": figures.rows,
+        "attempt": figures.attempt,
+        "age_seconds": round(figures.age_s, 3),
+        "retry_in_seconds": figures.retry_in_s,
+    }
 
 
 def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:

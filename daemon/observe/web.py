@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,11 +26,13 @@ from daemon.page.access import OPEN, Access
 from daemon.page.desk import PageDesk
 from daemon.page.document import POLICY
 
+T = TypeVar("T")
+
 WORKERS = 4
 """Threads that make documents. What clients do costs them nothing: see ``front_door.py``."""
 
-METRICS_SHARED_S = 0.25
-"""So that a hundred clients cost what one costs; no scraper asks so often."""
+SHARED_S = 0.25
+"""So that a hundred clients cost what one costs, of probes and of metrics; nobody asks so often."""
 
 BACKLOG = 128
 
@@ -117,25 +120,33 @@ def _is_probe(head: bytes) -> bool:
     return _path_of(head) in OPEN
 
 
+class _Shared(Generic[T]):
+    """A value that is made once for those who ask at the same time. Any thread."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: tuple[float, T] | None = None
+
+    def __call__(self) -> T:
+        """Of SHARED_S ago at most."""
+        with self._lock:
+            if self._made is None or time.monotonic() - self._made[0] > SHARED_S:
+                made = self._make()
+                self._made = (time.monotonic(), made)
+            return self._made[1]
+
+
 class _Site:
     """Makes answers. Any thread."""
 
     def __init__(self, status: Status, desk: PageDesk, access: Access) -> None:
-        self.status = status
         self.desk = desk
         self.access = access
         self.registry = CollectorRegistry()
         self.registry.register(StatusCollector(status))
-        self._lock = threading.Lock()
-        self._metrics = (float("-inf"), b"")
-
-    def metrics(self) -> bytes:
-        """All metrics, shared for a moment by those who ask at the same time."""
-        with self._lock:
-            if time.monotonic() - self._metrics[0] > METRICS_SHARED_S:
-                made = generate_latest(self.registry)
-                self._metrics = (time.monotonic(), made)
-            return self._metrics[1]
+        self.metrics = _Shared(lambda: generate_latest(self.registry))
+        self.probed = _Shared(status)
 
     def answer(self, head: bytes) -> bytes:
         """The whole answer to a request's head. Raises nothing."""
@@ -168,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         site = self._site
         refusal = site.access.refusal(path, self.headers)
         if path in OPEN:
-            good, lines = verdict(path, site.status())
+            good, lines = verdict(path, site.probed())
             status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
             # Its status is for everybody: a probe that were refused would end the daemon.
             told = lines if refusal is None else ["ok" if good else "not ok"]

@@ -126,3 +126,19 @@ def test_no_bytes_break_the_reader(value: bytes | None, key: bytes | None) -> No
     """They are a signal, or refused."""
     with suppress(SignalRefused):
         assert read_signal(key, value, PIPELINES).pipelines
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"id": "\ud800", "type": "stop-snapshot"},
+        {"id": "x", "type": "execute-snapshot", "data": "\udcff"},
+        {"id": "x", "type": "stop-snapshot", "data": '{"data-collections": ["a.\\ud800"]}'},
+        {"id": "x", "type": "a" * 1_000_000},
+    ],
+)
+def test_what_is_no_text_is_refused_in_few_words(value: dict[str, str]) -> None:
+    """Half a character anywhere, a text within the text included; a megabyte in the type."""
+    with pytest.raises(SignalRefused) as refused:
+        read(value)
+    assert len(str(refused.value)) < 500

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from daemon.observe import front_door
-from daemon.observe.web import WebServer
+from daemon.observe.web import SHARED_S, WebServer
 from tests.daemon.page.documents import status, target
 
 LARGE = status([target(f"lake.shop.t{n}", 500) for n in range(400)])
@@ -84,6 +86,28 @@ def test_many_bad_clients_hold_nobody_up(
         assert scrape.endswith(b"\n")
         assert b"lake.shop.t399" in scrape
         assert is_well(server)
+
+
+def test_many_probes_cost_what_one_costs() -> None:
+    """A document of a thousand tables takes a while: the last of a hundred does not wait for the
+    documents of those before it."""
+    made: list[float] = []
+
+    def slow() -> dict[str, Any]:
+        made.append(time.monotonic())
+        threading.Event().wait(0.1)
+        return LARGE
+
+    server = WebServer(("127.0.0.1", 0), slow)
+    server.start()
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        clients = [stack.enter_context(connected(server)) for _ in range(100)]
+        begun = time.monotonic()
+        for client in clients:
+            client.sendall(b"GET /healthz HTTP/1.1\r\n" + HERE)
+        assert all(client.recv(1 << 16).startswith(b"HTTP/1.0 200 ") for client in clients)
+        assert len(made) <= 3 + (time.monotonic() - begun) / SHARED_S
 
 
 def test_a_silent_client_has_an_end(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:

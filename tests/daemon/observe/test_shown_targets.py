@@ -9,13 +9,22 @@ from actors.contract.addresses import Address
 from actors.contract.figures import ProcessorFigures, QuarantineFigures
 from actors.contract.messages import EpochStarted
 from actors.processor.buffer import TargetBuffer
-from daemon.kafka.log_ends import LogEndFigures
+from daemon.events.conditions import Condition, conditions
+from daemon.kafka.log_ends import LogEndFigures, OpenTransaction
 from daemon.observe.metrics import StatusCollector
-from daemon.observe.observer import Answers
-from daemon.observe.status import NO_FETCHER, document
+from daemon.observe.observer import SUPERVISOR, Answers
+from daemon.observe.status import NO_FETCHER, LifeFigures, document
 from daemon.pauses.store import Pause
 from offsets.snapshot import Snapshot, TargetMark
-from tests.daemon.observe.test_observer import ABOUT, FETCHER, SOURCE, answered, route
+from tests.daemon.observe.test_observer import (
+    ABOUT,
+    ENDS,
+    FETCHER,
+    SOURCE,
+    answered,
+    route,
+    running,
+)
 
 
 def test_targets_whose_rows_may_differ_in_quarantine() -> None:
@@ -66,3 +75,33 @@ def test_tables_that_are_left_out_are_named() -> None:
     figures = replace(NO_FETCHER, left_out=3, left_out_tables=1, left_out_named={"s...": "why"})
     (pipeline,) = document(ABOUT, Answers({FETCHER: figures}), 0, 1.0)["pipelines"]
     assert (pipeline["tables_left_out"], pipeline["left_out"]) == (1, {"s...": "why"})
+
+
+def test_a_target_of_a_pipeline_that_has_ended_has_no_lag_of_zero() -> None:
+    """Nothing is read: what comes meanwhile nobody knows, of the target as of its pipeline."""
+    figures = replace(TargetBuffer(route("t")).figures(0.0), phase="stopped")
+    found: dict[Address, object] = {
+        Address("p", "processor", 0): ProcessorFigures(False, (figures,))
+    }
+    life = {"running": {}, "ended": {"p": "why"}}
+    for stage, lag in (("ended", None), ("running", 0)):
+        figures_of = replace(NO_FETCHER, assigned=True)
+        life_of = LifeFigures({"p": stage}, life[stage], stopping=False)
+        answers = Answers({**found, FETCHER: figures_of, SUPERVISOR: life_of})
+        (pipeline,) = document(ABOUT, answers, 0, 1.0, None, ENDS)["pipelines"]
+        (target,) = pipeline["targets"]
+        assert (pipeline["lag_messages"], target["lag_messages"]) == (lag, lag)
+        assert (pipeline["lag_seconds"], target["lag_seconds"]) == (lag, lag)
+
+
+def test_lag_behind_an_open_transaction_has_an_age() -> None:
+    """Nothing was applied in this run, nothing can be read: without an age no alert would fire."""
+    committer = CommitterLogic("p", Snapshot("p", "g"), 5.0, None)
+    committer.handle(EpochStarted(1, SOURCE, 5, 5, None), 0.0)
+    ends = LogEndFigures({SOURCE: 30}, None, open={SOURCE: OpenTransaction(5, 700.0)})
+    found = running({Address("p", "committer"): answered(committer)})
+    shown = document(ABOUT, found, 0, 1.0, log_ends={"p": ends})
+    (pipeline,) = shown["pipelines"]
+    assert (pipeline["lag_messages"], pipeline["lag_seconds"]) == (25, 700.0)
+    text = conditions(shown)[Condition("behind", "p")]
+    assert text == f"700 s, behind an open transaction in {SOURCE}"

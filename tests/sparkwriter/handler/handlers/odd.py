@@ -27,6 +27,7 @@ def apply(batch: Any, context: Any) -> None:
         if "once" in context.settings:
             once.touch()
         odd(context.settings["how"], batch, context)
+        odder(context.settings["how"], batch, context)
     rows = batch.read_all().to_pylist()
     with open(context.settings["file"], "a") as file:
         file.writelines(f"{context.version} {row}\n" for row in rows)
@@ -44,6 +45,33 @@ def odd(how: str, batch: Any, context: Any) -> None:
             os._exit(7)
         case "raise":
             raise ValueError(f"no luck with {context.table}")
+        case "raise half":
+            raise ValueError(f"no luck with \ud800\x1b[31m {context.table}")
+        case "reject half":
+            for row in batch.read_all().to_pylist():
+                context.reject({**row, "note": "\ud800", "\udcff": 1}, "it is \udcff\n")
+        case "reject":
+            for row in batch.read_all().to_pylist():
+                context.reject(row, "it is bad")
+        case "reject all":
+            while True:
+                context.reject({}, "it is bad")
+        case "swallow all" | "swallow one" | "swallow and raise":
+            looped: dict[str, Any] = {}
+            looped["self"] = looped
+            rows = batch.read_all().to_pylist()
+            for row in rows * 10_001 if how == "swallow all" else [looped]:
+                try:
+                    context.reject(row, "it is bad")
+                except Exception:
+                    continue  # as the loop of somebody who wants to get through
+            if how == "swallow and raise":
+                raise ConnectionError("the store is away")
+
+
+def odder(how: str, batch: Any, context: Any) -> None:
+    """What its process, its threads and its classes may do."""
+    match how:
         case "forks and comes back":
             # As of somebody who forgets os._exit in the copy.
             if (pid := os.fork()) == 0:
@@ -59,14 +87,6 @@ def odd(how: str, batch: Any, context: Any) -> None:
                 with suppress(OSError):
                     if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
                         os.write(int(descriptor), b"\0\0\0\4junk")
-        case "raise half":
-            raise ValueError(f"no luck with \ud800\x1b[31m {context.table}")
-        case "reject half":
-            for row in batch.read_all().to_pylist():
-                context.reject({**row, "note": "\ud800", "\udcff": 1}, "it is \udcff\n")
-        case "reject":
-            for row in batch.read_all().to_pylist():
-                context.reject(row, "it is bad")
         case "reject own text":
             for row in batch.read_all().to_pylist():
                 context.reject({key: OwnText(row[key]) for key in row}, OwnText("it is bad"))
@@ -74,20 +94,6 @@ def odd(how: str, batch: Any, context: Any) -> None:
             rows = batch.read_all().to_pylist()
             thread = threading.Thread(target=reject_late, args=(context, rows))
             thread.start()
-        case "reject all":
-            while True:
-                context.reject({}, "it is bad")
-        case "swallow all" | "swallow one" | "swallow and raise":
-            looped: dict[str, Any] = {}
-            looped["self"] = looped
-            rows = batch.read_all().to_pylist()
-            for row in rows * 10_001 if how == "swallow all" else [looped]:
-                try:
-                    context.reject(row, "it is bad")
-                except Exception:
-                    continue  # as the loop of somebody who wants to get through
-            if how == "swallow and raise":
-                raise ConnectionError("the store is away")
 
 
 def reject_late(context: Any, rows: list[dict[str, Any]]) -> None:
