@@ -99,7 +99,7 @@ class Rebuilds:
         fields = {"target": target, "into": rebuild.into}
         if rebuild.cancelled:
             if rebuild.lost:
-                self._mark_lost(snapshot, TargetName.parse(target), rebuild.lost)
+                snapshot = self._marked(snapshot, TargetName.parse(target), rebuild.lost)
             if not self._is_removed(TargetName.parse(rebuild.into)):
                 return without_spill(snapshot, rebuild.into)
             log.info("rebuild_given_up", **fields)
@@ -184,9 +184,9 @@ class Rebuilds:
             return False
         return True
 
-    def _mark_lost(
+    def _marked(
         self, snapshot: Snapshot, target: TargetName, lost: Mapping[TopicPartition, int]
-    ) -> None:
+    ) -> Snapshot:
         """Have the target say that it lacks what the log has lost since; repeating it is harmless.
 
         Raises SinkUnavailable: once more is read, nobody could tell.
@@ -198,9 +198,13 @@ class Rebuilds:
         try:
             sink, shape = self._sink(target), self._shown(target) or ""
             for batch in lacking(target, sink.open(target), lost, shape):
-                sink.write(batch)
+                state = sink.write(batch)
+                mark = TargetMark(state.version, dict(state.hwms), None, state.rows_may_differ)
+                targets = {**snapshot.targets, str(target): mark}
+                snapshot = replace(snapshot, targets=targets)
         except TargetRefused as error:
             log.error("rows_may_differ", target=str(target), reason=str(error))
+        return snapshot
 
     def _sink(self, target: TargetName) -> SwappingWriter:
         if not self._sinks:

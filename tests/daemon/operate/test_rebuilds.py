@@ -58,7 +58,7 @@ class Sink:
         if self.refusal is not None:
             raise self.refusal
         self.written.append(batch)
-        return TargetState()
+        return TargetState(version="w", rows_may_differ="it lacks some")
 
     def swap(self, swap: Swap) -> TargetState:
         self.asked.append(swap)
@@ -301,6 +301,7 @@ def test_a_table_says_what_the_log_has_lost_meanwhile(
     assert said[0]["lost"] == "shop:0 below 20"
     lanes = [batch.lanes for batch in world.sink.written]
     assert lanes == ([{LANE: Span(2, 19)}] if refusal is None else [])
+    assert done.targets[T].rows_may_differ == ("it lacks some" if refusal is None else None)
 
 
 def test_where_it_can_not_be_said_nothing_goes_on(tmp_path: Path) -> None:
