@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import pytest
 from changes.model import TargetName
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway
-from daemon.sinks.replacing import left_behind, unreplaceable
-from sparkwriter.jdbc.session import Session
+from daemon.sinks.replacing import TRIED, left_behind, unreplaceable
+from sparkwriter.jdbc.mysql.session import MySqlSession
+from sparkwriter.jdbc.session import Cause, DbError, Session
 from tests.sparkwriter.databases import Server, running
 
 TARGET = "out.{database}.{table}"
@@ -53,6 +54,31 @@ def said(server: Server, table: str = "t", user: str | None = None) -> str:
     sink |= {"password": "geheim"} if user else {}
     target = TargetName("out", "shop", table)
     return unreplaceable(config(sink), [target]).get(target, "")
+
+
+@pytest.mark.parametrize("ends_at", ["ALTER TABLE", "DROP TABLE"])
+def test_what_a_crash_left_of_the_question_is_in_nobodys_way(
+    ends_at: str, server: Server, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question after it was refused, for good. A table of somebody else's is named."""
+    if server.is_postgres:
+        pytest.skip("nothing is made there")
+    run = MySqlSession.run
+
+    def dies(self: MySqlSession, sql: str, values: Sequence[object] = ()) -> int:
+        if sql.startswith(ends_at):
+            raise DbError(Cause.AWAY, "killed")
+        return run(self, sql, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MySqlSession, "run", dies)
+        with pytest.raises(DatabaseAway):
+            said(server)
+    assert len(session.rows("SHOW TABLES FROM shop")) == 2
+    assert said(server) == ""
+    assert session.rows("SHOW TABLES FROM shop") == [("t",)]
+    session.run(f"CREATE TABLE shop.t__rebuild_{TRIED} (a int)")
+    assert "somebody else's: rename it, or drop it" in said(server)
 
 
 def test_a_plain_table_and_one_that_is_not_there_can_be(server: Server, session: Session) -> None:
