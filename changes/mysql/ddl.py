@@ -63,9 +63,11 @@ def _other_readings(
     if "\\" not in sql:
         return
     try:
-        tokenize(sql, escapes=False)
+        tokens = tokenize(sql, escapes=False)
     except NotUnderstood:
-        return  # no session without escapes can have run it
+        return
+    if any(token.kind == "sign" and token.text == "\\" for token in tokens):
+        return  # 'it\'s': no session without escapes can have run it
     why = "whether a backslash in its texts stands for itself depends on sql_mode"
     yield why, _placed(sql, header, session, escapes=False)
 

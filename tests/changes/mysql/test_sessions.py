@@ -20,7 +20,7 @@ READ_TWO_WAYS = [
     r"ALTER TABLE users ADD c VARCHAR(20) DEFAULT N'a\b'",
     r"ALTER TABLE users ADD c ENUM('a\\b','c') NOT NULL",
     r"ALTER TABLE users ADD c ENUM('a\\b','c') NOT NULL DEFAULT 'c'",
-    r"ALTER TABLE users COMMENT 'a\', DROP note, COMMENT '\'",
+    r"""ALTER TABLE users COMMENT 'a\', DROP note, COMMENT "' -- " """.strip(),
     r"SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES' FOR "
     r"ALTER TABLE users ADD c VARCHAR(20) DEFAULT 'C:\\temp'",
 ]
@@ -30,6 +30,7 @@ READ_ONE_WAY = [
     r"ALTER TABLE users ADD c INT DEFAULT 5 COMMENT 'in C:\temp'",
     r"ALTER TABLE users ADD c VARCHAR(20) DEFAULT 'it\'s'",
     r"ALTER TABLE users ADD c INT DEFAULT 5, COMMENT 'a\\b', DROP note",
+    r"ALTER TABLE users ADD c INT COMMENT 'it\'s', ADD d VARCHAR(9) DEFAULT 'it\'s'",
 ]
 
 FITTED = [
