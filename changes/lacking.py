@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from changes.decoding.assemble import Pieces, RowSegment, Text, letters
@@ -41,6 +43,50 @@ def shows_null(text: Text) -> bool:
     """Whether some row carries the column as null."""
     lacked = 0 if text.carried is None else len(text.carried) - text.carried.true_count
     return bool(text.values.null_count > lacked)
+
+
+class Shown(NamedTuple):
+    """What rows of one source table, among those of others, have: the columns of any row, and those
+    of each insert (None: no insert)."""
+
+    any: frozenset[str] = frozenset()
+    inserts: frozenset[str] | None = None
+
+    def and_(self, other: Shown) -> Shown:
+        """What both have shown."""
+        return Shown(self.any | other.any, common((self.inserts, other.inserts)))
+
+
+def shown_by_tables(pieces: Pieces, tables: Sequence[str]) -> dict[str, Shown]:
+    """What each table's rows have; ``tables`` has the table of each record. After ``assemble``."""
+    found: dict[str, Shown] = {}
+    for segment in pieces.segments:
+        names = [tables[record] for record in segment.records]
+        start = 0
+        for block in segment.blocks:
+            end = start + len(next(iter(block.values())).values)
+            ops = bytes(segment.ops[start:end])
+            for table, shown in _shown(names[start:end], ops, block).items():
+                found[table] = shown.and_(found.get(table, Shown()))
+            start = end
+    return found
+
+
+def _shown(names: Sequence[str], ops: bytes, block: Mapping[str, Text]) -> dict[str, Shown]:
+    whole = frozenset(name for name, text in block.items() if text.carried is None)
+    some = [name for name in block if name not in whole]
+    flags = [pc.cast(block[name].carried, pa.bool_()) for name in some]
+    columns = [str(place) for place in range(len(some))]
+    rows = pa.table([pa.array(names), letters(ops), *flags], ["table", "op", *columns])
+    how = [(column, way) for column in columns for way in ("any", "all")]
+    found: dict[str, Shown] = {}
+    for row in rows.group_by(["table", "op"]).aggregate(how).to_pylist():
+        has = {way: [n for n, c in zip(some, columns, strict=True) if row[f"{c}_{way}"]]
+               for way in ("any", "all")}  # fmt: skip
+        inserts = whole.union(has["all"]) if row["op"] == "I" else None
+        shown = Shown(whole.union(has["any"]), inserts)
+        found[row["table"]] = shown.and_(found.get(row["table"], Shown()))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

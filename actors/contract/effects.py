@@ -148,6 +148,9 @@ class Stage:
     """The target's columns, for messages without types: with a generation's first batch."""
     all_types: bool = False
     """Answer with all types that the rows declare, also with those answered before."""
+    merged: frozenset[str] | None = None
+    """The target's columns, in small letters, where several source tables may feed it: then
+    ``Staged.tables`` says whose inserts lack some. None: it is of one table."""
 
 
 @dataclass(frozen=True, slots=True)

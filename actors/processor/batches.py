@@ -27,6 +27,7 @@ from actors.processor.closing import (
 )
 from actors.processor.column_changes import note_column_changes, with_column_changes
 from actors.processor.entry_groups import EntryGroups
+from actors.processor.merged import columns_of_any
 from actors.processor.waiting import Chunk, Closing, StagedFile
 from changes.formats.base import Format
 from changes.lacking import common
@@ -157,12 +158,11 @@ class Batches:
         """Ask for what is closed to be staged, for the first time or again."""
         closing = buffer.life.closing
         assert closing is not None
-        paths = tuple(file.path for file in closing.staged_files)
+        paths, columns = tuple(file.path for file in closing.staged_files), buffer.columns
         lanes = tuple(part.lane for part in closing.parts)
-        columns = buffer.columns
         stored = columns.reminder(buffer.state.schema)
-        generation, forgotten = columns.generation, not columns.types
-        return fx.Stage(buffer.route, paths, lanes, generation, stored, all_types=forgotten)
+        more = columns.generation, stored, not columns.types, columns_of_any(buffer, closing.table)
+        return fx.Stage(buffer.route, paths, lanes, *more)
 
     def stage_behind(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""

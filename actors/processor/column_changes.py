@@ -14,6 +14,7 @@ from actors.contract.messages import Staged
 from actors.contract.writes import Doubt, StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.doubts import WAY_OUT
+from actors.processor.merged import note_left_out, own_columns
 from changes.column_changes import ColumnChange, is_enumeration
 from changes.model import Mode, TableSchema
 from changes.routing import Router
@@ -51,6 +52,7 @@ def note_column_changes(
     to row. ``behind_write``: the file waits behind a write that may change the stored columns.
     """
     out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
+    out += note_left_out(buffer, staged)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
@@ -91,8 +93,8 @@ def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router
     """The write of rows, with what they say of columns: changes, and what each insert carries.
 
     Columns that are reported as new count as carried, for rows of before lack them, and those of
-    the target that the route does not show. Of several tables' rows nothing is known of inserts:
-    their columns differ.
+    the target that the route does not show. Of several tables, whose columns differ, each is looked
+    at by itself (``actors.processor.merged``).
     """
     batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
     labels = {n: words for n, words in buffer.columns.types.items() if is_enumeration(words)}
@@ -100,12 +102,12 @@ def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router
         batch = replace(batch, labels=labels)
     if batch.carried is None:
         return batch
+    if batch.table is None:
+        return replace(batch, carried=None)
     known = batch.schema.columns + (buffer.state.schema or batch.schema).columns
     if batch.carried.issuperset(column.name for column in known):
         return batch
-    if router.shared(buffer.route.name):
-        return replace(batch, carried=None)
-    return replace(batch, carried=batch.carried | _new_columns(buffer) | _own_columns(buffer))
+    return replace(batch, carried=batch.carried | _new_columns(buffer) | own_columns(buffer))
 
 
 def _new_columns(buffer: TargetBuffer) -> frozenset[str]:
@@ -113,16 +115,6 @@ def _new_columns(buffer: TargetBuffer) -> frozenset[str]:
     return frozenset(
         key.removeprefix(_NEW) for key in buffer.columns.doubts if key.startswith(_NEW)
     )
-
-
-def _own_columns(buffer: TargetBuffer) -> frozenset[str]:
-    """The target's columns, in small letters, that come from no column which the route shows."""
-    shape, stored = buffer.route.shape, buffer.state.schema
-    if stored is None or (shape.columns is None and not shape.drop):
-        return frozenset()
-    old = {new.lower(): name for name, new in shape.rename}
-    names = [column.name.lower() for column in stored.columns]
-    return frozenset(name for name in names if not shape.shows(old.get(name, name)))
 
 
 def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[object]:

@@ -26,6 +26,11 @@ class Columns:
     """Those that statements added, after their tables: rows that have them are no change."""
     filled: set[str] = field(default_factory=set)
     """Those reported because their NULLs may come as the default, after their tables."""
+    shown: dict[str, set[str]] = field(default_factory=dict)
+    """Of source tables among several, the columns that their rows have shown where some inserts
+    came without columns."""
+    left_out: set[str] = field(default_factory=set)
+    """What was said of columns that such inserts may leave out."""
     begun: bool = False
     """Whether the target's first change of this run was looked at."""
     doubts: dict[str, Doubt] = field(default_factory=dict)

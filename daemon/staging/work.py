@@ -39,6 +39,7 @@ from changes.shaping.decoder import ShapedDecoder
 from changes.shaping.records import FormatRecords
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.undecided import as_whole, redecided
+from daemon.staging.shown import tables_shown
 from sparkwriter.kit.staged_tables import Tables
 
 
@@ -67,7 +68,8 @@ class StageWork:
 
     def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
         target, decoder = request.route.name, self._decoder(request)
-        decoded, bad = _decode_all(decoder, request.lanes)
+        read, bad = _decode_all(decoder, request.lanes)
+        decoded = [changes for _, changes in read]
         changes, nulled = sum(p.count for p in decoded), sum(p.nulled for p in decoded)
         schema = decoder.schema
         if not (decoded or request.earlier_files):
@@ -103,6 +105,7 @@ class StageWork:
             begins=decoded[0].begins if decoded else "",
             moves=FROM in table.column_names,
             carried=common(part.carried for part in decoded),
+            tables=tables_shown(request, read, schema, self._format),
         )
 
     def _decoder(self, request: Stage) -> TableDecoder:
@@ -161,13 +164,13 @@ def _in_rows(changes: pa.Table) -> Iterator[str]:
 
 def _decode_all(
     decoder: TableDecoder, lanes: tuple[LaneMessages, ...]
-) -> tuple[list[Changes], BadMessageAt | None]:
+) -> tuple[list[tuple[LaneMessages, Changes]], BadMessageAt | None]:
     """Decode as far as possible: the good messages' rows, and the first bad one."""
-    decoded: list[Changes] = []
+    decoded: list[tuple[LaneMessages, Changes]] = []
     for place, lane in enumerate(lanes):
         changes, bad = _decode(decoder, lane)
         if changes is not None:
-            decoded.append(_counted_on(changes, lane.rows_before))
+            decoded.append((lane, _counted_on(changes, lane.rows_before)))
         if bad is not None:
             return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
     return decoded, None

@@ -35,7 +35,7 @@ def mark_after(store: TableStore[E], seen: E, batch: StagedBatch) -> str | None:
     """
     left = _left_out(store, seen, batch)
     if seen.stored.mode is Mode.APPEND:
-        return noted(seen.differs, left)
+        return noted(seen.differs, [*left, *(doubt.what for doubt in batch.doubts)])
     adds = store.added_otherwise(seen, batch) + columns_added(batch, seen.shape)
     adds += lost_labels(batch, seen)
     if not (batch.doubts or adds or left):

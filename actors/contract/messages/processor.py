@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from changes.column_changes import ColumnChange
+from changes.lacking import Shown
 from changes.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.position import TopicPartition
@@ -102,6 +103,9 @@ class Staged:
     """Some row takes what it lacks from the stored row of another key."""
     carried: frozenset[str] | None = None
     """As of ``changes.model.Changes``, of what was decoded (without earlier files)."""
+    tables: Mapping[str, Shown] = field(default_factory=dict)
+    """What each source table's rows have, where some inserts lack a column and the target is of
+    several tables (``Stage.merged``)."""
 
 
 @dataclass(frozen=True, slots=True)

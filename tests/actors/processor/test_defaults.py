@@ -59,6 +59,7 @@ def test_a_changelog_and_tables_that_share_a_target_are_told_too(tmp_path: Path)
 
 
 BARE = {"id": "1"}
+BY_NAME = "lake.{database}.{table}"
 ID_NAME = (Column("id", pa.int32()), Column("name", pa.string()))
 
 
@@ -66,7 +67,7 @@ ID_NAME = (Column("id", pa.int32()), Column("name", pa.string()))
 def test_a_write_says_what_its_inserts_carry(tmp_path: Path, mode: Mode) -> None:
     """MINIMAL images leave out what took its default: the sink compares with what it stores. An
     update lacks what did not change."""
-    rig = ProcessorRig(tmp_path, routes=[Route(("*",), (), T, mode)])
+    rig = ProcessorRig(tmp_path, routes=[Route(("*",), (), BY_NAME, mode)])
     rig.send("t", (1, canal("t", 1, "a")))
     rig.settle()
     assert rig.written[-1].carried == {"id", "name"}
@@ -108,7 +109,7 @@ def test_inserts_of_before_a_new_column_lack_nothing(tmp_path: Path) -> None:
 
 def test_columns_that_the_route_does_not_show_are_the_targets_own(tmp_path: Path) -> None:
     """The way out where a target has a column that the source never had."""
-    route = Route(("*",), (), T, Mode.UPSERT, shape=Shape(columns=("id",)))
+    route = Route(("*",), (), BY_NAME, Mode.UPSERT, shape=Shape(columns=("id",)))
     rig = ProcessorRig(tmp_path, routes=[route])
     rig.send("t", (1, canal("t", 1, "a")))
     rig.settle()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
-from actors.contract.writes import StagedBatch
+from actors.contract.writes import Doubt, StagedBatch
 from changes.model import CHANGELOG_COLUMNS, OP, AddColumn, Column, DropColumn, Mode, TableSchema
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.session import make_once
@@ -106,6 +106,9 @@ def test_a_changelog(writer, staging, orders) -> None:
     mark = writer.write(replace(second, carried=frozenset({"id", "note"}))).rows_may_differ
     assert mark is not None
     assert "column n:" in mark
+    third = staging.batch(log(3, whole), 3, mode=Mode.APPEND, schema=schema)
+    told = Doubt("db.a: column n: inserts come without it", amid=True)
+    assert writer.write(replace(third, doubts=(told,))).rows_may_differ == f"{mark}; {told.what}"
 
 
 def test_a_column_that_the_table_fills_by_itself(sink, writer, staging, rows) -> None:
