@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import Annotated
 
@@ -68,12 +69,25 @@ app.add_typer(jobs_group.app, name="jobs")
 app.add_typer(dead_letters_group.app, name="dead-letters")
 
 
+def _fill_closed_streams() -> None:
+    """Open what the caller has closed of the three standard streams, on nothing.
+
+    Otherwise the next files that are opened are these: whatever a library or a child process prints
+    goes into the state's lock or a table's file, and children keep the lock.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def main() -> None:
     """The console script."""
+    _fill_closed_streams()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:
-            continue  # closed by whoever started this
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a locale may know no umlaut
         setattr(sys, name, PrintableStream(stream))
