@@ -63,10 +63,12 @@ class PostgreSqlDatabase(SqlDatabase):
         found = self._run(_TABLE, table)
         if not found:
             raise DatabaseRefused(f"{table}: no such table")
-        oid, kind, rows, size, made, lasting, hidden = found[0]
+        oid, kind, rows, size, made, lasting, hidden, beside = found[0]
         if kind not in ("r", "p"):
             raise DatabaseRefused(f"{table} is not a table")
-        if (why := postgresql_checks.unread(lasting, hidden, self._section.user)) is not None:
+        if (
+            why := postgresql_checks.unread(lasting, hidden, self._section.user, beside)
+        ) is not None:
             raise DatabaseRefused(f"{table}: {why}")
         streamed = self._published(str(oid))
         if streamed.refused is not None:
@@ -246,9 +248,20 @@ AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"""
 
 _TABLE = """
 SELECT c.oid::text, c.relkind::text, c.reltuples::bigint, pg_table_size(c.oid)::bigint,
-c.relfilenode::text, c.relpersistence::text, row_security_active(c.oid)
+coalesce(leaves.rewritten, c.relfilenode::text), c.relpersistence::text,
+row_security_active(c.oid), leaves.unlogged
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN LATERAL (
+  SELECT string_agg(l.oid || ':' || l.relfilenode, ',' ORDER BY l.oid)
+  FILTER (WHERE l.relfilenode <> l.oid) AS rewritten,
+  min(s.nspname || '.' || l.relname)
+  FILTER (WHERE l.relkind = 'f' OR l.relpersistence <> 'p') AS unlogged
+  FROM pg_partition_tree(c.oid) t JOIN pg_class l ON l.oid = t.relid
+  JOIN pg_namespace s ON s.oid = l.relnamespace WHERE t.isleaf
+) leaves ON c.relkind = 'p'
 WHERE n.nspname = %s AND c.relname = %s"""
+"""The fifth is another one after TRUNCATE, which readers of the log may leave out. A partition that
+is new has its own number there: that one comes is no such thing."""
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, l.collname,

@@ -19,10 +19,11 @@ def grant(user: str) -> str:
     return f"GRANT USAGE ON SCHEMA … TO {name}; GRANT SELECT ON ALL TABLES IN SCHEMA … TO {name}"
 
 
-def unread(persistence: object, hidden: object, user: str) -> str | None:
+def unread(persistence: object, hidden: object, user: str, partition: object = None) -> str | None:
     """Why a table's rows are not all read, or not those of the stream; None where they are.
 
-    ``persistence`` is the catalog's letter; ``hidden``: a policy of the table holds for the user.
+    ``persistence`` is the catalog's letter; ``hidden``: a policy of the table holds for the user;
+    ``partition``: one that is UNLOGGED or a foreign table.
     """
     if hidden:
         name = '"' + user.replace('"', '""') + '"'
@@ -32,6 +33,11 @@ def unread(persistence: object, hidden: object, user: str) -> str | None:
         )
     if persistence != "p":
         return "it is UNLOGGED, or temporary: the stream has no change of it; SET LOGGED"
+    if partition is not None:
+        return (
+            f"its partition {partition} is UNLOGGED or a foreign table: the stream has no change of"
+            " its rows; SET LOGGED, or DETACH it"
+        )
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from heapq import merge
 
 from changes.formats.auto import make_format
 from changes.formats.base import Format
@@ -59,6 +60,10 @@ class Shown:
             return Shown(frozenset(columns), whole=True, rows=True)
         return replace(self, columns=self.columns.union(columns), rows=True)
 
+    def after(self, said: _Row | Ddl) -> Shown:
+        """After a message."""
+        return self.statement(said) if isinstance(said, Ddl) else self.row(said.columns, said.whole)
+
     def statement(self, ddl: Ddl) -> Shown:
         """After a statement."""
         if ddl.refused is not None or ddl.unread is not None:
@@ -88,7 +93,11 @@ def _renamed(columns: Mapping[str, str], old: str, new: str) -> dict[str, str]:
 
 
 def shown_columns(look: Look, pipeline: str, targets: Collection[str]) -> Mapping[str, Shown]:
-    """By target, what the log's last messages tell. Raises NotAnswered, StoreError."""
+    """By target, what the log's last messages tell. Raises NotAnswered, StoreError.
+
+    Of several partitions the messages are taken in the order of their times: one that has been
+    quiet for long does not tell what the table's columns are.
+    """
     section = look.config.pipeline[pipeline]
     detected = look.snapshot(pipeline).formats
     topics = TopicFormats(detected)
@@ -96,51 +105,72 @@ def shown_columns(look: Look, pipeline: str, targets: Collection[str]) -> Mappin
     router = Router(look.config.routes(pipeline))
     source = look.source(pipeline)
     questions, reader = source.questions(), source.reader()
-    found = dict.fromkeys(targets, NOTHING)
+    told: list[list[_Told]] = []
     marks = questions.watermarks(questions.partitions(sorted(source.topic_ids())))
     for partition, mark in marks.items():
         first = max(mark.low, mark.high - SAMPLE)
         named = topics_format(format_, partition.topic)
         whole = detected.get(partition.topic, section.format).startswith("debezium")
-        read = _Messages(named, router, whole)
+        read = _Messages(named, router, whole, frozenset(targets), [])
+        told.append(read.told)
         try:
             for record in reader.read(partition, first, mark.high - 1) if mark.high > first else ():
-                read.add(partition, record, found)
+                read.add(partition, record)
         except (LogGone, LogUnreadable):
             continue  # of the others something is known
+    found = dict.fromkeys(targets, NOTHING)
+    for each in merge(*told, key=lambda one: one.time_ms):
+        found[each.target] = found[each.target].after(each.said)
     return found
 
 
 @dataclass(frozen=True, slots=True)
+class _Row:
+    """A row's columns; ``whole``: all that it has."""
+
+    columns: tuple[str, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a message tells of a target. ``time_ms``: the log's, Unix time in milliseconds."""
+
+    time_ms: int
+    target: str
+    said: _Row | Ddl
+
+
+@dataclass(frozen=True, slots=True)
 class _Messages:
-    """``whole``: updates have all columns, too."""
+    """Of one partition. ``whole``: updates have all columns, too."""
 
     format: Format
     router: Router
     whole: bool
+    targets: frozenset[str]
+    told: list[_Told]
 
-    def add(self, source: TopicPartition, record: LogRecord, found: dict[str, Shown]) -> None:
+    def add(self, source: TopicPartition, record: LogRecord) -> None:
         """Take in what a message tells of these targets. One that can't be read tells nothing: the
         stream reports it by itself."""
         try:
             value = as_consumed(self.format, source.topic, record)
             for part in affected_targets(self.format, self.router, value):
-                if part.target in found:
-                    place = source.partition, record.offset
-                    found[part.target] = self._after(found[part.target], part, *place)
+                if part.target in self.targets:
+                    for said in self._said(part, source.partition, record.offset):
+                        self.told.append(_Told(record.time_ms or 0, part.target, said))
         except (BadMessage, BadRecord, RouteConflict):
             return
 
-    def _after(self, shown: Shown, part: AffectedTarget, partition: int, offset: int) -> Shown:
+    def _said(self, part: AffectedTarget, partition: int, offset: int) -> Iterator[_Row | Ddl]:
         if part.ddl:
-            for ddl in statements(self.format, self.router, part):
-                shown = shown.statement(ddl)
-            return shown
+            yield from statements(self.format, self.router, part)
+            return
         changes = decoder_of(self.format, part.route).decode(partition, [offset], [part.value])
-        if changes is None or changes.begins == "D":
-            return shown  # which may have the key alone
-        names = [column.name for column in changes.schema.columns]
-        return shown.row(names, whole=self.whole or changes.begins == "I")
+        if changes is not None and changes.begins != "D":  # which may have the key alone
+            names = tuple(column.name for column in changes.schema.columns)
+            yield _Row(names, whole=self.whole or changes.begins == "I")
 
 
 def unlike(table: Iterable[str], target: Iterable[str] | None, shown: Shown) -> Iterator[str]:

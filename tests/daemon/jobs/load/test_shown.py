@@ -18,6 +18,7 @@ from daemon.jobs.load.shown import Shown, shown_columns, unlike
 from daemon.jobs.load.source_tables import SourceTables
 from daemon.jobs.record import Wanted
 from daemon.sinks.kinds import sinks_of
+from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
@@ -111,6 +112,20 @@ def test_what_the_last_messages_tell(name: str, tmp_path: Path) -> None:
     log, expected = LOGS[name]
     found = shown_columns(Looking(tmp_path, log), "p", [TARGET, "out.shop.other"])
     assert found == {TARGET: expected, "out.shop.other": Shown()}
+
+
+@pytest.mark.parametrize("quiet", [0, 1])
+def test_a_partition_that_was_quiet_for_long_tells_less(quiet: int, tmp_path: Path) -> None:
+    """Whichever it is: a column that the table has lost, or got, since its last message would keep
+    the table from being loaded, and no change of a row would help."""
+    look = Looking(tmp_path, [])
+    old, new = canal("INSERT", id="1", gone="a"), canal("INSERT", id="2", name="b", c="")
+    for number, (value, time_ms) in ((quiet, (old, 1000)), (1 - quiet, (new, 2000))):
+        lane = TopicPartition("binlog", number)
+        look.log.records[lane] = [LogRecord(0, None, value, (), time_ms)]
+    look.log.logs |= dict.fromkeys(look.log.records, Watermarks(0, 1))
+    found = shown_columns(look, "p", [TARGET])[TARGET]
+    assert found == Shown(frozenset(("id", "name", "c")), whole=True, rows=True)
 
 
 WHOLE = Shown(frozenset(("id", "name")), whole=True, rows=True)
