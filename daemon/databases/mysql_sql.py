@@ -91,6 +91,10 @@ class MySqlWords:
         dated = column.form in DATED and column.zero is None
         return _no_day(self.quote(column.name)) if dated else None
 
+    def sign(self, column: SourceColumn, sign: str) -> str:
+        """See ``selects.Dialect``."""
+        return sign
+
     def literal(self, column: SourceColumn, text: str) -> str:
         """See ``selects.Dialect``. Only signs of a number, a date or hex get into the SQL."""
         base, sizes = base_of(column.type)

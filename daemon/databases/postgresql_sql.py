@@ -21,6 +21,8 @@ _PRINTED = (
     "inet", "cidr", "macaddr", "macaddr8", "ltree", "int4range", "int8range", "numrange",
     "daterange", "tsrange",
 )  # fmt: skip
+_EXTENSIONS = ("citext", "ltree")
+"""Of these, types with operators of their own."""
 _FORMS: Mapping[str, Form] = {
     **dict.fromkeys(("smallint", "integer", "bigint", "oid", "interval"), Form.WHOLE),
     **dict.fromkeys(_PRINTED, Form.TEXT),
@@ -110,6 +112,12 @@ class PostgreSqlWords:
         if column.form in (Form.DECIMAL, Form.VARIABLE) and base_of(column.type)[0] == "numeric":
             return f"{name}::text IN ('NaN', 'Infinity', '-Infinity')"
         return None
+
+    def sign(self, column: SourceColumn, sign: str) -> str:
+        """See ``selects.Dialect``. The session's search path has no extension: without its schema
+        an operator of citext's would be that of text, which no index of the column has."""
+        schema, _, type_ = column.type.rpartition(".")
+        return f"OPERATOR({schema}.{sign})" if schema and type_ in _EXTENSIONS else sign
 
     def literal(self, column: SourceColumn, text: str) -> str:
         """See ``selects.Dialect``. The type is written out: an enumeration's order is its own."""

@@ -45,6 +45,10 @@ class Dialect(Protocol):
         are none. None where the type has no such values."""
         ...
 
+    def sign(self, column: SourceColumn, sign: str) -> str:
+        """The operator that compares the column as its index does."""
+        ...
+
     def literal(self, column: SourceColumn, text: str) -> str:
         """The value of a canonical text, to be compared with the column."""
         ...
@@ -115,7 +119,7 @@ def matching(words: Dialect, table: SourceTable, keys: Sequence[Key]) -> str:
     return " OR ".join(
         "("
         + " AND ".join(
-            f"{words.quote(column.name)} = {words.literal(column, text)}"
+            f"{words.quote(column.name)} {words.sign(column, '=')} {words.literal(column, text)}"
             for column, text in zip(wanted, key, strict=True)
         )
         + ")"
@@ -154,16 +158,20 @@ def _compared(words: Dialect, table: SourceTable, key: Key, other: str, last: st
     names = [words.quote(column.name) for column in columns]
     values = [words.literal(c, text) for c, text in zip(columns, key, strict=True)]
     if len(names) == 1:
-        return f"{names[0]} {last} {values[0]}"
-    if words.compares_rows:
+        return f"{names[0]} {words.sign(columns[0], last)} {values[0]}"
+    if words.compares_rows and all(words.sign(column, last) == last for column in columns):
         return f"({', '.join(names)}) {last} ({', '.join(values)})"
+
+    def one(place: int, sign: str) -> str:
+        return f"{names[place]} {words.sign(columns[place], sign)} {values[place]}"
+
     # The first column's bound alone is what every optimizer reads a range of the index from.
     ways = []
     for place in range(len(names)):
-        same = [f"{names[i]} = {values[i]}" for i in range(place)]
+        same = [one(i, "=") for i in range(place)]
         sign = last if place == len(names) - 1 else other
-        ways.append(" AND ".join([*same, f"{names[place]} {sign} {values[place]}"]))
-    return f"({names[0]} {other}= {values[0]} AND (({') OR ('.join(ways)})))"
+        ways.append(" AND ".join([*same, one(place, sign)]))
+    return f"({one(0, other + '=')} AND (({') OR ('.join(ways)})))"
 
 
 def rows(

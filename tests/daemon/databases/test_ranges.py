@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -61,6 +62,14 @@ POSTGRESQL = {
     "time": ["'00:00'", "'23:59:59.999999'", "'12:00:00.5'"],
     "inet": ["'10.0.0.1/8'", "'10.0.0.1'"],
     "level": ["'low'", "'it''s'", "'high'"],
+    "public.citext": ["'a'", "'B'", "'c'", "'D'", "'e'", "'F'", "'_'", "'it''s'", "'Z'", "''"],
+    "public.ltree": ["'a'", "'a.b'", "'a.b.c'", "'B'", "'a_b'", "'b.1'", "'b.10'", "'b.9'"],
+    "lower_case": ["'a'", "'B'", "'c'", "'D'", "'e'"],
+    'text COLLATE "any_case"': ["'a'", "'B'", "'c'", "'D'", "'ä'", "'Z'", "'é'"],
+    "macaddr": [f"'08:00:2b:01:02:{n:02x}'" for n in range(9)],
+    "cidr": ["'10.0.0.0/8'", "'10.0.0.0/9'", "'10.1.0.0/16'", "'::/0'", "'0.0.0.0/0'"],
+    "int4range": ["'[1,5)'", "'empty'", "'[1,2)'", "'(,3)'", "'[2,)'"],
+    "jsonb": ["'1'", "'null'", "'[]'", "'{\"a\": 1.50}'", "'\"x\"'", "'10'", "'9'"],
 }  # fmt: skip
 KINDS = [
     *(("mariadb", type_) for type_ in MYSQL), *(("postgresql", type_) for type_ in POSTGRESQL),
@@ -75,6 +84,12 @@ def made(server: Server, name: str, columns: str, rows: list[str]) -> TableName:
     if server.kind == "postgresql":
         begin = ["DROP SCHEMA IF EXISTS k CASCADE", "CREATE SCHEMA k"]
         begin += ["CREATE TYPE k.level AS ENUM ('low', 'it''s', 'high')"]
+        begin += [f"CREATE EXTENSION IF NOT EXISTS {one}" for one in ("citext", "ltree")]
+        begin += ["CREATE DOMAIN k.lower_case AS public.citext"]
+        begin += [
+            "CREATE COLLATION k.any_case (provider = icu, locale = 'und-u-ks-level2',"
+            " deterministic = false)"
+        ]
     else:
         begin = ["DROP SCHEMA IF EXISTS k", "CREATE SCHEMA k CHARACTER SET utf8mb4"]
         begin += ["SET sql_mode = ''", "SET NAMES utf8mb4"]
@@ -109,7 +124,7 @@ def assert_each_row_once(server: Server, name: TableName, rows: int, size: int) 
 def test_a_key_of_each_type(kind: str, type_: str, servers: dict[str, Server]) -> None:
     """Alone, and as the second part of a key."""
     server, values = servers[kind], (POSTGRESQL if kind == "postgresql" else MYSQL)[type_]
-    type_ = type_.replace("level", "k.level")
+    type_ = re.sub('level|lower_case|"any_case"', r"k.\g<0>", type_)
     rows = [f"({value}, {n})" for n, value in enumerate(values)]
     name = made(server, "one", f"a {type_} NOT NULL PRIMARY KEY, n INT", rows)
     assert_each_row_once(server, name, len(rows), 3)
