@@ -60,7 +60,7 @@ class PostgreSqlDatabase(SqlDatabase):
 
     def describe(self, table: TableName) -> SourceTable:
         """See ``port.Database``."""
-        found = self._run(_TABLE, table)
+        found = self._run(postgresql_checks.TABLE, table)
         if not found:
             raise DatabaseRefused(f"{table}: no such table")
         oid, kind, rows, size, made, lasting, hidden, beside = found[0]
@@ -245,23 +245,6 @@ _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
 AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"""
-
-_TABLE = """
-SELECT c.oid::text, c.relkind::text, c.reltuples::bigint, pg_table_size(c.oid)::bigint,
-coalesce(leaves.rewritten, c.relfilenode::text), c.relpersistence::text,
-row_security_active(c.oid), leaves.unlogged
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN LATERAL (
-  SELECT string_agg(l.oid || ':' || l.relfilenode, ',' ORDER BY l.oid)
-  FILTER (WHERE l.relfilenode <> l.oid) AS rewritten,
-  min(s.nspname || '.' || l.relname)
-  FILTER (WHERE l.relkind = 'f' OR l.relpersistence <> 'p') AS unlogged
-  FROM pg_partition_tree(c.oid) t JOIN pg_class l ON l.oid = t.relid
-  JOIN pg_namespace s ON s.oid = l.relnamespace WHERE t.isleaf
-) leaves ON c.relkind = 'p'
-WHERE n.nspname = %s AND c.relname = %s"""
-"""The fifth is another one after TRUNCATE, which readers of the log may leave out. A partition that
-is new has its own number there: that one comes is no such thing."""
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, l.collname,

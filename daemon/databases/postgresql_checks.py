@@ -12,6 +12,23 @@ Ask = Callable[[str], list[tuple[object, ...]]]
 _OLDEST = 130000
 """Of ``server_version_num``: older ones lack functions that canonical texts need."""
 
+TABLE = """
+SELECT c.oid::text, c.relkind::text, c.reltuples::bigint, pg_table_size(c.oid)::bigint,
+coalesce(leaves.rewritten, c.relfilenode::text), c.relpersistence::text,
+row_security_active(c.oid), leaves.unlogged
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN LATERAL (
+  SELECT string_agg(l.oid || ':' || l.relfilenode, ',' ORDER BY l.oid)
+  FILTER (WHERE l.relfilenode <> l.oid) AS rewritten,
+  min(s.nspname || '.' || l.relname)
+  FILTER (WHERE l.relkind = 'f' OR l.relpersistence <> 'p') AS unlogged
+  FROM pg_partition_tree(c.oid) t JOIN pg_class l ON l.oid = t.relid
+  JOIN pg_namespace s ON s.oid = l.relnamespace WHERE t.isleaf
+) leaves ON c.relkind = 'p'
+WHERE n.nspname = %s AND c.relname = %s"""
+"""The fifth is another one after TRUNCATE, which readers of the log may leave out. A partition that
+is new has its own number there: that one comes is no such thing."""
+
 
 def grant(user: str) -> str:
     """The statement that gives the right to read a schema."""

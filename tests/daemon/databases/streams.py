@@ -141,7 +141,7 @@ def read_now(server: Server, format_: str, folder: Path) -> list[Record]:
                     raise LiveError(failure)
                 if time.monotonic() > deadline:
                     raise LiveError("the marker does not come")
-            return _messages(broker.bootstrap, found)
+            return _messages(broker.bootstrap, found[0])
         finally:
             topic.close()
             reader.kill()
@@ -192,12 +192,12 @@ def _messages(bootstrap: str, end: int) -> list[Record]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "take"})
     try:
         consumer.assign([TopicPartition("samples", 0, 0)])
-        found, offset = [], -1
+        found, offset = [], 0
         while offset < end:
             message = consumer.poll(10)
             if message is None or message.error():
                 raise LiveError("the topic can't be read")
-            offset = message.offset()
+            offset = message.offset() + 1
             found.append(Record(message.key(), message.value()))
         return found
     finally:

@@ -45,7 +45,7 @@ def test_a_table_with_columns_that_may_not_be_read_is_refused(
     server.run([f"GRANT SELECT ({readable}) ON {TABLE} TO jobs@'%'"])
     database = server.open()
     try:
-        with pytest.raises(DatabaseRefused, match="command denied.*GRANT SELECT ON"):
+        with pytest.raises(DatabaseRefused, match=r"command denied.*GRANT SELECT ON"):
             database.describe(TABLE)
         server.run([f"GRANT SELECT ON {TABLE} TO jobs@'%'"])
         database.close()
