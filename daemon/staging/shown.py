@@ -8,7 +8,7 @@ from actors.contract.effects import LaneMessages, Stage
 from changes.decoding.assemble import Pieces
 from changes.formats.base import Format
 from changes.lacking import Shown, shown_by_tables
-from changes.model import Changes, TableSchema
+from changes.model import BadMessage, Changes, TableSchema
 from changes.shaping.shape import Shape
 
 Decoded = Sequence[tuple[LaneMessages, Changes]]
@@ -36,10 +36,17 @@ def tables_shown(
 def _by_table(
     lane: LaneMessages, changes: Changes, shape: Shape, has: frozenset[str], format_: Format
 ) -> Iterable[tuple[str, Shown]]:
-    pieces = changes.origins
+    pieces, values = changes.origins, lane.messages.values
+    unknown = [("", Shown(has, has))]
     if not isinstance(pieces, Pieces):  # a filter has taken rows away
-        return [("", Shown(has, has))]
-    heads = format_.heads(lane.messages.values)
+        return unknown
+    read = max(pieces.records) + 1
+    try:
+        heads = list(format_.heads(values[:read]))
+    except BadMessage:
+        return unknown
+    if len(heads) < read:  # a format that takes messages apart
+        return unknown
     tables = ["" if head.table is None else str(head.table) for head in heads]
     made = has - {shape.name_of(name) for name in pieces.columns}
     return [

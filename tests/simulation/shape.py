@@ -29,6 +29,8 @@ class Shape:
     """The share of messages that are packed into one with those behind them."""
     minimal: bool = False
     """Updates carry the key and what changed: MINIMAL row images."""
+    leaves_out: bool = False
+    """Statements give tables columns with a default, which inserts mostly leave out."""
     whole: Callable[[Mapping[str, str | None]], bool] | None = None
     """Of these, updates of ``v`` or of the key are whole all the same if their rows were so."""
     columns: tuple[str, ...] = ("v",)

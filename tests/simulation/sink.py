@@ -196,6 +196,9 @@ class MemoryStore:
         seen.table.marks = marks
         return self._sink.changed(seen.target)
 
+    def filled(self, seen: Existing[Table]) -> frozenset[str]:
+        return frozenset()
+
     def columns(self, seen: Existing[Table]) -> DdlTable:
         return replace(seen.table.plan, dropped=False, empty=self.is_empty(seen))
 

@@ -77,7 +77,8 @@ class Source:
         if kind < shape.bad:
             return self._bad(name)
         table = self.tables.get(name)
-        if table is not None and kind < shape.bad + shape.ddl:
+        ready = table is not None and (bool(table.rows) or not shape.leaves_out)
+        if table is not None and ready and kind < shape.bad + shape.ddl:
             return self._ddl(name, table)
         return self._rows(name)
 
@@ -119,7 +120,7 @@ class Source:
                 return
             rows[key] = self._image(table)
             touched.add(key)
-            data.append({"id": str(key), **rows[key]})
+            data.append({"id": str(key), **self._told(rows[key])})
             return
         keys = [key for key in sorted(rows) if key not in banned]
         if not keys:
@@ -142,6 +143,15 @@ class Source:
         data.append({"id": str(new), **told})
         moved = {"id": str(key)} if new != key else {}
         old.append({**{name: before[name] for name in changed}, **moved})
+
+    def _told(self, row: Image) -> Image:
+        """What an insert carries; what it leaves out has its default at the source."""
+        if not self._shape.leaves_out:
+            return row
+        added = [name for name in row if name not in self._shape.columns]
+        left = [name for name in added if self._rng.random() < 0.7]
+        row |= dict.fromkeys(left, "d")
+        return {name: value for name, value in row.items() if name not in left}
 
     def _image(self, table: SourceTable) -> Image:
         return {name: self._value() for name in table.columns}
@@ -175,7 +185,9 @@ class Source:
 
     def _ddl(self, name: str, table: SourceTable) -> Message:
         adds = [self._add, self._add, self._add_and_drop]
-        makes = adds if self._shape.lanes else [
+        if self._shape.leaves_out:
+            adds = [self._add]
+        makes = adds if self._shape.lanes or self._shape.leaves_out else [
             *adds, self._drop_column, self._rename_column, self._truncate, self._drop, self._rename,
             self._rename, self._take_place, self._narrow,
         ]  # fmt: skip
@@ -197,7 +209,8 @@ class Source:
 
     def _add(self, name: str, table: SourceTable) -> str:
         column = self._new_column(table)
-        default = None if self._shape.lanes or self._rng.random() < 0.5 else "d"
+        plain = self._shape.lanes or self._rng.random() < 0.5
+        default = "d" if self._shape.leaves_out or not plain else None
         table.columns.append(column)
         for row in table.rows.values():
             row[column] = default
