@@ -81,8 +81,9 @@ class StageWork:
             size = self._tables.write(path, table)
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
-        again = table if request.all_types else None
-        declared, changed = self._declarations(target, decoder, again)
+        declared, changed = self._declarations(
+            target, decoder, table if request.all_types else None
+        )
         if request.earlier_files:
             changed = tuple(each._replace(amid=True) for each in changed)
         return Staged(
