@@ -25,9 +25,8 @@ from actors.processor.closing import (
     record_at,
     rows_batch,
 )
-from actors.processor.column_changes import note_column_changes, with_column_changes
+from actors.processor.column_changes import any_columns, note_column_changes, with_column_changes
 from actors.processor.entry_groups import EntryGroups
-from actors.processor.merged import columns_of_any
 from actors.processor.waiting import Chunk, Closing, StagedFile
 from changes.formats.base import Format
 from changes.lacking import common
@@ -161,7 +160,7 @@ class Batches:
         paths, columns = tuple(file.path for file in closing.staged_files), buffer.columns
         lanes = tuple(part.lane for part in closing.parts)
         stored = columns.reminder(buffer.state.schema)
-        more = columns.generation, stored, not columns.types, columns_of_any(buffer, closing.table)
+        more = columns.generation, stored, not columns.types, any_columns(buffer, closing.table)
         return fx.Stage(buffer.route, paths, lanes, *more)
 
     def stage_behind(self, buffer: TargetBuffer) -> list[object]:

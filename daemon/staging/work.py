@@ -81,9 +81,7 @@ class StageWork:
             size = self._tables.write(path, table)
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
-        declared, changed = self._declarations(
-            target, decoder, table if request.all_types else None
-        )
+        declared, changed = self._declarations(target, decoder, table, again=request.all_types)
         if request.earlier_files:
             changed = tuple(each._replace(amid=True) for each in changed)
         return Staged(
@@ -141,17 +139,17 @@ class StageWork:
         return redecided(folded, filter_) if partial else folded
 
     def _declarations(
-        self, target: TargetName, decoder: TableDecoder, again: pa.Table | None
+        self, target: TargetName, decoder: TableDecoder, table: pa.Table, *, again: bool
     ) -> tuple[Mapping[str, str] | None, tuple[ColumnChange, ...]]:
-        """The types that differ from the last answer, the types of the columns that the rows of
-        ``again`` have, and the columns that changed without a statement."""
+        """The types that differ from the last answer, with ``again`` those of all columns that the
+        table's rows have, and the columns that changed without a statement."""
         changed, declared = decoder.take_column_changes(), dict(decoder.declared_types)
         was, self._declared[target] = self._declared.get(target, {}), declared
         fresh = {name: words for name, words in declared.items() if was.get(name) != words}
         if all(each.kind == "filled" for each in changed):  # no column list says it more precisely
             changed += tuple(changed_types(was, declared))
-        if again is not None and declared:
-            fresh |= {name: declared[name] for name in _in_rows(again) if name in declared}
+        if again and declared:
+            fresh |= {name: declared[name] for name in _in_rows(table) if name in declared}
         return fresh or None, changed
 
 
