@@ -195,13 +195,13 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
 
     Without marks or a schema it may be anything, a schema's own text as well.
     """
+    if field is not None and (field.name or "").endswith(".Key"):
+        raise Refused("a record key in the place of a value")
     if not (found.keys() & MARKS or columns_of(field)):
         raise Refused(
             "neither an envelope of Debezium's nor a row with a schema: have the connector mark its"
             " rows (add.fields=op,table), or send schemas (schemas.enable)"
         )
-    if field is not None and (field.name or "").endswith(".Key"):
-        raise Refused("a record key in the place of a value")
     own = Source(
         None,
         _text(found, "__db") or _text(found, "__source_db"),

@@ -9,7 +9,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from actors.contract import messages as msg
+from actors.contract.effects import LogRange
 from actors.contract.messages import OF_SPILL
+from actors.contract.spills import SpillState
+from actors.processor.quarantine_state import Quarantine
 from tests.actors.processor.processor_rig import S0, ProcessorRig, canal
 
 T = "lake.db.t"
@@ -121,3 +124,19 @@ def test_the_target_equals_its_source_in_the_end(seed: int) -> None:
         assert life.rig.rows[T] == life.expected
         assert life.done == max(life.log)
         assert T not in life.rig.listed
+
+
+def test_what_is_left_of_a_piece_follows_it() -> None:
+    """A sink that is away has a long stretch, and the other targets have their turn between."""
+    state = Quarantine("why", SpillState(), away=True, rereads=(LogRange(S0, 23, 29),))
+    assert state.next_rereads(3) == (LogRange(S0, 23, 25),)
+    assert state.left_to_reread == (LogRange(S0, 26, 29),)
+
+
+def test_a_target_that_is_refused_after_all_has_nothing_left_to_read_again() -> None:
+    """Else the last piece would be read again for ever, and no release could begin."""
+    state = Quarantine("why", SpillState(), away=True, rereads=(LogRange(S0, 23, 29),))
+    state.next_rereads(3)
+    state.rereads, state.away = state.left_to_reread, False
+    assert state.next_rereads(None) == (LogRange(S0, 26, 29),)
+    assert state.left_to_reread == ()

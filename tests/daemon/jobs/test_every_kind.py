@@ -25,8 +25,10 @@ from daemon.jobs.record import Job, Wanted, new_job
 from daemon.jobs.signal_desk import SignalDesk
 from daemon.jobs.verify import targets
 from daemon.observe.control import ControlError
+from daemon.source import opening
 from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
+from tests.daemon.flow import Log
 from tests.daemon.jobs.job_rig import JobRig
 
 LOADED = {"targets": ["lake.shop.a"], "params": {"tables": ["shop.a"], "rows": {"lake.shop.a": 3}}}
@@ -102,6 +104,7 @@ class Signals:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.offset = 1
+        monkeypatch.setitem(opening.ADAPTERS, "kafka", Log().source)
         rig = JobRig(folder)
         self.desk = JobsDesk(rig.daemon)
         self.desk.runner.open()
