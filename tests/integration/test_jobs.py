@@ -51,7 +51,7 @@ class Load(Count):
             pass
 
     def plan(self, look: Look, wanted: Wanted) -> Plan:
-        tables = wanted.params["tables"]
+        tables = list(wanted.targets)
         targets = tuple(f"copy.{table}" for table in tables)
         params = {"tables": tables, "to": 3}
         return Plan((Wanted(LOAD, "p", targets, params, wanted.origin, wanted.signal),))

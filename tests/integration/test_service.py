@@ -24,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.observe import control
 from daemon.observe.observer import FRESH_S
+from daemon.version import VERSION
 from demo.broker import DevBroker
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import CHECKOUT, Follower, daemon, ended
@@ -228,7 +229,7 @@ def test_status_for_people_and_for_programs(running: Running) -> None:
     process = daemon("status", "--config", str(running.config))
     out, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, "")
-    assert "binlogd running, ready" in out
+    assert f"binlogd {VERSION} running, ready" in out
     assert f"lake.{running.rig.db}.t" in out
     process = daemon("status", "--json", "--state-dir", str(running.rig.folder / "state"))
     out, said = process.communicate(timeout=60)

@@ -199,8 +199,9 @@ def test_what_the_server_makes_of_a_row_is_read_back(copy: Copy, server: Server)
             " SET new.note = upper(new.note)",
         )
     table = copy.verified(repair=True)
-    if any("trigger" in note for note in table["notes"]):
-        return  # such a table is refused by name
+    if server.kind != "postgresql":
+        assert "its trigger up1 runs BEFORE a row is written" in table["skipped"]
+        return
     assert table["repaired"] == []
     (row,) = table["not_repaired"]
     assert row["key"] == {"id": "1"}
