@@ -78,9 +78,9 @@ def _fill_closed_streams() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if sys.stderr is None:
+        # Of the other two, who needs one says that it is closed.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def main() -> None:
@@ -88,6 +88,8 @@ def main() -> None:
     _fill_closed_streams()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        if stream is None:
+            continue
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a locale may know no umlaut
         setattr(sys, name, PrintableStream(stream))
