@@ -75,10 +75,11 @@ def test_a_dropped_column_that_gave_its_name_to_another(sink, writer, staging, o
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
     writer.write(staging.batch(None, 2, ddl=[[DropColumn("n", keep=True)]]))
     added = AddColumn(Column("n", pa.string()), "new")
-    writer.write(staging.batch(None, 3, ddl=[[added]]))
+    # Where stored rows can't be given the default, the statement itself is noted.
+    noted = writer.write(staging.batch(None, 3, ddl=[[added]])).rows_may_differ
     columns = writer.open(staging.target).schema.columns
     (kept,) = [column.name for column in columns if "__dropped_" in column.name]
-    assert writer.write(narrow(staging, 4, {"id", "note", "n"})).rows_may_differ is None
+    assert writer.write(narrow(staging, 4, {"id", "note", "n"})).rows_may_differ == noted
     mark = writer.write(narrow(staging, 5, {"id", "note"})).rows_may_differ
     assert mark is not None
     assert ("column n:" in mark, kept in mark) == (True, False)
