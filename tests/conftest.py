@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.changes import conformance
@@ -58,6 +59,17 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """The same for a server that the test itself starts."""
     with needed():
         return (yield)
+
+
+def _log_kept() -> Iterator[None]:
+    """A daemon that a test ran in this process sends its log to its own place and level."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+log_kept_by_a_module = pytest.fixture(scope="module", autouse=True)(_log_kept)
+log_kept_by_a_test = pytest.fixture(autouse=True)(_log_kept)
 
 
 @pytest.fixture(scope="session")

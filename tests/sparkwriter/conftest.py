@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import structlog
 from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
@@ -86,14 +84,8 @@ class Staging:
 
 def way_of(writer: IcebergWriter, batch: StagedBatch) -> str:
     """Write the batch; the way in which that was done."""
-    before = structlog.get_config()["wrapper_class"]
-    # Tests of the daemon in this process may have left a level above.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG))
-    try:
-        with capture_logs() as logs:
-            writer.write(batch)
-    finally:
-        structlog.configure(wrapper_class=before)
+    with capture_logs() as logs:
+        writer.write(batch)
     (way,) = [entry["way"] for entry in logs if entry["event"] == "way_chosen"]
     return str(way)
 

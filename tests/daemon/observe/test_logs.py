@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,6 @@ from daemon.config.sections import LogSection
 from daemon.observe.log_level import LogLevels
 from daemon.observe.log_stream import LogStream
 from daemon.observe.logs import _LibraryTalk, set_up_logs
-
-
-@pytest.fixture
-def configured() -> Iterator[None]:
-    """The log is as it was afterwards."""
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
 
 
 class Disk(io.StringIO):
@@ -37,7 +28,6 @@ class Disk(io.StringIO):
         return super().write(text)
 
 
-@pytest.mark.usefixtures("configured")
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_a_full_disk_ends_nobody(form: str) -> None:
     """Who logs goes on: it is about to try again whatever else that disk did not take."""
@@ -57,7 +47,6 @@ def test_what_was_lost_is_told_when_there_is_room() -> None:
     assert disk.getvalue() == "a\n\n2 lost\nd\ne\n"
 
 
-@pytest.mark.usefixtures("configured")
 def test_each_event_is_a_line_of_the_file(tmp_path: Path) -> None:
     """Appended to what an earlier run wrote, as soon as it happens."""
     file = tmp_path / "log" / "binlogd.log"
@@ -73,7 +62,6 @@ HOSTILE = (
 )
 
 
-@pytest.mark.usefixtures("configured")
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_no_line_is_made_by_a_name_or_an_error(tmp_path: Path, form: str) -> None:
     """Names of tables and the texts of exceptions are others': none ends a line or reaches a
@@ -113,7 +101,6 @@ def test_a_library_that_complains_is_an_event() -> None:
 def test_what_py4j_also_raises_is_for_those_who_look_for_it() -> None:
     """The root logger is where it tells of broken connections, with tracebacks."""
     record = logging.LogRecord("root", logging.ERROR, "f", 1, "broken", (), None)
-    structlog.reset_defaults()  # another test's level may leave it out
     with structlog.testing.capture_logs() as logs:
         _LibraryTalk().emit(record)
     assert [entry["log_level"] for entry in logs] == ["debug"]
