@@ -48,3 +48,17 @@ def glob_of(pattern: str) -> str:
         literal, at = literal + (found[1] or found[2]), found.end()
     literal = re.sub(r"([*?\[])", r"[\1]", literal)
     return literal if at == len(text) else literal + "*"
+
+
+def reaches(pattern: str, database: str) -> bool:
+    """Whether a pattern matches ``database.x`` for some x: a star may span the dot."""
+    return any(
+        (sign == "." and fnmatchcase(database, pattern[:place]))
+        or (sign == "*" and fnmatchcase(database, pattern[: place + 1]))
+        for place, sign in enumerate(pattern)
+    )
+
+
+def covers_database(pattern: str, database: str) -> bool:
+    """Whether a pattern matches ``database.x`` for every x."""
+    return pattern == "*" or (pattern.endswith(".*") and fnmatchcase(database, pattern[:-2]))

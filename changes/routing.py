@@ -6,13 +6,19 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import islice
 
 from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
 from changes.names import name_problem, target_problem
-from changes.patterns import expression, glob_of, is_expression, takes
-from changes.shaping.shape import NO_SHAPE, Shape
+from changes.patterns import (
+    covers_database,
+    expression,
+    glob_of,
+    is_expression,
+    reaches,
+    takes,
+)
+from changes.shaping.shape import NO_SHAPE, Pairs, Shape
 from changes.sharing import PLACEHOLDER, Named, covers, patterns_meet, tables_of
 
 _ALLOWED = ("database", "table")
@@ -33,7 +39,9 @@ class Route:
     """Source tables to a target, by patterns (``shop.order_*``, case matters) on database.table.
 
     ``template`` names the target: sink, namespace and table with a dot between, where
-    ``{database}`` and ``{table}`` stand for the source's names. Raises ValueError for another form.
+    ``{database}`` and ``{table}`` stand for the source's names. ``reader_renames``: columns that
+    the reader of the log renames, by the database's name and the stream's. Raises ValueError for
+    another form.
     """
 
     include: tuple[str, ...]
@@ -44,6 +52,7 @@ class Route:
     types: ColumnTypes = ()
     options: SinkOptions = ()
     shape: Shape = NO_SHAPE
+    reader_renames: Pairs = ()
 
     def __post_init__(self) -> None:
         self.shape.check_keys(self.keys or ())
@@ -87,8 +96,8 @@ class Route:
 
     def takes_some_of(self, database: str) -> bool:
         """Whether any table of the database could take this route."""
-        return any(_reaches(pattern, database) for pattern in self.globs) and not any(
-            _covers(pattern, database) for pattern in self.exclude
+        return any(reaches(pattern, database) for pattern in self.globs) and not any(
+            covers_database(pattern, database) for pattern in self.exclude
         )
 
     def takes_one_named(self, table: str) -> bool:
@@ -140,20 +149,6 @@ class Route:
         return set(PLACEHOLDER.findall(self.template)) == set(_ALLOWED)
 
 
-def _reaches(pattern: str, database: str) -> bool:
-    """Whether a pattern matches ``database.x`` for some x: a star may span the dot."""
-    return any(
-        (sign == "." and fnmatchcase(database, pattern[:place]))
-        or (sign == "*" and fnmatchcase(database, pattern[: place + 1]))
-        for place, sign in enumerate(pattern)
-    )
-
-
-def _covers(pattern: str, database: str) -> bool:
-    """Whether a pattern matches ``database.x`` for every x."""
-    return pattern == "*" or (pattern.endswith(".*") and fnmatchcase(database, pattern[:-2]))
-
-
 @dataclass(frozen=True, slots=True)
 class TargetRoute:
     """The target of one table's changes, with its mode and keys."""
@@ -164,6 +159,7 @@ class TargetRoute:
     types: ColumnTypes = ()
     options: SinkOptions = ()
     shape: Shape = NO_SHAPE
+    reader_renames: Pairs = ()
 
 
 class RouteConflict(ValueError):
@@ -269,7 +265,10 @@ class Router:
 
     def _target(self, route: Route, table: TableName) -> TargetRoute:
         name = self._place(route.target(table))
-        return TargetRoute(name, route.mode, route.keys, route.types, route.options, route.shape)
+        return TargetRoute(
+            name, route.mode, route.keys, route.types, route.options, route.shape,
+            route.reader_renames,
+        )  # fmt: skip
 
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:
@@ -294,7 +293,7 @@ class Router:
             if self._targets.setdefault(target.name, target) != target:
                 raise RouteConflict(
                     f"{table} goes to {target.name}, which another route fills in another mode, "
-                    f"by other keys or types, in another shape, or writes another way"
+                    "by other keys, types or reader_renames, in another shape, or another way"
                 )
             found[target.name] = target
         return tuple(found.values())

@@ -201,7 +201,7 @@ def _problems(shape: Shape) -> Iterator[str]:
         ("computed", [name for name, _ in shape.computed]),
         ("metadata", shape.metadata),
     ):
-        yield from _unfit_names(key, names)
+        yield from unfit_names(key, names)
     for _, new in shape.rename:
         yield from unfit_new_name("rename", new)
     for name, _ in shape.computed:
@@ -276,7 +276,8 @@ def _unfit_masks(shape: Shape) -> Iterator[str]:
         )
 
 
-def _unfit_names(key: str, names: Iterable[str]) -> Iterator[str]:
+def unfit_names(key: str, names: Iterable[str]) -> Iterator[str]:
+    """Why these can't be names of columns, each once."""
     counted = Counter(name.lower() for name in names)
     if "" in counted:
         yield f"{key}: a column's name is empty"

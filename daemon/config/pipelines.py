@@ -271,6 +271,7 @@ class PipelineSection(FaultSection):
             keys=None if route.keys is None else tuple(route.keys),
             types=tuple(route.types.items()),
             shape=route.shape,
+            reader_renames=tuple(route.reader_renames.items()),
         )
 
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from changes.shaping.shape import Shape
+from changes.shaping.shape import Shape, unfit_names
 from daemon.config.sections import Section
 
 
@@ -26,6 +26,7 @@ class RouteSection(Section):
     columns: list[str] | None = Field(None, min_length=1)
     drop_columns: list[str] = Field(default_factory=list)
     rename: dict[str, str] = Field(default_factory=dict)
+    reader_renames: dict[str, str] = Field(default_factory=dict)
     delete: Literal["hard", "soft"] = "hard"
     metadata: list[str] = Field(default_factory=list)
     history: bool = False
@@ -39,6 +40,9 @@ class RouteSection(Section):
     @model_validator(mode="after")
     def _has_a_shape(self) -> Self:
         self.shape.check_keys(self.keys or ())
+        for names in (self.reader_renames.keys(), self.reader_renames.values()):
+            for problem in unfit_names("reader_renames", names):
+                raise ValueError(problem)
         if self.mode == "append" and (self.metadata or self.history or self.delete == "soft"):
             raise ValueError(
                 'delete, history, metadata: a changelog (mode = "append") shows each change itself'

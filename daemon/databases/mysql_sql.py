@@ -73,7 +73,7 @@ class MySqlWords:
         """See ``selects.Dialect``."""
         if column.form is None:
             raise DatabaseRefused(f"column {column.name}: {column.refused}")
-        name = self.quote(column.name)
+        name = self.quote(column.sql_name)
         made = _TEXT_OF[column.form](name, column.type)
         if column.zero is None:
             return made
@@ -84,12 +84,12 @@ class MySqlWords:
 
     def sent(self, column: SourceColumn) -> str:
         """See ``selects.Dialect``."""
-        return self.quote(column.name) if column.form is Form.HEX else self.text(column)
+        return self.quote(column.sql_name) if column.form is Form.HEX else self.text(column)
 
     def lost(self, column: SourceColumn) -> str | None:
         """See ``selects.Dialect``."""
         dated = column.form in DATED and column.zero is None
-        return _no_day(self.quote(column.name)) if dated else None
+        return _no_day(self.quote(column.sql_name)) if dated else None
 
     def sign(self, column: SourceColumn, sign: str) -> str:
         """See ``selects.Dialect``."""

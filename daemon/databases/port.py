@@ -8,7 +8,7 @@ as the same text; a column's ``Form`` says which text it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from changes.model import TableName
@@ -52,6 +52,13 @@ class SourceColumn:
     zero: str | None = None
     """What stands in place of a zero date, a year of zero or an enumeration's invalid value, where
     the stream has something else for it; empty: null. Digits and signs of a date alone."""
+    own: str | None = None
+    """Its name in the database, where the stream's reader renames it: ``name`` is the stream's."""
+
+    @property
+    def sql_name(self) -> str:
+        """The name by which the database knows it."""
+        return self.name if self.own is None else self.own
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,28 @@ class SourceTable:
     only: bool = False
     """Whether its own rows are read by PostgreSQL's ONLY: without it a SELECT has the rows of the
     tables that inherit from it, too."""
+
+    def renamed(self, names: Sequence[tuple[str, str]]) -> SourceTable:
+        """The same table by the stream's names, where its reader renames columns: the database's
+        name and the stream's, in any case. A name that no column has says nothing: a route may
+        take many tables. Raises DatabaseRefused where two columns would have one name."""
+        new = {old.lower(): name for old, name in names}
+        columns = tuple(
+            replace(one, name=new[one.name.lower()], own=one.name)
+            if one.name.lower() in new
+            else one
+            for one in self.columns
+        )
+        taken: dict[str, SourceColumn] = {}
+        for one in columns:
+            other = taken.setdefault(one.name.lower(), one)
+            if other is not one and (one.own or other.own):
+                raise DatabaseRefused(
+                    f"{self.name}: reader_renames: the columns {other.sql_name} and {one.sql_name} "
+                    f"would both be {one.name}"
+                )
+        keys = tuple(new.get(key.lower(), key) for key in self.keys)
+        return replace(self, columns=columns, keys=keys)
 
     def column(self, name: str) -> SourceColumn:
         """A column by its name. Raises KeyError."""

@@ -92,7 +92,7 @@ class PostgreSqlWords:
         """See ``selects.Dialect``."""
         if column.form is None:
             raise DatabaseRefused(f"column {column.name}: {column.refused}")
-        name, (base, _) = self.quote(column.name), base_of(column.type)
+        name, (base, _) = self.quote(column.sql_name), base_of(column.type)
         made = _OF_TYPE.get(base) or _TEXT_OF[column.form]
         return f"CASE WHEN {name} IS NOT NULL THEN {made(name)} END"
 
@@ -101,12 +101,12 @@ class PostgreSqlWords:
         if column.form is not Form.HEX:
             return self.text(column)
         if base_of(column.type)[0] == "bytea":
-            return self.quote(column.name)
+            return self.quote(column.sql_name)
         return f"decode({self.text(column)}, 'hex')"
 
     def lost(self, column: SourceColumn) -> str | None:
         """See ``selects.Dialect``."""
-        name = self.quote(column.name)
+        name = self.quote(column.sql_name)
         if column.form in (Form.DATE, Form.LOCAL, Form.INSTANT):
             return f"NOT isfinite({name})"
         if column.form in (Form.DECIMAL, Form.VARIABLE) and base_of(column.type)[0] == "numeric":

@@ -97,7 +97,7 @@ def bound(words: Dialect, table: SourceTable, low: Key | None, rows: int) -> str
     """The SELECT of the key that so many rows lead to, counted behind ``low``; none if there are
     fewer."""
     keys = key_columns(table)
-    order = ", ".join(words.quote(column.name) for column in keys)
+    order = ", ".join(words.quote(column.sql_name) for column in keys)
     return (
         f"SELECT {_listed(map(words.text, keys))} FROM {rows_of(words, table)}"
         f" WHERE {predicate(words, table, KeyRange(low))} ORDER BY {order}"
@@ -119,7 +119,8 @@ def matching(words: Dialect, table: SourceTable, keys: Sequence[Key]) -> str:
     return " OR ".join(
         "("
         + " AND ".join(
-            f"{words.quote(column.name)} {words.sign(column, '=')} {words.literal(column, text)}"
+            f"{words.quote(column.sql_name)} {words.sign(column, '=')}"
+            f" {words.literal(column, text)}"
             for column, text in zip(wanted, key, strict=True)
         )
         + ")"
@@ -155,7 +156,7 @@ def _up_to(words: Dialect, table: SourceTable, key: Key) -> str:
 def _compared(words: Dialect, table: SourceTable, key: Key, other: str, last: str) -> str:
     """The rows whose key is beyond ``key`` in one direction; ``last`` compares its last column."""
     columns = key_columns(table)
-    names = [words.quote(column.name) for column in columns]
+    names = [words.quote(column.sql_name) for column in columns]
     values = [words.literal(c, text) for c, text in zip(columns, key, strict=True)]
     if len(names) == 1:
         return f"{names[0]} {words.sign(columns[0], last)} {values[0]}"

@@ -25,7 +25,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
     "StartSection": frozenset({"timestamp", "force"}),
     "RouteSection": frozenset(
         {"tables", "exclude", "target", "write", "keys", "types", "columns", "drop_columns",
-         "rename", "metadata", "shard", "mask", "partition_by", "sort_by"}
+         "rename", "reader_renames", "metadata", "shard", "mask", "partition_by", "sort_by"}
     ),
     "VerifySection": frozenset({"every"}),
     "DatabaseSection": frozenset({"primary", "publication", "tls_ca"}),

@@ -132,7 +132,7 @@ def _loaded(
     wanted = fitted(config, pipeline, source, route, format_, None)
     names = [column.column.name for column in wanted.columns]
     streamed = shown[target].within(route.shape)
-    if why := list(unlike(names, None, streamed)):
+    if why := list(unlike(names, None, streamed, route.reader_renames)):
         raise DatabaseRefused("; ".join(why))
     unseen = not shown[target].rows
     return Loaded(target, str(one.table), source.rows, source.bytes, unseen)

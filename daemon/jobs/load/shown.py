@@ -7,6 +7,7 @@ target and of the log's last messages before anything is read.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from changes.model import (
 )
 from changes.routing import RouteConflict, Router
 from changes.shaping.rows import needs
-from changes.shaping.shape import Shape
+from changes.shaping.shape import Pairs, Shape
 from daemon.commands.detected_records import as_consumed, topics_format
 from daemon.jobs.port import Look
 from daemon.letters.keys import AffectedTarget, affected_targets, decoder_of, statements
@@ -173,12 +174,16 @@ class _Messages:
             yield _Row(names, whole=self.whole or changes.begins == "I")
 
 
-def unlike(table: Iterable[str], target: Iterable[str] | None, shown: Shown) -> Iterator[str]:
+def unlike(
+    table: Iterable[str], target: Iterable[str] | None, shown: Shown, renames: Pairs = ()
+) -> Iterator[str]:
     """Why a table's columns can't be those of its target: one line each, by name.
 
-    ``table``: those that are read of the source. ``target``: what the target has, by the source's
-    names; None where it is not there, or not known here.
+    ``table``: those that are read of the source, by the stream's names. ``target``: what the target
+    has, by the same; None where it is not there, or not known here. ``renames``: the route's
+    ``reader_renames``.
     """
+    database_names = {new.lower(): old for old, new in renames}
     own = {name.lower(): name for name in table}
     streamed = {name.lower(): name for name in shown.columns}
     beside = {lower: name for lower, name in streamed.items() if lower not in own}
@@ -189,20 +194,29 @@ def unlike(table: Iterable[str], target: Iterable[str] | None, shown: Shown) -> 
         others = [name for lower, name in names.items() if lower not in own]
         for lower, name in own.items():
             if lower not in known:
-                yield _left_out(name, others)
+                yield _left_out(name, database_names.get(lower), others)
     if shown.whole:
         yield from map(_added, beside.values())
 
 
-def _left_out(name: str, others: Iterable[str]) -> str:
+def _left_out(name: str, old: str | None, others: Iterable[str]) -> str:
+    """``old``: the database's name, where the route's ``reader_renames`` gives it this one."""
+    own = name if old is None else old
     for other in others:
-        if _letters(other) == _letters(name):
+        if old is not None and other.lower() == old.lower():
+            return f"the stream has the column {old} by its own name: no `reader_renames` of it"
+        if _letters(other) in (_letters(name), _letters(own)):
             return (
-                f"the table's column {name} is {other} in the stream: it would be NULL in each row "
-                "that is loaded. Have the stream's reader keep the names (Debezium: "
-                "field.name.adjustment.mode, column transforms), or leave it out by `columns` in "
-                "the route"
+                f"the table's column {own} is {other} in the stream: it would be NULL in each row "
+                f"that is loaded. Say so in the route: `reader_renames = {{ {json.dumps(own)} = "
+                f"{json.dumps(other)} }}`, or leave it out by `columns`"
             )
+    if old is not None:
+        return (
+            f"reader_renames: neither the target nor the stream's last messages have the column "
+            f"{name}, which is to be the table's {old}. Give it the stream's name, or leave it out "
+            "by `columns` in the route"
+        )
     return (
         f"the table has the column {name}, which neither the target nor the stream's last messages "
         "have: its values would never change. Leave it out by `columns` in the route; if it is "

@@ -83,7 +83,7 @@ class SourceTables:
                 view = source_view(wanted.route.shape, present)
                 there = [column.name for column in view.columns]
             streamed = shown[target].within(wanted.route.shape)
-            if why := list(unlike(names, there, streamed)):
+            if why := list(unlike(names, there, streamed, wanted.route.reader_renames)):
                 found[target] = "; ".join(why)
         return found
 
@@ -161,7 +161,8 @@ class SourceTables:
         assert name is not None
         section = config.database[name]
         asked = [name, section.url, section.role, section.primary]
-        said = [*asked, wanted.route.shape.fingerprint, config.pipeline[self._pipeline].zero_dates]
+        route, zero_dates = wanted.route, config.pipeline[self._pipeline].zero_dates
+        said = [*asked, route.shape.fingerprint, zero_dates, *route.reader_renames]
         return f"{source.definition} {hashlib.sha256(json.dumps(said).encode()).hexdigest()}"
 
     @property

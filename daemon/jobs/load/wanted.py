@@ -112,6 +112,7 @@ def fitted(
         raise DatabaseRefused(f"{route.name} is a changelog, which has what happened, not rows")
     if config.pipeline[pipeline].positions is not None:
         raise DatabaseRefused(POSITIONS)
+    source = source.renamed(route.reader_renames)
     keys = _keys(source, route, present)
     name = config.database_of(pipeline, source.name.database)
     assert name is not None

@@ -78,7 +78,7 @@ class Opening:
             connections.callback(primary.close)
             state = self._state()
             assert state.schema is not None
-            described = database.describe(compared.table)
+            described = database.describe(compared.table).renamed(compared.route.reader_renames)
             stored = None if tables is None else tables.describe(TableName(*target[1:]))
             streamed = self._streamed(described, snapshot, state.schema)
             wanted = Wanted(described, streamed.columns, compared.route, described.keys, None)

@@ -155,6 +155,28 @@ def test_columns_that_are_not_the_targets(name: str) -> None:
     assert (expected in found[0] and "`columns`" in found[0]) if expected else found == []
 
 
+@pytest.mark.parametrize(
+    ("renames", "expected"),
+    [
+        ({}, "the table's column e-mail is e_mail in the stream"),
+        ({"e-mail": "e_mail"}, ""),
+        ({"e-mail": "email"}, "the table's column e-mail is e_mail in the stream"),
+        ({"e-mail": "mail"}, "the table's column e-mail is e_mail in the stream"),
+        ({"e-mail": "e_mail", "name": "title"}, "the stream has the column name by its own name"),
+        ({"e-mail": "e_mail", "pin": "code"}, "column code, which is to be the table's pin"),
+    ],
+)
+def test_a_renamed_column_is_the_streams_or_refused(renames: dict[str, str], expected: str) -> None:
+    """The refusal names the line of the route that leads out, also where the line is wrong."""
+    columns = ["id", "e-mail", "name", *(["pin"] if "pin" in renames else [])]
+    table = [renames.get(name, name) for name in columns]
+    shown = Shown(frozenset(("id", "e_mail", "name")), whole=True, rows=True)
+    found = list(unlike(table, None, shown, tuple(renames.items())))
+    assert (expected in found[0]) if expected else found == []
+    if "is e_mail" in expected:
+        assert 'reader_renames = { "e-mail" = "e_mail" }' in found[0]
+
+
 @pytest.fixture
 def server(servers: dict[str, Server]) -> Iterator[Server]:
     """A table with a column of which the stream says nothing."""
