@@ -48,7 +48,7 @@ def settle(daemon: Daemon, reader: Reader, pipeline: str, topic: Topic, number: 
         if ends is not None and _is_applied(daemon.frontiers(pipeline), ends):
             return ""
         if stopped := daemon.told(pipeline).stopped:
-            return f"the pipeline has stopped: {stopped}"
+            return f"{STOPPED}: {stopped}"
         daemon.check()
         if ends is None and (failure := reader.failure(pipeline)):
             if restarts == 0:
@@ -65,7 +65,10 @@ def _is_applied(frontiers: Mapping[int, int], ends: Mapping[int, int]) -> bool:
     return all(frontiers.get(partition, 0) >= end for partition, end in ends.items())
 
 
+BESIDE = ("__dropped_", "__binlogd_tombstones")
+"""In the names of what is no copy: what a dropped table, made again, has left, and deleted keys."""
 STUCK = "STUCK"
+STOPPED = "the pipeline has stopped"
 RESTARTS = 2
 """Of a connector, for a database that was away; what ends it again is no outage."""
 
@@ -92,7 +95,7 @@ def verdicts(
     """
     found = []
     for name in sorted(source.keys() | there.keys()):
-        if "__dropped_" in name[1]:  # what a dropped table, made again, has left
+        if any(word in name[1] for word in BESIDE):
             continue
         stored = there.get(name)
         if name in own and name not in source and stored is not None and not stored.rows:

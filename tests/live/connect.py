@@ -85,8 +85,16 @@ class Connect:
     def kill(self) -> None:
         self.program.kill()
 
-    def add(self, name: str, topic: str, seed: int, source: Source, folder: Path) -> None:
-        config = source.connector(seed, folder)
+    def add(
+        self,
+        name: str,
+        topic: str,
+        seed: int,
+        source: Source,
+        folder: Path,
+        more: Mapping[str, str] = {},
+    ) -> None:
+        config = {**source.connector(seed, folder), **more}
         whole = {**DEBEZIUM, "transforms.one.replacement": topic, "topic.prefix": name, **config}
         self._connectors[name] = whole
         self._ask("/connectors", {"name": name, "config": whole})

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.live import own
+from tests.live.causes import Past
 from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
 from tests.live.history import History
-from tests.live.hostile import FIRST
+from tests.live.hostile import FIRST, row_image
+from tests.live.partitions import Routing, left_out, of_connector, routing
 from tests.live.readers import Reader
 from tests.live.schema import Name, Table
 from tests.live.shape import Shape
@@ -30,12 +33,16 @@ class Flow:
         """Make its databases and its topic."""
         self.seed, self.shape = seed, shape
         self.source, self.reader, self.sink = source, reader, sink
+        self.routing = routing(seed, shape.partitions, source.tells_statements, sink.name)
+        self.tells_statements = source.tells_statements and self.routing is Routing.ONE
         without = shape.without | frozenset(reader.left_out)
+        without |= frozenset(left_out(self.routing, source.tells_statements))
         self.name = f"s{seed}"
         self.history = History()
         every = {**source.kinds, **(source.hostile if seed >= FIRST else {})}
         kinds = {maker: n for maker, n in every.items() if maker.__name__ not in without}
         schema = source.prepare(seed, reader.images)
+        schema = replace(schema, whole=self.routing is Routing.BY_KEY)
         self.generator = Generator(seed, schema, kinds, reader.unread)
         self.topic = Topic(bootstrap, f"live-{self.name}", shape.partitions)
         self.ended = ""
@@ -46,6 +53,8 @@ class Flow:
         self._rng = Random(f"own {seed}")
         self.own: set[Name] = set()
         """Targets that were there before binlogd."""
+        self.planted: set[Name] = set()
+        """Targets of which rows were made to differ."""
 
     def pipeline(self) -> Pipeline:
         """binlogd's side of it."""
@@ -53,18 +62,21 @@ class Flow:
         more = section(self.seed, tables, self.reader.format, self.shape.operator)
         if self.sink.name != "lake":  # there is one way to write alone
             more = {key: value for key, value in more.items() if key != "write"}
+        if self.routing is Routing.BY_KEY:
+            more = {**more, "positions": "postgres-lsn"}
         database = self.source.address(self.seed) if self.shape.operator else None
         return Pipeline(self.name, self.topic.name, more, self.sink.name, database)
 
     def read(self, folder: Path) -> None:
         """Have its reader begin."""
-        self.reader.add(self.name, self.topic.name, self.seed, self.source, folder)
+        more = of_connector(self.routing, self.shape.partitions)
+        self.reader.add(self.name, self.topic.name, self.seed, self.source, folder, more)
 
     @property
     def keeps(self) -> bool:
         """Whether the sink keeps columns that the source dropped: by choice, or by ignorance."""
         follows = self.pipeline().more["ddl.drop_column"] == "follow"
-        return not follows or not self.source.tells_statements
+        return not follows or not self.tells_statements
 
     def step(self) -> None:
         """One step on the source."""
@@ -86,6 +98,19 @@ class Flow:
         """Before the first row comes: a statement alone makes no target."""
         if own.make(self._rng, table, self.source.tells_statements, maker):
             self.own.add(table.name)
+
+    def past(self, name: Name | None) -> Past:
+        """What happened to a table, or to all."""
+        entries = self.history.entries if name is None else self.history.of(name)
+        accepted = [entry.step for entry in entries if not entry.error]
+        return Past(
+            frozenset(step.kind for step in accepted),
+            tuple(text for step in accepted if step.kind != "rows" for text in step.statements),
+            own=bool(self.own) if name is None else name in self.own,
+            image=row_image(self.seed, self.reader.images),
+            planted=bool(self.planted) if name is None else name in self.planted,
+            apart=self.routing is not Routing.ONE,
+        )
 
     def beat(self) -> None:
         """One more row in the marker's table, under a number that is no checkpoint's."""

@@ -26,6 +26,8 @@ LEFT_OUT: Mapping[str, str] = {
     "PostgreSQL: DROP TABLE and ALTER TABLE … RENAME TO": "no statement is sent, and no row",
     "PostgreSQL: columns that change behind a table's last row": "nothing is sent of it: at each"
     " checkpoint one row of each table is touched first",
+    "PostgreSQL: a publication's list or filter that changes": "rows and columns that come or go by"
+    " it are not sent",
     "ON DELETE CASCADE": "the rows that go are not in the binary log",
 }
 """What no reader of the stream can know, or what ends Debezium before binlogd sees anything."""

@@ -31,15 +31,22 @@ class History:
         """Note a step."""
         self.entries.append(Entry(len(self.entries) + 1, step, error))
 
-    def about(self, name: Name) -> list[str]:
-        """The statements that concern a table, under all its names, oldest first, one a line."""
-        names, lines = {name}, []
+    def of(self, name: Name) -> list[Entry]:
+        """What concerns a table, under all its names, oldest first."""
+        names, found = {name}, []
         for entry in reversed(self.entries):
             if names.isdisjoint(entry.step.about):
                 continue
             if entry.step.kind != "rows":  # a transaction's tables have nothing to do with it
                 names.update(entry.step.about)
-            refused = f"  -- refused: {entry.error.splitlines()[-1]}" if entry.error else ""
-            script = "; ".join(entry.step.statements)
-            lines.append(f"{entry.number:4} {entry.step.kind}: {script}{refused}")
-        return lines[::-1]
+            found.append(entry)
+        return found[::-1]
+
+    def about(self, name: Name) -> list[str]:
+        """The same as lines, one for each step."""
+        return [_line(entry) for entry in self.of(name)]
+
+
+def _line(entry: Entry) -> str:
+    refused = f"  -- refused: {entry.error.splitlines()[-1]}" if entry.error else ""
+    return f"{entry.number:4} {entry.step.kind}: {'; '.join(entry.step.statements)}{refused}"

@@ -57,6 +57,8 @@ class Operator:
     seed: int
     beat: Callable[[], None]
     """Adds a row to each source: jobs wait for a later change."""
+    plants: bool = True
+    """Whether it plants differences: where rows keep source positions none is repaired."""
     faults: list[str] = field(default_factory=list)
     """What no operator may see: since the last checkpoint."""
     differing: dict[Name, str] = field(default_factory=dict)
@@ -215,7 +217,7 @@ class Operator:
             if table["differing"]:
                 rows = table["rows_that_differ"]
                 self.faults.append(f"{name}: equal, but a verification tells {rows}")
-        able = [name for name, table in first.items() if table["equal"]]
+        able = [name for name, table in first.items() if table["equal"] and self.plants]
         made = [
             one
             for one in planned(self._rng, {n: source[n] for n in able if n in source}, there)

@@ -65,10 +65,16 @@ def options(words: Sequence[str]) -> Options:
     return Options(which, sinks, shape, seeds, first, asked.seconds)
 
 
+def kept() -> Sequence[int]:
+    """The seeds of the file, any, one a line; what stands behind # is what one has found."""
+    lines = (line.partition("#")[0].strip() for line in REGRESSION.read_text().splitlines())
+    return [int(line) for line in lines if line]
+
+
 def seeds_of(text: str) -> tuple[Sequence[int], int]:
     """The seeds of an option, or the first of them. Raises NoSuchWay."""
     if text == "regression":
-        return [int(line) for line in REGRESSION.read_text().split()], 0
+        return kept(), 0
     if not text:
         return (), int.from_bytes(os.urandom(2), "big")
     try:

@@ -38,7 +38,7 @@ _WORDS: Mapping[str, str] = {
     "integer": "int", "bigint": "long", "float": "float", "real": "float", "double": "double",
     "boolean": "boolean", "bit(1)": "boolean", "bit": "binary", "binary": "binary",
     "varbinary": "binary", "blob": "binary", "bytea": "binary", "date": "date",
-    "datetime": "timestamp", "timestamptz": "timestamptz", "year": "int", "money": "long",
+    "datetime": "timestamp", "timestamptz": "timestamptz", "year": "int", "money": "decimal(38, 2)",
     "interval": "long",
 }  # fmt: skip
 
@@ -78,7 +78,7 @@ def make(rng: Random, table: Table, zoned_timestamp: bool, sink: Maker) -> bool:
     """Perhaps make one for a table of the source; whether there is one now."""
     if rng.random() > SHARE or not table.key:
         return False
-    sent = [Sent(sink.mark(c.name), word(c.type.sql, zoned_timestamp)) for c in table.columns]
+    sent = [Sent(sink.mark(c.name), word(c.type.sql, zoned_timestamp)) for c in table.streamed]
     key = [sink.mark(name) for name in table.key]
     database, name = map(sink.mark, table.name)
     catalogue = sink.catalogue()

@@ -13,6 +13,7 @@ from tests.live.mariadb_ddl import (
     spare_column,
     spare_name,
 )
+from tests.live.postgres_published import added, drawn
 from tests.live.postgres_rows import full, mark, named
 from tests.live.postgres_types import BY_SQL, KEY_TYPES, TYPES, WIDER
 from tests.live.schema import Column, Name, Schema, Step, Table
@@ -44,14 +45,14 @@ def _new_table(rng: Random, name: Name) -> Table:
     return Table(name, tuple(columns), tuple(column.name for column in keys))
 
 
-def _created(rng: Random, table: Table) -> tuple[str, ...]:
-    """The table; half of them tell their old rows whole."""
+def _created(rng: Random, table: Table, is_whole: bool) -> tuple[str, ...]:
+    """The table; half of them tell their old rows whole, or all."""
     parts = [_declared(column) for column in table.columns]
     parts.append(f"PRIMARY KEY ({named(table.key)})")
     name = full(table.name)
     made = f"CREATE TABLE {name} ({', '.join(parts)})"
     whole = f"ALTER TABLE {name} REPLICA IDENTITY FULL"
-    return (made, whole) if rng.random() < 0.5 else (made,)
+    return (made, whole) if rng.random() < 0.5 or is_whole else (made,)
 
 
 def create(rng: Random, schema: Schema) -> Step | None:
@@ -59,7 +60,18 @@ def create(rng: Random, schema: Schema) -> Step | None:
     if name is None or len(schema.tables) >= MOST_TABLES:
         return None
     table = _new_table(rng, name)
-    return Step("create", _created(rng, table), (name,), schema.put(table))
+    made = _created(rng, table, schema.whole)
+    if schema.published:
+        made, table = _published(rng, table, made)
+    return Step("create", made, (name,), schema.put(table))
+
+
+def _published(rng: Random, table: Table, made: tuple[str, ...]) -> tuple[tuple[str, ...], Table]:
+    """All in one transaction; now and then nothing is published of a table."""
+    if rng.random() < 0.1:
+        return made, table
+    found = drawn(rng, table, is_whole=any("IDENTITY FULL" in text for text in made))
+    return ("BEGIN", *made, added(table, found), "COMMIT"), replace(table, listed=found.columns)
 
 
 def truncate(rng: Random, schema: Schema) -> Step | None:
@@ -83,7 +95,11 @@ def inherited(rng: Random, schema: Schema) -> Step | None:
         f"CREATE TABLE {full(name)} (PRIMARY KEY ({named(child.key)}))"
         f" INHERITS ({full(parent.name)})"
     )
-    return Step("inherited", (text,), (parent.name, name), schema.put(parent, child))
+    whole = f"ALTER TABLE {full(name)} REPLICA IDENTITY FULL"
+    made: tuple[str, ...] = (text, whole) if schema.whole else (text,)
+    if schema.published:
+        made, child = _published(rng, child, made)
+    return Step("inherited", made, (parent.name, name), schema.put(parent, child))
 
 
 def row_security(rng: Random, schema: Schema) -> Step | None:

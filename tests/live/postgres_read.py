@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from tests.live.comparison import Found
 from tests.live.postgres import Postgres
+from tests.live.postgres_published import NAME, Published
 from tests.live.postgres_rows import full, mark
 from tests.live.postgres_types import KINDS, quoted
 from tests.live.program import LiveError
@@ -12,7 +16,10 @@ from tests.live.values import Text
 
 
 def read(server: Postgres, database: str, schemas: tuple[str, ...]) -> dict[Name, Found]:
-    """Every table of some schemas. Nobody may write meanwhile. Raises LiveError."""
+    """Every table of some schemas, as far as the stream has it. Nobody may write meanwhile.
+
+    Raises LiveError.
+    """
     listed = ", ".join(map(quoted, schemas))
     columns = _ask(
         server,
@@ -29,17 +36,45 @@ def read(server: Postgres, database: str, schemas: tuple[str, ...]) -> dict[Name
     for schema, table, column, type_, key in columns:
         found = tables.setdefault((str(schema), str(table)), [])
         found.append((str(column), str(type_), key == "true"))
-    return {name: _table(server, database, name, found) for name, found in tables.items()}
+    shown = published(server, database)
+    return {
+        name: _table(server, database, name, found, shown.get(name, Published(rows="false")))
+        if shown else _table(server, database, name, found, Published())
+        for name, found in tables.items()
+    }  # fmt: skip
+
+
+def published(server: Postgres, database: str) -> Mapping[Name, Published]:
+    """What the source's publication has of each table; nothing where there is no publication.
+
+    The server says itself which rows and columns these are, under the names of now.
+    """
+    found = _ask(
+        server,
+        database,
+        "SELECT " + ", ".join(map(_hex, ("schemaname", "tablename", "to_json(attnames)")))
+        + f", {_hex('rowfilter')} FROM pg_publication_tables WHERE pubname = '{NAME}';",
+    )  # fmt: skip
+    return {
+        (str(schema), str(table)): Published(tuple(json.loads(columns or "[]")), rows)
+        for schema, table, columns, rows in found
+    }
 
 
 def _table(
-    server: Postgres, database: str, name: Name, columns: list[tuple[str, str, bool]]
+    server: Postgres,
+    database: str,
+    name: Name,
+    columns: list[tuple[str, str, bool]],
+    has: Published,
 ) -> Found:
-    shown = ", ".join(_expression(column, type_) for column, type_, _ in columns)
+    read = [one for one in columns if has.columns is None or one[0] in has.columns]
+    shown = ", ".join(_expression(column, type_) for column, type_, _ in read)
+    where = "" if has.rows is None else f" WHERE {has.rows}"
     return Found(
-        tuple((column, KINDS.get(type_, "text")) for column, type_, _ in columns),
-        tuple(_ask(server, database, f"SELECT {shown} FROM ONLY {full(name)};")),
-        tuple(column for column, _, key in columns if key),
+        tuple((column, KINDS.get(type_, "text")) for column, type_, _ in read),
+        tuple(_ask(server, database, f"SELECT {shown} FROM ONLY {full(name)}{where};")),
+        tuple(column for column, _, key in read if key),
     )
 
 

@@ -56,7 +56,15 @@ class Processes(abc.ABC):
         for program, _ in self._programs.values():
             program.kill()
 
-    def add(self, name: str, topic: str, seed: int, source: Source, folder: Path) -> None:
+    def add(
+        self,
+        name: str,
+        topic: str,
+        seed: int,
+        source: Source,
+        folder: Path,
+        more: Mapping[str, str] = {},
+    ) -> None:
         command = [
             str(find_java().java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
             "-Dfile.encoding=UTF-8", *self.command(name, topic, seed, source),

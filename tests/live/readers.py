@@ -29,8 +29,17 @@ class Reader(Protocol):
     def kill(self) -> None:
         """kill -9. What it has noted stays."""
 
-    def add(self, name: str, topic: str, seed: int, source: Source, folder: Path) -> None:
-        """Read a seed's databases into a topic, from now on; raises LiveError."""
+    def add(
+        self,
+        name: str,
+        topic: str,
+        seed: int,
+        source: Source,
+        folder: Path,
+        more: Mapping[str, str] = {},
+    ) -> None:
+        """Read a seed's databases into a topic, from now on; raises LiveError. ``more``: settings
+        of a connector, where it is one."""
 
     def remove(self, name: str) -> None:
         """Read a seed no more."""

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from tests.live.bench import Bench
-from tests.live.checkpoint import STUCK, Verdict, settle, verdicts
+from tests.live.causes import is_explained
+from tests.live.checkpoint import STOPPED, STUCK, Verdict, settle, verdicts
 from tests.live.daemon import Daemon
 from tests.live.evidence import keep
 from tests.live.flow import Flow
 from tests.live.kills import Victim, plan
 from tests.live.operator import Operator, ended
+from tests.live.partitions import Routing
 from tests.live.program import LiveError
 from tests.live.shape import Shape
 from tests.live.sources import MARKER
@@ -78,7 +80,8 @@ class _Round:
         self._shape, self._tally = shape, tally
         self._operators = {
             flow.seed: Operator(
-                flow.name, flow.sink.name, daemon, tally.done, flow.seed, self._beat
+                flow.name, flow.sink.name, daemon, tally.done, flow.seed, self._beat,
+                plants=flow.routing is not Routing.BY_KEY,
             )
             for flow in flows
             if shape.operator
@@ -139,9 +142,13 @@ class _Round:
         for one in found:
             if one.silent:
                 tally.note(report(flow, number, one, ""))
+        groundless = _groundless(flow, found)
+        for why in groundless:
+            tally.groundless += 1
+            tally.note(report(flow, number, None, why))
         proved = True if flow.ended else self._prove(flow, number, found)
-        if flow.ended or any(one.silent for one in found) or not proved:
-            why = flow.ended or "silent: see report.txt"
+        if flow.ended or any(one.silent for one in found) or groundless or not proved:
+            why = flow.ended or "silent, or told without a cause: see report.txt"
             keep(flow, self._daemon, self._made.broker.bootstrap, why)
         print(_progress(flow, number, found, time.monotonic() - begun), flush=True)
 
@@ -166,6 +173,7 @@ class _Round:
         equal = [one.name for one in found if not one.lines]
         made = operator.prove(flow.sink, source, there, equal)
         spoiled = {one.table for one in made}
+        flow.planted |= spoiled
         for one in self._verdicts(flow) if made else ():
             if one.name in spoiled and one.lines and one.name[1] != MARKER:
                 operator.faults.append(f"{one.name}: repaired, and still differs: {one.lines}")
@@ -175,6 +183,18 @@ class _Round:
         for fault in faults:
             self._tally.note(report(flow, number, None, fault))
         return not faults
+
+
+def _groundless(flow: Flow, found: Sequence[Verdict]) -> list[str]:
+    """What was said of tables that differ, or of the whole pipeline, and no step explains."""
+    told = [
+        f"{'.'.join(one.name)} is told without a cause: {one.told}"
+        for one in found
+        if one.lines and one.told and not is_explained(one.told, flow.past(one.name))
+    ]
+    if flow.ended.startswith(STOPPED) and not is_explained(flow.ended, flow.past(None)):
+        told.append(f"told without a cause: {flow.ended}")
+    return told
 
 
 def _progress(flow: Flow, number: int, found: Sequence[Verdict], took_s: float) -> str:

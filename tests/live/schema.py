@@ -39,10 +39,17 @@ class Table:
     """Whether its columns may have odd names."""
     related: bool = False
     """Whether it has children, or is one: its columns stay as they are."""
+    listed: tuple[str, ...] | None = None
+    """The columns that a publication named when it was made; None: all."""
 
     def column(self, name: str) -> Column:
         """A column by its name."""
         return next(column for column in self.columns if column.name == name)
+
+    @property
+    def streamed(self) -> tuple[Column, ...]:
+        """The columns that a new table's changes have."""
+        return tuple(c for c in self.columns if self.listed is None or c.name in self.listed)
 
     @property
     def others(self) -> tuple[Column, ...]:
@@ -64,6 +71,10 @@ class Schema:
     tables: tuple[Table, ...] = ()
     hostile: bool = False
     """Whether its tables may have odd names."""
+    whole: bool = False
+    """Whether all tables of PostgreSQL's send their old rows whole."""
+    published: bool = False
+    """Whether its tables are published one by one, with lists and filters."""
 
     def has(self, name: Name) -> bool:
         """Whether there is such a table."""

@@ -99,7 +99,8 @@ class MariaDbSink:
     def start(self) -> None:
         self._server.start()
         rights = (
-            "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, CREATE TEMPORARY TABLES"
+            "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, TRIGGER,"
+            " CREATE TEMPORARY TABLES"
         )
         made = [
             f"CREATE USER IF NOT EXISTS {USER}@'%' IDENTIFIED BY '{PASSWORD}'",

@@ -9,7 +9,8 @@ from tests.live.comparison import Found
 from tests.live.hostile import FIRST, of_role
 from tests.live.postgres import Postgres
 from tests.live.postgres_kinds import HOSTILE, KINDS
-from tests.live.postgres_read import read
+from tests.live.postgres_published import NAME, Published, added, is_picked
+from tests.live.postgres_read import published, read
 from tests.live.postgres_rows import full, mark
 from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema, Table
@@ -44,7 +45,13 @@ class PostgresSource:
         self._must("postgres", [_DROP_UNUSED])
         self._must("postgres", [f"CREATE DATABASE p{seed}"])
         self._must(f"p{seed}", [f"CREATE SCHEMA {name}" for name in schemas])
-        return Schema(schemas, hostile=seed >= FIRST)
+        if is_picked(seed):
+            marker = Table((schemas[0], MARKER), (), ("id",))
+            self._must(f"p{seed}", [
+                f"CREATE TABLE {full(marker.name)} (id int PRIMARY KEY)",
+                f"CREATE PUBLICATION {NAME}", added(marker, Published()),
+            ])  # fmt: skip
+        return Schema(schemas, hostile=seed >= FIRST, published=is_picked(seed))
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
         return {
@@ -52,7 +59,8 @@ class PostgresSource:
             "database.hostname": HOST, "database.port": str(self._server.port),
             "database.user": "postgres", "database.dbname": f"p{seed}",
             "plugin.name": "pgoutput", "slot.name": f"live_p{seed}", "slot.retry.delay.ms": "1000",
-            "publication.name": "live", "publication.autocreate.mode": "all_tables",
+            "publication.name": NAME,
+            "publication.autocreate.mode": "disabled" if is_picked(seed) else "all_tables",
         }  # fmt: skip
 
     def readers(self) -> frozenset[str]:
@@ -65,7 +73,9 @@ class PostgresSource:
     def mark(self, schema: Schema, number: int) -> None:
         """A row of each table is written anew before it: columns that changed show in no other
         way, and a table whose rows all stand before the change would differ unknown to anybody."""
-        self._must(_database(schema), [_touch(table) for table in schema.tables])
+        shown = published(self._server, _database(schema))
+        touched = [(table, shown.get(table.name, Published())) for table in schema.tables]
+        self._must(_database(schema), [_touch(table, has.rows) for table, has in touched])
         self.beat(schema, number)
 
     def beat(self, schema: Schema, number: int) -> None:
@@ -91,9 +101,12 @@ _DROP_UNUSED = (
 drop its own: one that is started again after an outage would have nowhere to go on from."""
 
 
-def _touch(table: Table) -> str:
+def _touch(table: Table, rows: str | None) -> str:
+    """``rows``: the filter of those that the stream has."""
     name, key = full(table.name), mark(table.key[0])
-    return f"UPDATE {name} SET {key} = {key} WHERE ctid IN (SELECT ctid FROM {name} LIMIT 1)"
+    where = "" if rows is None else f" WHERE {rows}"
+    some = f"SELECT ctid FROM ONLY {name}{where} LIMIT 1"
+    return f"UPDATE ONLY {name} SET {key} = {key} WHERE ctid IN ({some})"
 
 
 def _database(schema: Schema) -> str:

@@ -23,6 +23,8 @@ class Tally:
     tables: int = 0
     equal: int = 0
     told: int = 0
+    groundless: int = 0
+    """Reasons that no step explains."""
     done: Done = field(default_factory=Done)
     silent: list[str] = field(default_factory=list)
     """One report for each difference that nobody was told of."""
@@ -40,10 +42,14 @@ class Tally:
 
     def line(self) -> str:
         """The last line of a run."""
-        word = f"{len(self.silent)} SILENT" if self.silent else "OK"
+        word = "FEWER THAN NINE OF TEN EQUAL" if self.is_thin else "OK"
+        if self.silent:
+            word = f"{len(self.silent)} SILENT"
+        share = f" ({self.equal * 100 // self.tables} %)" if self.tables else ""
         found = (
             f"live: {word}, {self.statements} statements, {self.changes} changes,"
-            f" {self.tables} tables: {self.equal} equal, {self.told} told,"
+            f" {self.tables} tables: {self.equal} equal{share}, {self.told} told"
+            f" ({self.groundless} without a cause),"
             f" {len(self.silent)} silent"
         )
         done = self.done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 
 from confluent_kafka import Consumer, TopicPartition
@@ -39,9 +40,19 @@ class Topic:
             row = None if value is None or message.error() else _row(value)
             self.changes += row is not None
             if row == (table, str(number)):
-                found = {part.partition: self._end(part) for part in self._parts}
+                found = self._ends()
                 found[message.partition()] = message.offset() + 1
         return found
+
+    def _ends(self) -> dict[int, int]:
+        """Rows of before may be on their way to other partitions: so their ends stand still."""
+        while True:
+            found = {part.partition: self._end(part) for part in self._parts}
+            if len(found) == 1:
+                return found
+            threading.Event().wait(_WAIT_S)
+            if all(self._end(part) == found[part.partition] for part in self._parts):
+                return found
 
     def _end(self, part: TopicPartition) -> int:
         end: int = self._consumer.get_watermark_offsets(part, _WITHIN_S)[1]

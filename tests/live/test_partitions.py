@@ -1,0 +1,43 @@
+"""Topics of several partitions: by the seed, the database and the sink."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.live import mariadb_kinds, postgres_ddl, postgres_kinds
+from tests.live.partitions import Routing, left_out, of_connector, routing
+from tests.live.schema import Schema
+
+
+def test_one_partition_leaves_all_as_it_was() -> None:
+    """Or no kept seed could be had again."""
+    assert {routing(seed, 1, True, "lake") for seed in range(9)} == {Routing.ONE}
+    assert not of_connector(Routing.ONE, 1)
+    assert not left_out(Routing.ONE, True)
+
+
+def test_keys_choose_partitions_where_rows_carry_positions_alone() -> None:
+    """In the lake, from PostgreSQL; elsewhere a table has one partition."""
+    assert {routing(seed, 3, False, "lake") for seed in range(9)} == {
+        Routing.BY_KEY, Routing.BY_TABLE,
+    }  # fmt: skip
+    assert {routing(seed, 3, True, "lake") for seed in range(9)} == {Routing.BY_TABLE}
+    assert {routing(seed, 3, False, "pg") for seed in range(9)} == {Routing.BY_TABLE}
+
+
+def test_statements_are_left_out() -> None:
+    """They would come in the first partition, and rows in others."""
+    kinds = {maker.__name__ for maker in mariadb_kinds.KINDS}
+    out = set(left_out(Routing.BY_TABLE, True))
+    assert kinds - out == {"rows", "create", "copied", "harmless"}
+    assert out < kinds
+    assert set(left_out(Routing.BY_KEY, False)) < {one.__name__ for one in postgres_kinds.KINDS}
+    for how in (Routing.BY_TABLE, Routing.BY_KEY):
+        assert of_connector(how, 3)["include.schema.changes"] == "false"
+
+
+def test_rows_by_key_have_whole_images() -> None:
+    """A value that was not sent has no position of its own."""
+    schema = Schema(("a", "b"), whole=True)
+    made = [postgres_ddl.create(Random(n), schema) for n in range(20)]
+    assert all("IDENTITY FULL" in "".join(step.statements) for step in made if step is not None)
