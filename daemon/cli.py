@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -20,6 +20,7 @@ from daemon.first_config.command import init
 from daemon.page.top import top
 from daemon.pauses.command import drain, pause, resume
 from daemon.reload.command import log_level, reload
+from daemon.standard_output import CheckedStream, status_of
 from daemon.support.command import support_bundle
 from daemon.version import VERSION
 
@@ -79,21 +80,19 @@ def _fill_closed_streams() -> None:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
     if sys.stderr is None:
-        # Of the other two, who needs one says that it is closed.
+        # Of the other two, a command that needs one says that it is closed.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def main() -> None:
     """The console script."""
     _fill_closed_streams()
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            continue
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a locale may know no umlaut
-        setattr(sys, name, PrintableStream(stream))
-    app()
+    sys.stdout = cast(TextIO, PrintableStream(cast(TextIO, CheckedStream(sys.stdout))))
+    sys.stderr = cast(TextIO, PrintableStream(sys.stderr))
+    sys.exit(cast(int, status_of(app)))
 
 
 if __name__ == "__main__":

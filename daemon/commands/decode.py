@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from changes.formats.auto import detector
 from changes.formats.base import Format, RowChange
@@ -15,40 +15,20 @@ from daemon.commands.message_files import NotText, detect_format, values_of
 
 STDIN = "-"
 
-_READER_GONE = 128 + 13
-"""The exit status of a program that SIGPIPE ended."""
-
-
-class OutputFailed(Exception):
-    """The output can't be written: one line. Not the input's fault, so nothing goes on."""
-
 
 def run_decode(files: Sequence[str], format_: Format) -> int:
-    """Decode to standard output, report bad input on standard error. Returns the exit status.
-
-    A reader that closes the pipe (``| head``) ends it quietly.
-    """
-    if sys.stdout is None:
-        print("binlogd: the standard output is closed", file=sys.stderr)
-        return 1
-    out = open(sys.stdout.fileno(), "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    try:
-        with out:
-            good = decode_files(files, format_, out, sys.stderr)
-    except BrokenPipeError:
-        return _READER_GONE
-    except (OutputFailed, OSError) as error:  # OSError: the last part, when it is closed
-        reason = error.strerror if isinstance(error, OSError) else error
-        print(f"binlogd: the standard output can't be written: {reason}", file=sys.stderr)
-        return 1
-    return 0 if good else 1
+    """Decode to standard output, report bad input on standard error. Returns the exit status."""
+    # JSON is UTF-8, whatever the locale.
+    cast(Any, sys.stdout).reconfigure(encoding="utf-8", errors="strict")
+    sys.stdout.write("")  # where it is closed, nothing is read
+    return 0 if decode_files(files, format_, sys.stdout, sys.stderr) else 1
 
 
 def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: TextIO) -> bool:
     """Decode the files one after another; ``-`` is standard input. Returns whether all was good.
 
     Bad input is reported on ``errors`` with file and line, and the rest is decoded. Raises
-    OutputFailed, BrokenPipeError.
+    OutputFailed.
     """
     good = True
     for name in files:
@@ -61,8 +41,6 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
             else:
                 with Path(name).open("rb") as file:
                     good &= _decode_file(file, shown, format_, out, errors)
-        except BrokenPipeError:
-            raise
         except OSError as error:
             good = False
             print(f"{shown}: {error.strerror or error}", file=errors)
@@ -89,18 +67,8 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
             print(f"{shown}:{place}: {bad}", file=errors)
             continue
         for change in changes:
-            _write(as_line(change), out)
+            print(as_line(change), file=out)
             if isinstance(change, RowChange) and change.misfit is not None:
                 good = False
                 print(f"{shown}:{place}: {change.table}: {change.misfit}", file=errors)
     return good
-
-
-def _write(line: str, out: TextIO) -> None:
-    """Raises OutputFailed: a full disk must not be reported as a fault of the input."""
-    try:
-        print(line, file=out)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputFailed(error.strerror or str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -22,32 +22,43 @@ from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import now
 from daemon.jobs.store import JobStore
 from daemon.observe import control
-from daemon.observe.durations import duration
 from daemon.observe.status_table import size
+from daemon.observe.target_rows import (
+    Row,
+    left_out_rows,
+    running_rows,
+    with_paused,
+    with_recorded,
+)
 from daemon.operate.rebuild_answer import said
 from daemon.operate.rebuild_job import FLAGS, KIND, job_of, rebuild_job, refuse_live_load
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
+from daemon.pauses.store import Pauses, PausesUnreadable
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.edits import EditRefused, edit_offline
 from daemon.runtime.lifecycle import Exit
 from daemon.sinks.replacing import unreplaceable
-from offsets.snapshot import Snapshot, TargetMark
 from offsets.store import Loaded, StoreError
-
-Row = dict[str, Any]
 
 
 def list_tables(settings: Config, console: Console, as_json: bool) -> int:
     """Print all targets, of the running daemon or else as recorded. Returns the exit status."""
+    pauses = Pauses(settings.daemon.state_dir)
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
-        open_ = [*_running(status), *_left_out(status)]
+        open_ = [*running_rows(status), *left_out_rows(status)]
+        paused = [*status["paused_targets"]]
     except control.NotRunning:
-        open_ = None
+        try:
+            pauses.load()
+        except (PausesUnreadable, OSError) as error:
+            print(f"binlogd: {error}", file=sys.stderr)
+            return Exit.PIPELINE_FAILED.value
+        open_, paused = None, [name for name in pauses.now() if "." in name]
     except (control.ControlError, OSError) as error:
         print(f"binlogd: {error}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
-    return _list(settings, open_, console, as_json)
+    return _list(settings, open_, paused, console, as_json)
 
 
 def retry(settings: Config, target: str) -> int:
@@ -127,7 +138,13 @@ def _cancel_job(settings: Config, job: Job | None) -> None:
         offline.ask(settings.daemon.state_dir, job.id, "cancel")
 
 
-def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: bool) -> int:
+def _list(
+    settings: Config,
+    open_: list[Row] | None,
+    paused: Collection[str],
+    console: Console,
+    as_json: bool,
+) -> int:
     """Print a daemon's open targets (None: no daemon), and the other recorded ones."""
     rows: list[Row] = []
     damaged = False
@@ -144,10 +161,10 @@ def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: 
             damaged = True
             print(f"binlogd: {damage}", file=sys.stderr)
         mine = None if open_ is None else [row for row in open_ if row["pipeline"] == name]
-        rows += _with_recorded(name, mine, loaded.snapshot)
+        rows += with_recorded(name, mine, loaded.snapshot)
     # A daemon may run with another configuration than this one.
     rows += [row for row in open_ or () if row["pipeline"] not in settings.pipeline]
-    _print(console, rows, as_json)
+    _print(console, with_paused(settings, rows, paused), as_json)
     return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
 
 
@@ -158,98 +175,6 @@ def _recorded(settings: Config, name: str) -> Loaded:
         return OffsetFile(settings.daemon.state_dir, name).load()
     # The group's commit knows no target.
     return export_snapshot(settings, name) if section.remembers else Loaded(None)
-
-
-def _with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None) -> list[Row]:
-    """A pipeline's targets: the open ones, and those without a change since the start."""
-    recorded = [] if snapshot is None else list(recorded_rows(name, snapshot))
-    if open_ is None:
-        return recorded
-    filled = {} if snapshot is None else {r.into: t for t, r in snapshot.rebuilds.items()}
-    rows = {row["target"]: row for row in open_}
-    for target in rows.keys() & filled.keys():
-        rows[target] |= {"phase": f"rebuilding {filled[target]}"}
-    for row in recorded:
-        # Targets in quarantine are open from the start, if a route leads to them.
-        kept = row["phase"] in ("quarantined", "away")
-        gone = {"phase": f"{row['phase']}, no route"} if kept else {}
-        rows.setdefault(row["target"], row | gone)
-    return [rows[target] for target in sorted(rows)]
-
-
-def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
-    """The targets in an offset file."""
-    emptied = {name for name, mark in snapshot.targets.items() if mark == TargetMark(None, {})}
-    for target in sorted({*snapshot.targets, *snapshot.spills} - emptied):
-        mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)
-        lanes = {} if spill is None else {str(s): list(ends) for s, ends in spill.lanes.items()}
-        yield {
-            "pipeline": pipeline,
-            "target": target,
-            "phase": _recorded_phase(snapshot, target),
-            "high_water_marks": {} if mark is None else {str(s): h for s, h in mark.hwms.items()},
-            "spill": None if spill is None else {"bytes": spill.bytes, "lanes": lanes},
-            "last_error": None,
-            "rows_may_differ": None if mark is None else mark.rows_may_differ,
-        }
-
-
-def _recorded_phase(snapshot: Snapshot, target: str) -> str:
-    if target in snapshot.rebuilding:
-        return "rebuilding"
-    spill = snapshot.spills.get(target)
-    if spill is None:
-        return "recorded"
-    return "away" if spill.away else "quarantined"
-
-
-def _running(status: Mapping[str, Any]) -> Iterable[Row]:
-    for pipeline in status["pipelines"]:
-        for target in pipeline["targets"]:
-            quarantine = target["quarantine"]
-            error = target["last_error"]
-            phase = target["phase"]
-            if quarantine is not None and quarantine["releasing"]:
-                phase = "releasing"
-            away = target["away"]
-            if away is not None:
-                phase = "catching up" if away["catching_up"] else _away(away)
-            spill = quarantine or away
-            if target["target"] in status["paused_targets"]:
-                phase = "paused"
-            elif pipeline["paused_by_a_person"] is not None:
-                phase += ", paused"
-            yield {
-                "pipeline": pipeline["pipeline"],
-                "target": target["target"],
-                "phase": phase,
-                "high_water_marks": target["high_water_marks"],
-                "spill": None if spill is None else {
-                    key: spill[key] for key in ("bytes", "messages", "lanes", "full")
-                },
-                "last_error": None if error is None else error["reason"],
-                "rows_may_differ": target["rows_may_differ"],
-            }  # fmt: skip
-
-
-def _left_out(status: Mapping[str, Any]) -> Iterable[Row]:
-    """The tables that have no target, because of their names."""
-    for pipeline in status["pipelines"]:
-        for table, why in pipeline["left_out"].items():
-            yield {
-                "pipeline": pipeline["pipeline"],
-                "target": table,
-                "phase": "left out",
-                "high_water_marks": {},
-                "spill": None,
-                "last_error": why,
-                "rows_may_differ": None,
-            }
-
-
-def _away(away: Mapping[str, Any]) -> str:
-    seconds = away["seconds"]
-    return "away" if seconds is None else f"away for {duration(seconds)}"
 
 
 def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:

@@ -159,18 +159,21 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @contextmanager
 def _cut_off(within_s: float) -> Iterator[urllib.request.OpenerDirector]:
-    """An opener whose connections end after so long, whatever the other side sends."""
+    """An opener whose connections end after so long, whatever the other side sends, also while
+    TLS is agreed on."""
     sockets: list[socket.socket] = []
+    is_over = threading.Event()
 
     class Plain(http.client.HTTPConnection):
         def connect(self) -> None:
             super().connect()
-            sockets.append(self.sock)
+            # TLS takes the socket itself over.
+            sockets.append(self.sock.dup())
+            if is_over.is_set():
+                raise TimeoutError("it took too long to connect")
 
-    class Secure(http.client.HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.append(self.sock)
+    class Secure(http.client.HTTPSConnection, Plain):
+        """Connects as ``Plain`` does, then agrees on TLS."""
 
     class PlainHandler(urllib.request.HTTPHandler):
         def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
@@ -181,6 +184,7 @@ def _cut_off(within_s: float) -> Iterator[urllib.request.OpenerDirector]:
             return self.do_open(Secure, req)
 
     def cut() -> None:
+        is_over.set()
         for each in sockets:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -192,3 +196,5 @@ def _cut_off(within_s: float) -> Iterator[urllib.request.OpenerDirector]:
         yield urllib.request.build_opener(PlainHandler, SecureHandler, _NoRedirect)
     finally:
         timer.cancel()
+        for each in sockets:
+            each.close()

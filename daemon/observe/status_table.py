@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -145,10 +145,17 @@ def _partitions(partitions: Iterable[Mapping[str, Any]]) -> Table:
     for p in partitions:
         held = p["held_by"]
         holder = f"{held['target']} at {held['offset']} (+{held['messages']:,})" if held else "-"
-        end = "unknown" if p["log_end"] is None else p["log_end"]
-        numbers = (p["frontier"], p["position"], end)
+        numbers = (p["frontier"], p["position"], log_end(p))
         table.add_row(escape(p["source"]), *map(str, numbers), _lag(p), escape(holder))
     return table
+
+
+def log_end(part: Mapping[str, Any], number: Callable[[int], str] = str) -> str:
+    """Where a partition's log ends, and up to where it can be read if that is less."""
+    if part["log_end"] is None:
+        return "unknown"
+    end, transaction = number(part["log_end"]), part["open_transaction"]
+    return end if transaction is None else f"{end}, readable to {number(transaction['offset'])}"
 
 
 def _targets(targets: Iterable[Mapping[str, Any]]) -> Table:

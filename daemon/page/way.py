@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from daemon.observe.durations import duration
-from daemon.observe.status_table import size, troubles
+from daemon.observe.status_table import log_end, size, troubles
 from daemon.page.history import History
 from daemon.page.markup import Html, name, tag
 from daemon.page.words import behind, short
@@ -106,10 +106,8 @@ def _partitions(p: Mapping[str, Any]) -> Html | None:
         tag(
             "tr",
             tag("td", name(part["source"])),
-            *(
-                tag("td", "unknown" if number is None else f"{number:,}", class_="n")
-                for number in (part["frontier"], part["position"], part["log_end"])
-            ),
+            *(tag("td", f"{part[at]:,}", class_="n") for at in ("frontier", "position")),
+            tag("td", log_end(part, "{:,}".format), class_="n"),
             tag("td", behind(part)),
             tag("td", name(part["held_by"]["target"]) if part["held_by"] else "-"),
         )

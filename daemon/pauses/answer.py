@@ -25,6 +25,14 @@ ANSWER_WITHIN_S = 4.0
 """The limit for the actors, which may be in a poll or decode a batch. Below a connection's."""
 
 
+def pipeline_of_target(config: Config, name: str) -> str | None:
+    """The pipeline of which a route leads to a target; None: no route does."""
+    for pipeline in config.pipeline if name.count(".") == 2 else ():
+        if Router(config.routes(pipeline)).reaches(TargetName.parse(name)):
+            return pipeline
+    return None
+
+
 class PauseAnswer:
     """Answers on the control thread. The main thread gives it the actors once they run."""
 
@@ -88,9 +96,8 @@ class PauseAnswer:
             raise ControlError('"name" is a pipeline or a target')
         if name in self._config.pipeline:
             return name, name
-        for pipeline in self._config.pipeline if name.count(".") == 2 else ():
-            if Router(self._config.routes(pipeline)).reaches(TargetName.parse(name)):
-                return name, pipeline
+        if (pipeline := pipeline_of_target(self._config, name)) is not None:
+            return name, pipeline
         known = ", ".join(sorted(self._config.pipeline))
         raise ControlError(f"{name!r}: no target of any route, and no pipeline; have: {known}")
 

@@ -3,6 +3,7 @@ ever, and the locked one catches up by itself, over a restart, too."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,3 +110,14 @@ def test_the_other_goes_on_and_it_catches_up_by_itself(
     flow.insert("t", "a", 10)
     flow.until(lambda: rows_of_other(flow) == [*range(1, 151)])
     assert not list(flow.folder.glob("state/p.spill/*.spill"))
+
+
+def test_a_paused_target_is_listed_before_a_change_opens_it(
+    flow: Flow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the running daemon's answer."""
+    flow.ask("pause", name="copy.shop.a")
+    capsys.readouterr()
+    assert list_tables(load(flow.config), Console(width=200), as_json=True) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["pipeline"], row["target"], row["phase"]) == ("p", "copy.shop.a", "paused")

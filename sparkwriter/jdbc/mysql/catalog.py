@@ -98,6 +98,12 @@ _WHY = {
 }
 """Of types that look as if they held a value and don't: what they do, and a way out."""
 
+SYSTEM_VERSIONED = (
+    "it is system-versioned: the server keeps each row that is replaced or deleted as well, and "
+    "refuses statements that change such a table; route to another name, or take the versions "
+    "away, which deletes them: ALTER TABLE … DROP SYSTEM VERSIONING"
+)
+
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -109,7 +115,7 @@ def table_of(
         return None
     ((kind, engine, comment, _),) = table
     if kind == "SYSTEM VERSIONED":
-        raise TargetRefused("it keeps its history by itself: DROP SYSTEM VERSIONING")
+        raise TargetRefused(SYSTEM_VERSIONED)
     if kind != "BASE TABLE":
         raise TargetRefused(f"there is a {str(kind).lower()} of that name, which is no table")
     if str(engine).lower() != "innodb":

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from daemon.cli import app
+from daemon.pauses.store import Pause, Pauses
 from daemon.positions.offset_file import OffsetFile
 from tests.daemon.commands.test_offset_transfer import World
 
@@ -67,3 +68,24 @@ def test_a_pipeline_that_remembers_nothing_has_none(tmp_path: Path) -> None:
     """The group's commit knows partitions alone: no broker is asked."""
     done = listed(World(tmp_path, stores='offset_stores = ["kafka-commit"]'), "--json")
     assert (done.exit_code, json.loads(done.stdout)) == (0, [])
+
+
+def test_a_paused_target_is_listed_before_a_change_opens_it(tmp_path: Path) -> None:
+    """Else nothing says why its table stays away. One that is recorded is paused as well."""
+    world = World(tmp_path)
+    OffsetFile(world.state, "shop").save(world.snapshot(8, 8, hwm=7))
+    pauses = Pauses(world.state)
+    for name in ("lake.s.t", "lake.s.never", "shop"):
+        pauses.put(name, Pause(1))
+    rows = json.loads(listed(world, "--json").stdout)
+    found = [(row["pipeline"], row["target"], row["phase"]) for row in rows]
+    assert found == [("shop", "lake.s.t", "paused"), ("shop", "lake.s.never", "paused")]
+
+
+def test_pauses_that_can_not_be_read_are_told(tmp_path: Path) -> None:
+    """The list would say that nothing is paused."""
+    world = World(tmp_path)
+    (world.state / "pauses.json").write_text("{")
+    done = listed(world)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "damaged" in done.stderr

@@ -216,11 +216,14 @@ def test_a_redirect_is_no_delivery(hook: Hook, code: int) -> None:
     assert hook.paths == ["/hook"]
 
 
+@pytest.mark.parametrize(
+    ("scheme", "begin"), [("http", b"H"), ("https", b"\x16\x03\x03\x3f\xff\x02")]
+)
 def test_a_webhook_that_trickles_holds_up_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, begin: bytes
 ) -> None:
-    """It sends a byte now and then, for ever: a delivery has an end, and the file has its lines
-    meanwhile."""
+    """It sends a byte now and then, for ever, of its answer or of TLS's handshake: a delivery has
+    an end, and the file has its lines meanwhile."""
     monkeypatch.setattr(delivery, "POST_WITHIN_S", 1.0)
     asked, failed = threading.Semaphore(0), threading.Event()
 
@@ -228,6 +231,7 @@ def test_a_webhook_that_trickles_holds_up_no_file(
         client.recv(65536)
         asked.release()
         try:
+            client.sendall(begin)
             while not failed.is_set():
                 client.sendall(b"H")
                 failed.wait(0.05)
@@ -237,7 +241,7 @@ def test_a_webhook_that_trickles_holds_up_no_file(
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         threading.Thread(target=lambda: trickle(server.accept()[0]), daemon=True).start()
-        section = EventsSection(file=str(tmp_path / "e"), webhook=f"http://127.0.0.1:{port}/")
+        section = EventsSection(file=str(tmp_path / "e"), webhook=f"{scheme}://127.0.0.1:{port}/")
         events = EventWatch(section, "run-1", lambda: ILL)
         events.start()
         assert asked.acquire(timeout=30)

@@ -116,6 +116,16 @@ def test_all_is_well_is_said_only_then() -> None:
         assert "all is well" not in page(ill, History(), View())
 
 
+def test_records_that_can_not_be_read_yet_are_shown() -> None:
+    """The log's end, and where the first open transaction begins; who must end it."""
+    shown = status([target("lake.shop.t", 5)])
+    (part,) = shown["pipelines"][0]["partitions"]
+    part["open_transaction"] = {"offset": 498_000, "messages": 2_000, "seconds": 700.0}
+    text = page(shown, History(), View())
+    assert "500,000, readable to 498,000" in text
+    assert "a transaction is open at 498000 for " in text
+
+
 def test_it_reloads_by_itself_where_no_script_runs() -> None:
     text = page(status([]), History(), View())
     assert '<noscript><meta http-equiv="refresh" content="5"/></noscript>' in text

@@ -232,6 +232,18 @@ def test_a_table_without_transactions_is_refused(
         write(writer, staging, orders, ("U", 1, "a", 1))
 
 
+def test_a_table_that_keeps_its_own_history_is_refused(
+    server, sql, writer, staging, orders, target
+) -> None:
+    """MariaDB alone has such tables; what leads out is said."""
+    if not server.url.startswith("jdbc:mariadb"):
+        return
+    columns = "id bigint PRIMARY KEY, note varchar(9), n bigint"
+    sql(f"CREATE TABLE shop.{target.table} ({columns}) WITH SYSTEM VERSIONING")
+    with pytest.raises(TargetRefused, match=r"is system-versioned.*DROP SYSTEM VERSIONING"):
+        write(writer, staging, orders, ("U", 1, "a", 1))
+
+
 def test_columns_are_added_and_widened_in_it(make, writer, staging, orders, sql, target) -> None:
     """NOT NULL stays."""
     make("id int PRIMARY KEY, note text, n int NOT NULL")
