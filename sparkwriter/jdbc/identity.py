@@ -7,6 +7,7 @@ has other identities, and its marks are still those of its rows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from actors.contract.ports import LostRace
 from changes.model import Mode, TargetName
 from offsets.rollback import ways_out
 from sparkwriter.jdbc.dialect import rows_of
-from sparkwriter.jdbc.ledger import Ledger, LedgerRow
+from sparkwriter.jdbc.ledger import LEDGER, Ledger, LedgerRow
 from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.tables import DbTable
 from sparkwriter.ledgered.made import Made
@@ -73,26 +74,35 @@ def unknown_marks(session: Session, target: TargetName, made: Made, table: DbTab
 
 
 def shared(
-    session: Session, ledger: Ledger, target: TargetName, entry: LedgerRow | None
+    session: Session, ledger: Ledger, target: TargetName, entry: LedgerRow | None, table: DbTable
 ) -> list[str]:
-    """Why a target that came second can't have the table: to the server it is the first one's.
+    """Why a target that came second can't have the table: it is another target's already.
 
     ``entry``: what the ledger has of it. Versions begin at the clock, so the first has the lower.
     Raises DbError.
     """
-    if not session.folds_names:
-        return []
-    late = entry is None or entry.made is None
-    first = [
-        str(other)
-        for other, version in ledger.named_alike(target)
-        if late or (entry is not None and int(version) < int(entry.version))
-    ]
+    first = math.inf if entry is None or entry.made is None else int(entry.version)
+    alike = ledger.named_alike(target) if session.folds_names else ()
+    others = ledger.kept_by_others(target, again=first == math.inf)
     return [
         f"its table is that of the target {other}: with lower_case_table_names this server makes "
         "no difference of case. Give one of them another target"
-        for other in first
+        for other, version in alike
+        if int(version) < first
+    ] + [
+        f"its table is kept by the ledger {schema} as well, of a sink with another ledger_schema, "
+        "and two writers would undo each other's rows. Set "
+        f'ledger_schema = "{schema}", or give one of them another target; if nobody writes by that '
+        f"ledger any more, delete the table's row in {schema}.{LEDGER}"
+        for schema, version, made in others
+        if int(version) < first and not _is_of_before(session, made, table)
     ]
+
+
+def _is_of_before(session: Session, made: Made, table: DbTable) -> bool:
+    """Whether a ledger surely tells of another table, which had the name before."""
+    _, known, identity = made.identity.partition("/")
+    return bool(known) and session.lasting_identity and identity != table.identity
 
 
 def has_rows(session: Session, target: TargetName, table: DbTable) -> bool:

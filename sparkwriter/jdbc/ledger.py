@@ -50,6 +50,8 @@ class Ledger:
         quote = session.dialect.quote
         self._table = f"{quote(schema)}.{quote(LEDGER)}".replace("%", "%%")
         self._unseen: set[TargetName] = set()
+        self._schema = schema
+        self._others: list[str] | None = None
         if not session.has_schema(schema):
             make_once(session, f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}")
         self.identity = self._made(TargetName("", schema, LEDGER))
@@ -86,6 +88,30 @@ class Ledger:
         )
         alike = [(TargetName(target.sink, *name), str(version)) for *name, version in found]
         return [(name, version) for name, version in alike if name != target]
+
+    def kept_by_others(self, target: TargetName, again: bool) -> list[tuple[str, str, Made]]:
+        """Other ledgers of this database, by their schemas, that keep a table of the target's name:
+        each with its version, and the table. ``again``: look for ledgers that are new. One that the
+        user may not read is not seen. Raises DbError."""
+        session, quote = self._session, self._session.dialect.quote
+        if again or self._others is None:
+            text = "SELECT table_schema FROM information_schema.tables WHERE table_name = %s"
+            found = {str(schema) for (schema,) in session.rows(text, (LEDGER,))}
+            self._others = sorted(found - {self._schema})
+        kept: list[tuple[str, str, Made]] = []
+        for schema in self._others:
+            table = f"{quote(schema)}.{quote(LEDGER)}".replace("%", "%%")
+            try:
+                rows = session.rows(
+                    f"SELECT version, made FROM {table} WHERE namespace = %s AND name = %s"
+                    " AND made IS NOT NULL",
+                    target[1:],
+                )
+                kept += ((schema, str(version), Made.parse(made)) for version, made in rows)
+            except (DbError, ValueError, KeyError, TypeError) as error:
+                if isinstance(error, DbError) and error.cause is Cause.AWAY:
+                    raise
+        return kept
 
     def look(self, target: TargetName, lock: bool = False) -> LedgerRow | None:
         """What it says of a target."""

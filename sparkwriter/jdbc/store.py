@@ -176,7 +176,7 @@ class JdbcStore(LedgeredStore):
         else:
             made = entry.made
         wrong += problems(table, made, target)
-        wrong += shared(self.session, self.ledger, target, entry)
+        wrong += shared(self.session, self.ledger, target, entry, table)
         wrong += self._triggers.check(self.session, target, table, entry)
         marks, version = (Absent().marks, NONE) if entry is None else (entry.marks, entry.version)
         return row_of(target, made, marks, version), wrong
