@@ -40,8 +40,8 @@ _OFTEN_MADE = _RENAMES | {"database"}
 
 
 def _unread(past: Past, found: re.Match[str]) -> bool:
-    """The statement that was not understood is one of the table's, as far as it is shown."""
-    told = _flat(found[0])
+    """The statement that was not followed is one of the table's, as far as it is shown."""
+    told = _flat(found.string)
     return any(_flat(text)[:40] in told for text in past.statements)
 
 
@@ -55,7 +55,7 @@ def _of_kinds(*kinds: str) -> Callable[[Past, re.Match[str]], bool]:
 
 Rule = tuple[str, Callable[[Past, re.Match[str]], bool]]
 RULES: Sequence[Rule] = (
-    (r"ddl_not_understood: .*|not understood: .*", _unread),
+    (r"ddl_not_understood: |not understood: |is not followed", _unread),
     (r"a statement not understood at", lambda past, _: bool(past.statements)),
     (r"column (\S+|.+?) from .+ to |NOT NULL over nulls|is computed from|CONVERT TO CHARACTER SET",
      lambda past, found: past.has(_CHANGES, found[1] or "")),
@@ -74,7 +74,6 @@ RULES: Sequence[Rule] = (
     (r"(?i)\bkey\b", _of_kinds("another_key", *_OFTEN_MADE)),
     (r"DEFAULT|default", lambda past, _: past.own or past.has(r"(?i)\bDEFAULT\b")),
     (r"column", lambda past, _: past.has(r"(?i)\b(?:ADD|DROP|RENAME|CHANGE)\b")),
-    (r"PARTITION|UNIQUE|DATABASE|IGNORE|RENAME|DROP|TRUNCATE", _unread),
 )  # fmt: skip
 """A reason, and what must have happened."""
 NEVER = re.compile(

@@ -115,7 +115,7 @@ class Flow:
     def beat(self) -> None:
         """One more row in the marker's table, under a number that is no checkpoint's."""
         self._beats += 1
-        self.source.beat(self.generator.schema, _FIRST_BEAT + self._beats)
+        self.source.beat(self.generator.schema, _FIRST_BEAT + self._beats, self.shape.partitions)
 
 
 _FIRST_BEAT = 1_000_000

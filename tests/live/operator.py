@@ -211,7 +211,7 @@ class Operator:
     ) -> Sequence[Difference]:
         """Of tables that are equal: that a verification says so, tells what is planted, and that a
         repair mends it. Gives what was planted."""
-        names = [name for name in equal if name in there and name[1] != MARKER]
+        names = [name for name in equal if name in there and not name[1].startswith(MARKER)]
         first = self.verified(names) if names else {}
         for name, table in first.items():
             if table["differing"]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.live.shape import Shape
+from tests.live.sources import MOST_PARTITIONS
 from tests.live.ways import READERS, SINKS, SOURCES, WIRES, NoSuchWay, Way, named, ways
 
 REGRESSION = Path(__file__).parent / "regression.txt"
@@ -49,8 +50,8 @@ def options(words: Sequence[str]) -> Options:
         parser.error(str(problem))
     if asked.own and not {"postgres", "mariadb"}.intersection(sinks):
         parser.error("--own: with --sinks postgres or mariadb")
-    if asked.partitions < 1:
-        parser.error("--partitions: at least 1")
+    if not 1 <= asked.partitions <= MOST_PARTITIONS:
+        parser.error(f"--partitions: 1 to {MOST_PARTITIONS}")
     if asked.partitions > 1 and any(way.reader != "debezium" for way in which):
         parser.error("--partitions: above 1 with debezium alone")
     without = frozenset(asked.without.replace(",", " ").split())

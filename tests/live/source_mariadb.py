@@ -13,7 +13,7 @@ from tests.live.mariadb_read import read
 from tests.live.mariadb_rows import full
 from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema
-from tests.live.sources import MARKER
+from tests.live.sources import markers
 
 BINLOGD, PASSWORD = "binlogd", "k3y-of-binlogd"
 """By which it reads tables, with no more rights than the docs name."""
@@ -85,12 +85,13 @@ class MariaDbSource:
     def mark(self, schema: Schema, number: int) -> None:
         self.beat(schema, number)
 
-    def beat(self, schema: Schema, number: int) -> None:
-        name = full((schema.databases[0], MARKER))
-        self._must([
-            f"CREATE TABLE IF NOT EXISTS {name} (id INT PRIMARY KEY)",
-            f"INSERT INTO {name} VALUES ({number})",
-        ])  # fmt: skip
+    def beat(self, schema: Schema, number: int, partitions: int = 1) -> None:
+        for marker in markers(partitions):
+            name = full((schema.databases[0], marker))
+            self._must([
+                f"CREATE TABLE IF NOT EXISTS {name} (id INT PRIMARY KEY)",
+                f"INSERT INTO {name} VALUES ({number})",
+            ])  # fmt: skip
 
     def read(self, schema: Schema) -> Mapping[Name, Found]:
         return read(self._server, schema.databases)

@@ -14,7 +14,7 @@ from tests.live.postgres_read import published, read
 from tests.live.postgres_rows import full, mark
 from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema, Table
-from tests.live.sources import MARKER
+from tests.live.sources import MOST_PARTITIONS, markers
 
 BINLOGD = "binlogd"
 """By which it reads tables, with no more rights than the docs name."""
@@ -46,11 +46,11 @@ class PostgresSource:
         self._must("postgres", [f"CREATE DATABASE p{seed}"])
         self._must(f"p{seed}", [f"CREATE SCHEMA {name}" for name in schemas])
         if is_picked(seed):
-            marker = Table((schemas[0], MARKER), (), ("id",))
-            self._must(f"p{seed}", [
-                f"CREATE TABLE {full(marker.name)} (id int PRIMARY KEY)",
-                f"CREATE PUBLICATION {NAME}", added(marker, Published()),
-            ])  # fmt: skip
+            self._must(f"p{seed}", [f"CREATE PUBLICATION {NAME}"])
+            for marker in markers(MOST_PARTITIONS):
+                table = Table((schemas[0], marker), (), ("id",))
+                made = f"CREATE TABLE {full(table.name)} (id int PRIMARY KEY)"
+                self._must(f"p{seed}", [made, added(table, Published())])
         return Schema(schemas, hostile=seed >= FIRST, published=is_picked(seed))
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
@@ -78,10 +78,11 @@ class PostgresSource:
         self._must(_database(schema), [_touch(table, has.rows) for table, has in touched])
         self.beat(schema, number)
 
-    def beat(self, schema: Schema, number: int) -> None:
-        name = full((schema.databases[0], MARKER))
-        made = f"CREATE TABLE IF NOT EXISTS {name} (id int PRIMARY KEY)"
-        self._must(_database(schema), [made, f"INSERT INTO {name} VALUES ({number})"])
+    def beat(self, schema: Schema, number: int, partitions: int = 1) -> None:
+        for marker in markers(partitions):
+            name = full((schema.databases[0], marker))
+            made = f"CREATE TABLE IF NOT EXISTS {name} (id int PRIMARY KEY)"
+            self._must(_database(schema), [made, f"INSERT INTO {name} VALUES ({number})"])
 
     def address(self, seed: int) -> tuple[str, str, str]:
         return f"jdbc:postgresql://{HOST}:{self.port}/p{seed}", BINLOGD, ""

@@ -12,6 +12,13 @@ from tests.live.schema import Maker, Name, Schema
 
 MARKER = "live_marker"
 """A table of each seed, into which a row goes at a checkpoint."""
+MOST_PARTITIONS = 8
+
+
+def markers(partitions: int) -> list[str]:
+    """Tables of which each partition has one: hashes of names that differ in the last digit follow
+    each other."""
+    return [MARKER, *(f"{MARKER}_{place}" for place in range(1, partitions + (partitions > 1)))]
 
 
 class Source(Protocol):
@@ -45,8 +52,8 @@ class Source(Protocol):
     def mark(self, schema: Schema, number: int) -> None:
         """Write a row into the marker table, and whatever else a checkpoint needs."""
 
-    def beat(self, schema: Schema, number: int) -> None:
-        """Write a row into the marker table."""
+    def beat(self, schema: Schema, number: int, partitions: int = 1) -> None:
+        """Write a row into the marker table, and into those of further partitions."""
 
     def address(self, seed: int) -> tuple[str, str, str]:
         """The URL, user and password by which binlogd reads a seed's tables."""

@@ -8,6 +8,7 @@ from tests.live.causes import Past, is_explained
 
 WIDER = Past(frozenset({"alter"}), ("ALTER TABLE `t` MODIFY COLUMN `c1` INT NULL",))
 PARTITIONS = "ALTER TABLE `t` PARTITION BY KEY (`id`) PARTITIONS 3"
+IGNORE = "ALTER IGNORE TABLE `t` ADD UNIQUE u1 (`x.y`)"
 EXPLAINED = (
     ("rows_may_differ: m1_a.t: column c1 from smallint to int at t:0 offset 158", WIDER),
     (f"ddl_not_understood: {PARTITIONS}", Past(frozenset({"partitions"}), (PARTITIONS,))),
@@ -18,6 +19,12 @@ EXPLAINED = (
      "in the stream", Past(image="MINIMAL")),
     ("quarantined: lake.a.t: rows of a:1, and partitions have no order between them",
      Past(apart=True)),
+    ("quarantined: s1:0 offset 3: a.t: ALTER IGNORE TABLE, which may delete rows, is not "
+     f"followed: {IGNORE}", Past(frozenset({"ignore_unique"}), ("USE `a`", IGNORE))),
+    ("rows_may_differ: m1.t: CONVERT TO CHARACTER SET latin1 at s1:0 offset 3",
+     Past(frozenset({"another_charset"}), ("ALTER TABLE `t` CONVERT TO CHARACTER SET latin1",))),
+    ("quarantined: pg.a.t: waits until what pg.a.u was before is written",
+     Past(frozenset({"rename_table"}))),
     ("rows_may_differ: a.t took the place of a.u at a:0 offset 3", Past(frozenset({"swap"}))),
     ("quarantined: pg.a.t: column c is stored as long, which can't become decimal(38, 2)", WIDER),
 )  # fmt: skip

@@ -33,7 +33,7 @@ def test_each_database_and_each_reader_is_in_some_way() -> None:
         ("--readers canal --sources mariadb,postgres", "postgres: none of canal reads it"),
         ("--sinks ,", "--sinks: one of iceberg, "),
         ("--seeds x", "--seeds: 3,7,10-19, 30- or regression, not 'x'"),
-        ("--partitions 0", "--partitions: at least 1"),
+        ("--partitions 0", "--partitions: 1 to 8"),
         ("--partitions 2 --readers maxwell --sources mariadb", "above 1 with debezium alone"),
     ],
 )

@@ -16,11 +16,13 @@ from tests.live.ways import READERS, SOURCES
 from tests.needs import missing
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
-RUNS: Sequence[tuple[Sequence[str], Sequence[str], str, str]] = (
-    (("mariadb", "postgres"), ("debezium",), "42-43", "mariadb,postgres"),
-    (("mariadb",), ("maxwell", "canal"), "50-51", "postgres"),
+RUNS: Sequence[tuple[Sequence[str], Sequence[str], str, str, int]] = (
+    (("mariadb", "postgres"), ("debezium",), "42-43", "mariadb,postgres", 1),
+    (("mariadb",), ("maxwell", "canal"), "50-51", "postgres", 1),
+    (("postgres",), ("debezium",), "44-45", "iceberg,postgres", 2),
 )
-"""Databases, what reads them, a seed for each way, sinks. Two ways have one start of programs."""
+"""Databases, what reads them, a seed for each way, sinks, partitions. Two ways have one start of
+programs. The last has rows by key in the lake, and by table in a database."""
 MISSING = 3
 
 
@@ -30,9 +32,13 @@ def test_each_database_and_each_reader_is_run() -> None:
     assert {reader for _, readers, *_ in RUNS for reader in readers} == set(READERS)
 
 
-@pytest.mark.parametrize(("sources", "readers", "seeds", "sinks"), RUNS, ids=["debezium", "others"])
+@pytest.mark.parametrize(
+    ("sources", "readers", "seeds", "sinks", "partitions"),
+    RUNS,
+    ids=["debezium", "others", "partitions"],
+)
 def test_a_short_seed_of_each_way_is_equal(
-    sources: Sequence[str], readers: Sequence[str], seeds: str, sinks: str
+    sources: Sequence[str], readers: Sequence[str], seeds: str, sinks: str, partitions: int
 ) -> None:
     """With an operator, and a kill of nothing: a run's first round, to its one checkpoint."""
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
@@ -44,6 +50,7 @@ def test_a_short_seed_of_each_way_is_equal(
             sys.executable, "-m", "tests.live", "--sources", ",".join(sources),
             "--readers", ",".join(readers), "--sinks", sinks, "--seeds", seeds, "--beside", "2",
             "--steps", "10", "--every", "10", "--calm", "--operator",
+            "--partitions", str(partitions),
         ],
         cwd=CHECKOUT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
