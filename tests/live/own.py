@@ -7,7 +7,7 @@ or nearly every table would be refused by name and none be equal.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Protocol
@@ -85,14 +85,17 @@ def make(rng: Random, table: Table, zoned_timestamp: bool, sink: Maker) -> bool:
     is_narrow = rng.random() < 0.2
     for _ in range(TRIES):
         own = own_table(rng, sink.kind, database, name, sent, key, catalogue, ODD)
-        if not sink.make_own(table, own if is_narrow else wider(own)):
+        if not sink.make_own(table, own if is_narrow else wider(own, sent)):
             return True
     return False
 
 
-def wider(own: OwnTable) -> OwnTable:
+def wider(own: OwnTable, sent: Sequence[Sent]) -> OwnTable:
     """The same with columns that take all that is sent."""
     create = own.create
+    for one in sent:
+        if one.type == "timestamptz":
+            create = create.replace(f"{one.name} DATETIME(6)", f"{one.name} TIMESTAMP(6)")
     for narrow, wide in _WIDER:
         create = narrow.sub(wide, create)
     return replace(own, before=(), create=create)

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from tests.live.own import make, word
+from tests.live.own import make, wider, word
 from tests.live.postgres_types import TYPES
 from tests.live.schema import Column, Table
-from tests.own_tables.tables import Kind, OwnTable
+from tests.own_tables.tables import Kind, OwnTable, Sent
 
 TABLE = Table(("shop", "a b"), tuple(Column(f"c{n}", one) for n, one in enumerate(TYPES)), ("c1",))
 
@@ -67,3 +67,10 @@ def test_most_tables_take_all_that_is_sent() -> None:
         make(Random(seed), TABLE, False, keeper)
     narrow = [own for own in keeper.given if re.search(r"smallint|\(40\)|json|_t\b", own.create)]
     assert 0 < len(narrow) < len(keeper.given) / 3
+
+
+def test_a_moment_of_a_zone_is_kept_in_a_column_that_has_one() -> None:
+    """Another one is refused by name."""
+    own = OwnTable((), "CREATE TABLE t (`a` DATETIME(6), `b` DATETIME(6))", ())
+    sent = [Sent("`a`", "timestamptz"), Sent("`b`", "timestamp")]
+    assert wider(own, sent).create == "CREATE TABLE t (`a` TIMESTAMP(6), `b` DATETIME(6))"
