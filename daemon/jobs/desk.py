@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from daemon.jobs.figures import figures_of, in_full
+from daemon.jobs.figures import figures_of, in_full, refused_figures
 from daemon.jobs.hands import Daemon, DaemonLook
 from daemon.jobs.kinds import kinds_of
 from daemon.jobs.load.unasked import UnaskedLoads
@@ -61,7 +61,8 @@ class JobsDesk:
 
     def figures(self) -> list[dict[str, Any]]:
         """For the status document. Any thread."""
-        return [figures_of(job) for job in self.runner.jobs]
+        refused = map(refused_figures, self._unasked.refused)
+        return [*map(figures_of, self.runner.jobs), *refused]
 
     def open(self) -> None:
         """Read what is recorded, before the pipelines start. Raises OSError."""

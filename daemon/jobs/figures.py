@@ -6,7 +6,11 @@ from typing import Any
 
 import msgspec
 
-from daemon.jobs.record import Job
+from daemon.jobs.load.unasked import Refused
+from daemon.jobs.record import Job, Wanted
+
+REFUSED = "refused"
+"""Of a load that is not recorded, because its plan is refused."""
 
 
 def figures_of(job: Job) -> dict[str, Any]:
@@ -37,6 +41,15 @@ def figures_of(job: Job) -> dict[str, Any]:
         "ended_ms": job.ended_ms,
         "result": {name: value for name, value in job.result.items() if name != "tables"},
     }
+
+
+def refused_figures(refused: Refused) -> dict[str, Any]:
+    """A load that nobody asked for and whose plan is refused, as ``figures_of`` shows jobs."""
+    wanted = Wanted("load", refused.pipeline, (refused.target,), origin=refused.origin)
+    again = "it is planned again within 10 minutes"
+    said = f"{refused.why}; {again}, or by `binlogd tables load {refused.target}`"
+    job = Job(f"unasked:{refused.target}", wanted, message=said, created_ms=refused.since_ms)
+    return figures_of(job) | {"state": REFUSED}
 
 
 def in_full(job: Job) -> dict[str, Any]:

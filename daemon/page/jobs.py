@@ -26,6 +26,12 @@ def jobs_section(jobs: Sequence[Mapping[str, Any]]) -> Html | None:
     return tag("section", tag("h2", "Jobs"), tag("div", table, class_="wide"), id="jobs")
 
 
+def _command(job: Mapping[str, Any]) -> str:
+    if job["state"] == "refused":  # it is not recorded
+        return f"binlogd tables load {quoted(job['targets'][0])}"
+    return f"binlogd jobs show {quoted(job['job'])}"
+
+
 def _row(job: Mapping[str, Any]) -> Html:
     progress = job["progress"]
     ratio, rate = progress["ratio"], progress["per_second"]
@@ -41,8 +47,8 @@ def _row(job: Mapping[str, Any]) -> Html:
         tag("td", "-" if rate is None else f"{short(rate)}/s", class_="n"),
         tag("td", duration(progress["eta_seconds"]), class_="n"),
         tag("td", name(job["message"] or ""), class_="why"),
-        tag("td", tag("code", f"binlogd jobs show {quoted(job['job'])}")),
-        class_="ill" if job["state"] == "failed" else None,
+        tag("td", tag("code", _command(job))),
+        class_="ill" if job["state"] in ("failed", "refused") else None,
     )
 
 

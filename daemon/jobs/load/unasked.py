@@ -6,6 +6,7 @@ import glob
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -34,6 +35,17 @@ REFUSED_S = 600.0
 HOUR_MS = 3_600_000
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A load that is due and was refused by its plan, or can't be planned now: why."""
+
+    pipeline: str
+    target: str
+    origin: str
+    why: str
+    since_ms: int
+
+
 def due(
     snapshot: Snapshot,
     section: PipelineSection,
@@ -56,6 +68,13 @@ def due(
     if section.load == "on-first-sight":
         there = {name for name, mark in snapshot.targets.items() if mark.hwms}
         yield from ((name, FIRST_SIGHT) for name in sorted(there - busy - stand_ins - set(known)))
+
+
+def loaded_by_hand(pipeline: str, jobs: Iterable[Job]) -> set[str]:
+    """The targets of a pipeline for which a load is recorded: they need no other at first sight."""
+    wanted = (job.wanted for job in jobs)
+    loads = (one for one in wanted if (one.kind, one.pipeline) == (KIND, pipeline))
+    return {target for one in loads for target in one.targets}
 
 
 def often(jobs: Iterable[Job], target: str, now_ms: int) -> int:
@@ -84,6 +103,7 @@ class UnaskedLoads:
         self._runner = runner
         self._look = look
         self._told: dict[str, str] = {}
+        self._refused: dict[str, Refused] = {}
         self._tries: dict[str, int] = {}
         self._rests_until: dict[str, float] = {}
         self._clock = clock
@@ -123,22 +143,42 @@ class UnaskedLoads:
             known = {name for name, mark in snapshot.targets.items() if mark.hwms}
             self._keep(pipeline, known)
         section, now_ms = self._config.pipeline[pipeline], time.time_ns() // 1_000_000
-        for target, origin in due(snapshot, section, self._runner.jobs, known, now_ms):
+        if taken := loaded_by_hand(pipeline, self._runner.jobs) - known:
+            known |= taken
+            self._keep(pipeline, known)
+        found = dict(due(snapshot, section, self._runner.jobs, known, now_ms))
+        self._forget(pipeline, found)
+        for target, origin in found.items():
             if self._clock() < self._rests_until.get(target, 0.0):
                 continue
             try:
                 self._record(look, pipeline, target, origin)
             except (NotAnswered, *AWAY, *REFUSED) as error:
                 self._rest(target)
+                self._show(Refused(pipeline, target, origin, reason_of(error), now_ms))
                 fields = {"pipeline": pipeline, "target": target, "reason": reason_of(error)}
                 self._log.warning("loads_not_looked_for", **fields)
-                continue
-            if origin == FIRST_SIGHT:
-                known.add(target)
-                self._keep(pipeline, known)
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """The loads that are due and that the last plan refused. Any thread."""
+        return tuple(self._refused.values())
+
+    def _show(self, refused: Refused) -> None:
+        before = self._refused.get(refused.target, refused)
+        self._refused = self._refused | {refused.target: replace(refused, since_ms=before.since_ms)}
+
+    def _forget(self, pipeline: str, due_now: Collection[str]) -> None:
+        """What is not due any more is refused no more."""
+        self._refused = {
+            target: each
+            for target, each in self._refused.items()
+            if each.pipeline != pipeline or target in due_now
+        }
 
     def _record(self, look: Look, pipeline: str, target: str, origin: str) -> None:
-        """Plan the load, and record it unless the plan is refused. Raises what planning raises."""
+        """Plan the load, and record it unless the plan is refused: then it is planned again later.
+        Raises what planning raises."""
         params = {"anew": True} if origin == RELOAD else {}
         asked = Wanted(KIND, pipeline, (glob.escape(target),), params, origin)
         plan = LoadKind().plan(look, asked)
@@ -148,6 +188,7 @@ class UnaskedLoads:
             self._log.info("load_recorded", pipeline=pipeline, target=target, origin=origin)
             return
         self._rest(target)
+        self._show(Refused(pipeline, target, origin, why, time.time_ns() // 1_000_000))
         if self._told.get(target) != why:
             self._told[target] = why
             way = f"binlogd tables load {target}"

@@ -11,6 +11,7 @@ import pytest
 
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway
+from daemon.jobs.figures import refused_figures
 from daemon.jobs.load import unasked
 from daemon.jobs.load.kind import LoadKind
 from daemon.jobs.load.plan import FIRST_SIGHT, RELOAD
@@ -201,6 +202,46 @@ def test_a_target_that_can_not_be_planned_stops_no_other(
     assert [each.wanted.targets for each in runner.jobs] == [(NEW,)]
     assert 8 < planned.count(BAD) < 20
     assert planned.count(BAD) == planned.count(OLD)
+
+
+def test_a_first_sight_that_is_refused_is_planned_again(
+    tmp_path: Path, rows: dict[str, int]
+) -> None:
+    """It is shown as refused meanwhile, with the command; a restart plans it at once."""
+    runner, look = Runner(), Look(replace(snapshot(), targets={OLD: TargetMark("v", {P0: 1})}))
+    made = loads(tmp_path, look, runner)
+    made.look_at("p")
+    look.here, rows[NEW] = snapshot(), 10_000_001
+    made.look_at("p")
+    (refused,) = made.refused
+    shown = refused_figures(refused)
+    assert (shown["state"], shown["targets"], shown["origin"]) == ("refused", [NEW], FIRST_SIGHT)
+    assert "more than load.max_rows_unasked" in shown["message"]
+    assert f"binlogd tables load {NEW}" in shown["message"]
+    made = loads(tmp_path, look, runner)
+    made.look_at("p")
+    assert [each.target for each in made.refused] == [NEW]
+    assert not runner.jobs
+    rows[NEW] = 5
+    made = loads(tmp_path, look, runner)
+    made.look_at("p")
+    assert [each.wanted.targets for each in runner.jobs] == [(NEW,)]
+    made.look_at("p")
+    assert made.refused == ()
+
+
+@pytest.mark.parametrize("state", [State.DONE, State.CANCELLED])
+def test_a_load_by_hand_is_the_one_at_first_sight(
+    tmp_path: Path, rows: dict[str, int], state: State
+) -> None:
+    """A refused one would be repeated after it; also once its job is forgotten."""
+    runner, look = Runner(), Look(replace(snapshot(), targets={OLD: TargetMark("v", {P0: 1})}))
+    loads(tmp_path, look, runner).look_at("p")
+    look.here, runner.jobs = snapshot(), (job(NEW, state=state, origin="command"),)
+    loads(tmp_path, look, runner).look_at("p")
+    runner.jobs = ()
+    loads(tmp_path, look, runner).look_at("p")
+    assert not runner.jobs
 
 
 def test_a_reload_of_the_configuration_switches_it_on(
