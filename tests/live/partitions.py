@@ -51,9 +51,8 @@ def left_out(how: Routing, tells_statements: bool) -> Mapping[str, str]:
     """Kinds of steps of which such a stream can't tell, and why."""
     if how is Routing.ONE:
         return {}
-    found = {}
-    if how is Routing.BY_KEY:
-        found["truncate"] = "no order with rows of other partitions: the pipeline stops"
+    # Debezium's record of it has neither a key nor a row, so it goes to any partition.
+    found = {"truncate": "it has no order with rows: the target is refused, by name"}
     if tells_statements:
         others = [maker.__name__ for maker in KINDS if maker.__name__ not in _READ]
         found |= dict.fromkeys(others, "statements are left out: they have no order with rows")
