@@ -1,0 +1,126 @@
+"""``kill -9`` and ``jobs cancel`` at the stages of a load that last.
+
+At each stage that something can hold for long (the source's table is locked, the log is quiet) the
+daemon is killed, goes on, and the job is cancelled: it ends so, its table is as it was and goes on,
+and the other one has not waited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql
+import pytest
+
+from daemon.jobs.record import Job, State
+from daemon.jobs.states import STAGES
+from daemon.observe import control
+from tests.daemon.databases.servers import Server, within
+from tests.integration.rig import Rig
+from tests.integration.test_jobs_end_alone import (
+    World,
+    in_postgres,
+    in_sqlite,
+    postgres,
+    source,
+)
+from tests.live.program import HOST
+
+__all__ = ["postgres", "source"]  # fixtures
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+
+@contextmanager
+def _session(port: int, *statements: str) -> Iterator[None]:
+    """A session of MariaDB that stays within a transaction, or with its locks."""
+    connection = pymysql.connect(host=HOST, port=port, user="live", password="live")
+    try:
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+        yield
+    finally:
+        connection.close()
+
+
+class Walk:
+    """One sink's daemon, and the server of its source."""
+
+    def __init__(self, world: World, source: Server) -> None:
+        self.world, self._port = world, source.port
+        self.keys = [1]
+        world.has(1)
+
+    @contextmanager
+    def source_locked(self) -> Iterator[None]:
+        """Nobody reads the source's table."""
+        with _session(self._port, f"LOCK TABLES {self.world.rig.db}.orders WRITE"):
+            yield
+
+    def begun(self, kind: str, **params: Any) -> None:
+        """A job, recorded as a command does."""
+        params |= {"tables": [f"{self.world.rig.db}.orders"]}
+        request = {"ask": "jobs-add", "kind": kind, "pipeline": "p", "params": params}
+        control.ask(self.world.rig.folder / "state", request | {"targets": [self.world.target]})
+
+    def stands(self, kind: str, at: str) -> Job:
+        """The last job of the kind, once it is there and has not ended."""
+        found: list[Job] = []
+
+        def look() -> bool:
+            found[:] = self.world.life.jobs(kind)[-1:]
+            assert not found or not found[0].state.is_final, found
+            return bool(found) and stage_of(found[0], self.world.target) == at
+
+        within(90, look)
+        return found[0]
+
+    def left(self, kind: str, at: str) -> None:
+        """Killed there, it goes on; cancelled, its table is as it was."""
+        assert at in STAGES[kind]
+        job = self.stands(kind, at)
+        self.world.life.kill()
+        self.stands(kind, at)
+        self.world.command("jobs", "cancel", job.id)
+        within(90, lambda: self.world.life.jobs(kind)[-1].state.is_final)
+        assert self.world.life.jobs(kind)[-1].state is State.CANCELLED
+
+    def goes_on(self) -> None:
+        """Both tables, with what they had and a row more: no row came by the job."""
+        self.keys.append(self.keys[-1] + 3 if len(self.keys) == 1 else self.keys[-1] + 1)
+        self.world.insert(self.keys[-1])
+        self.world.has(*self.keys)
+        self.world.others_go_on()
+        assert not self.world.rig.snapshot().rebuilding
+
+
+def stage_of(job: Job, target: str) -> str:
+    """As ``daemon.jobs.states`` names it; "new" before its first step."""
+    return str(job.memory.get("targets", {}).get(target, {}).get("stage", "new"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def walk(request: Any, rig: Rig, source: Server) -> Iterator[Walk]:
+    schema = f"{rig.db}_c"
+    if request.param == "sqlite":
+        copy = in_sqlite(rig.folder / "copy.db", schema)
+    else:
+        copy = in_postgres(request.getfixturevalue("postgres"), schema)
+    copy.section.append("write_timeout_s = 3.0")
+    world = World(rig, source, copy)
+    yield Walk(world, source)
+    world.life.process.kill()
+
+
+def test_killed_and_cancelled_at_each_stage(walk: Walk) -> None:
+    """Where a stage lasts; the others are a step long, and the rule's machine walks them."""
+    with walk.source_locked():
+        walk.begun("load")
+        walk.left("load", "filling")
+    walk.goes_on()
+    walk.begun("load")
+    walk.left("load", "filled")
+    walk.goes_on()
