@@ -21,7 +21,9 @@ class Entry:
     """``active``: it has a place among those of its kind. ``busy``: its thread is in a step.
 
     ``due_s``: the monotonic second before which no step begins. ``polls``: its last step asked for
-    a wait. ``unsaved``: the record is ahead of its file.
+    a wait. ``unsaved``: the record is ahead of its file. ``waits_from_s``: the monotonic second
+    since which it has only waited, None while it gets on. ``lent_s``: when it last lent its place
+    to another job because of that.
     """
 
     job: Job
@@ -29,6 +31,8 @@ class Entry:
     busy: bool = False
     due_s: float = 0.0
     polls: bool = False
+    waits_from_s: float | None = None
+    lent_s: float = float("-inf")
     unsaved: bool = False
     saved_ms: int = 0
     notified_s: float = float("-inf")
@@ -63,8 +67,19 @@ class Entry:
         type_ = "COMPLETED" if done else "ABORTED"
         return [Release(self.job.id), Notify(self.job, type_, told), *saved]
 
+    def waits(self, now: Now) -> None:
+        """Its last step has not got on."""
+        if self.waits_from_s is None:
+            self.waits_from_s = now.s
+
+    def lends(self, now: Now) -> list[Effect]:
+        """Another job gets its place; it goes on where it is once it has one again."""
+        self.active, self.pace = False, Pace()
+        self.waits_from_s, self.lent_s = None, now.s
+        return [Release(self.job.id)]
+
     def paused(self, now: Now) -> list[Effect]:
         """It rests until somebody resumes it, and gives its place to another."""
-        self.active, self.pace = False, Pace()
+        self.active, self.pace, self.waits_from_s = False, Pace(), None
         saved = self.changed(now, state=State.PAUSED, wish="", message="", attempts=0)
         return [Release(self.job.id), Notify(self.job, "PAUSED"), *saved]

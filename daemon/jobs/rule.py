@@ -38,6 +38,10 @@ LONGEST_WAIT_S = 60.0
 """Between two attempts of a step: something that restarts is found soon, and one that stays away is
 asked seldom."""
 
+LENDS_AFTER_S = 30.0
+"""A job that has only waited for so long lends its place to one that has none: what it waits for,
+such as a log that no reader writes any more, may never come."""
+
 Out = list[Effect | Log]
 
 
@@ -158,6 +162,7 @@ class JobsLogic:
             for entry in list(self._open()):
                 if not entry.busy and now.s >= entry.due_s:
                     out += self._due(entry, now)
+            out += self._lent(now)
             # A pause has freed a place, perhaps.
             placed = list(self._waiting_for_a_place())
             for entry in placed:
@@ -207,6 +212,10 @@ class JobsLogic:
             attempts=0,
         )
         entry.polls = advanced.wait_s > 0
+        if entry.polls:
+            entry.waits(now)
+        else:
+            entry.waits_from_s = None
         entry.due_s = now.s + (0.0 if entry.job.wish else advanced.wait_s)
         out += [Notify(entry.job, notice.type, notice.data) for notice in advanced.notices]
         if now.s - entry.notified_s >= NOTIFY_EVERY_S:
@@ -235,6 +244,7 @@ class JobsLogic:
             fields = {**_fields(entry.job), "reason": said}
             return [*out, Log("error", "job_failed", fields), *self._pruned()]
         entry.pace, entry.polls = Pace(), False
+        entry.waits(now)
         attempts = job.attempts + 1
         wait_s = self._waits.after(attempts)
         entry.due_s = now.s + (0.0 if job.wish == "pause" else wait_s)
@@ -259,11 +269,28 @@ class JobsLogic:
             if known and (entry.unsaved or not entry.job.state.is_final):
                 yield entry
 
+    def _lent(self, now: Now) -> Out:
+        """Places of jobs that only wait, for as many as have none."""
+        none = Counter(
+            entry.job.wanted.kind
+            for entry in self._open()
+            if not entry.active and entry.job.state in (State.PLANNED, State.WAITING)
+        )
+        out: Out = []
+        for entry in self._open():
+            kind, since = entry.job.wanted.kind, entry.waits_from_s
+            idle = entry.active and not entry.busy and not entry.job.wish
+            if none[kind] and idle and since is not None and now.s - since >= LENDS_AFTER_S:
+                none[kind] -= 1
+                out += entry.lends(now)
+        return out
+
     def _waiting_for_a_place(self) -> Iterator[Entry]:
         """Those that get one now: begun ones first, then the oldest."""
         taken = Counter(e.job.wanted.kind for e in self._entries.values() if e.active)
         waiting = [e for e in self._open() if not e.active and not e.job.state.is_final]
-        waiting.sort(key=lambda e: (e.job.started_ms is None, e.job.created_ms, e.job.id))
+        # Who lent its place comes last, or it would have it back at once.
+        waiting.sort(key=lambda e: (e.lent_s, e.job.started_ms is None, e.job.created_ms, e.job.id))
         for entry in waiting:
             kind = entry.job.wanted.kind
             cancelled = entry.job.wish == "cancel"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from daemon.jobs.effects import Broken, Left, Limits, Told
 from daemon.jobs.record import Progress, State
+from daemon.jobs.rule import LENDS_AFTER_S, LONGEST_WAIT_S
 from daemon.jobs.window import Window
 from tests.daemon.jobs.rule_rig import START_MS, RuleRig
 
@@ -113,6 +114,52 @@ def test_a_job_that_only_waits_does_not_wear_out_the_disk() -> None:
     rig.tick(5.0)
     rig.advance("a", 1, wait_s=5.0)
     assert rig.saves == before + 1
+
+
+def test_a_job_that_only_waits_lends_its_place() -> None:
+    """Its log has ended, or its sink is away: one bad job does not keep the others from running.
+
+    They take turns while each only waits; who gets on keeps its place.
+    """
+    rig = RuleRig({"count": Limits(1)})
+    rig.add("a")
+    rig.add("b")
+    rig.advance("a", 1, wait_s=5.0)
+    for _ in range(5):
+        rig.tick(5.0)
+        assert list(rig.under_way) == ["a"]
+        rig.advance("a", 1, wait_s=5.0)
+    rig.tick(5.0)
+    assert list(rig.under_way) == ["a"]
+    rig.advance("a", 1, wait_s=5.0)
+    assert list(rig.under_way) == ["b"]
+    assert rig.job("a").state is State.WAITING
+    rig.advance("b", 1)
+    rig.tick(100.0)
+    assert list(rig.under_way) == ["b"], "it gets on"
+    rig.hear(Broken("b", "the sink is away", away=True))
+    rig.tick(LENDS_AFTER_S)
+    rig.hear(Broken("b", "the sink is away", away=True))
+    assert list(rig.under_way) == ["a"]
+    rig.finish("a")
+    rig.tick(LONGEST_WAIT_S)
+    assert list(rig.under_way) == ["b"]
+
+
+def test_a_place_is_lent_to_who_can_use_it() -> None:
+    """Neither to a paused job, nor to one of another kind; one that is alone keeps it."""
+    rig = RuleRig({"count": Limits(1), "load": Limits(1)})
+    rig.add("a")
+    rig.add("b", "load")
+    rig.add("c")
+    rig.ask("c", "pause")
+    for _ in range(10):
+        rig.advance("a", 1, wait_s=5.0)
+        rig.tick(5.0)
+        assert "a" in rig.under_way
+    rig.advance("a", 1, wait_s=5.0)
+    rig.ask("c", "resume")
+    assert sorted(rig.under_way) == ["b", "c"]
 
 
 def test_steps_begin_in_the_window_alone() -> None:
