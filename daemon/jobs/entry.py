@@ -15,6 +15,16 @@ SAVE_EVERY_MS = 30_000
 NOTIFY_EVERY_S = 10.0
 """Between two IN_PROGRESS of one job."""
 
+LENDS_AFTER_S = 30.0
+"""A job that has only waited for so long lends its place to one that has none: what it waits for,
+such as a log that no reader writes any more, may never come."""
+
+
+def fields_of(job: Job) -> dict[str, object]:
+    """What the log says of a job."""
+    wanted = job.wanted
+    return {"job": job.id, "pipeline": wanted.pipeline, "targets": list(wanted.targets)}
+
 
 @dataclass(slots=True)
 class Entry:
@@ -71,6 +81,12 @@ class Entry:
         """Its last step has not got on."""
         if self.waits_from_s is None:
             self.waits_from_s = now.s
+
+    def only_waits(self, now: Now) -> bool:
+        """It has a place, and has not got on for so long that another one may have it."""
+        idle = self.active and not self.busy and not self.job.wish
+        since = self.waits_from_s
+        return idle and since is not None and now.s - since >= LENDS_AFTER_S
 
     def lends(self, now: Now) -> list[Effect]:
         """Another job gets its place; it goes on where it is once it has one again."""

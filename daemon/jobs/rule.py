@@ -28,7 +28,7 @@ from daemon.jobs.effects import (
     Undo,
     Undone,
 )
-from daemon.jobs.entry import NOTIFY_EVERY_S, Entry
+from daemon.jobs.entry import NOTIFY_EVERY_S, Entry, fields_of
 from daemon.jobs.pace import Pace
 from daemon.jobs.port import Advanced, Finished
 from daemon.jobs.record import Job, State
@@ -37,10 +37,6 @@ FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
 """Between two attempts of a step: something that restarts is found soon, and one that stays away is
 asked seldom."""
-
-LENDS_AFTER_S = 30.0
-"""A job that has only waited for so long lends its place to one that has none: what it waits for,
-such as a log that no reader writes any more, may never come."""
 
 Out = list[Effect | Log]
 
@@ -150,7 +146,7 @@ class JobsLogic:
                 return self._broken(entry, reason, away, now)
             case Undone(_, message):
                 out = entry.ended(now, State.CANCELLED, message or "cancelled")
-                return [*out, Log("info", "job_cancelled", _fields(entry.job)), *self._pruned()]
+                return [*out, Log("info", "job_cancelled", fields_of(entry.job)), *self._pruned()]
         return []  # Left
 
     def tick(self, now: Now) -> Out:
@@ -192,7 +188,7 @@ class JobsLogic:
             entry.shown(now, state=State.RUNNING, message=message)
         if job.started_ms is None:
             out += entry.changed(now, state=State.RUNNING, started_ms=now.ms, message="")
-            out += [Notify(entry.job, "STARTED"), Log("info", "job_started", _fields(entry.job))]
+            out += [Notify(entry.job, "STARTED"), Log("info", "job_started", fields_of(entry.job))]
         return [*out, Step(entry.job)]
 
     def _advanced(self, entry: Entry, advanced: Advanced, now: Now) -> Out:
@@ -201,7 +197,7 @@ class JobsLogic:
         measured = job.progress if progress is None else entry.pace.measured(progress, now.s)
         out: Out = []
         if job.attempts:
-            out.append(Log("info", "job_goes_on", _fields(job)))
+            out.append(Log("info", "job_goes_on", fields_of(job)))
         out += entry.changed(
             now,
             memory=advanced.memory,
@@ -234,14 +230,14 @@ class JobsLogic:
             progress=entry.pace.measured(progress, now.s),
             steps=entry.job.steps + 1,
         )
-        return [*out, Log("info", "job_done", _fields(entry.job)), *self._pruned()]
+        return [*out, Log("info", "job_done", fields_of(entry.job)), *self._pruned()]
 
     def _broken(self, entry: Entry, reason: str, away: bool, now: Now) -> Out:
         job = entry.job
         if not away:
             said = f"it can't be cancelled: {reason}" if job.wish == "cancel" else reason
             out: Out = [*entry.ended(now, State.FAILED, said)]
-            fields = {**_fields(entry.job), "reason": said}
+            fields = {**fields_of(entry.job), "reason": said}
             return [*out, Log("error", "job_failed", fields), *self._pruned()]
         entry.pace, entry.polls = Pace(), False
         entry.waits(now)
@@ -249,7 +245,7 @@ class JobsLogic:
         wait_s = self._waits.after(attempts)
         entry.due_s = now.s + (0.0 if job.wish == "pause" else wait_s)
         saved = entry.changed(now, state=State.WAITING, message=reason, attempts=attempts)
-        fields = {**_fields(job), "reason": reason, "retry_in_s": round(wait_s, 1)}
+        fields = {**fields_of(job), "reason": reason, "retry_in_s": round(wait_s, 1)}
         return [*saved, Log("warning", "job_waits", fields)]
 
     def _pruned(self) -> list[Effect]:
@@ -278,9 +274,7 @@ class JobsLogic:
         )
         out: Out = []
         for entry in self._open():
-            kind, since = entry.job.wanted.kind, entry.waits_from_s
-            idle = entry.active and not entry.busy and not entry.job.wish
-            if none[kind] and idle and since is not None and now.s - since >= LENDS_AFTER_S:
+            if none[kind := entry.job.wanted.kind] and entry.only_waits(now):
                 none[kind] -= 1
                 out += entry.lends(now)
         return out
@@ -299,8 +293,3 @@ class JobsLogic:
             if cancelled or taken[kind] < self._kinds[kind].concurrent:
                 taken[kind] += not cancelled
                 yield entry
-
-
-def _fields(job: Job) -> dict[str, object]:
-    wanted = job.wanted
-    return {"job": job.id, "pipeline": wanted.pipeline, "targets": list(wanted.targets)}

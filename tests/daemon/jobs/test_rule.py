@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from daemon.jobs.effects import Broken, Left, Limits, Told
+from daemon.jobs.entry import LENDS_AFTER_S
 from daemon.jobs.record import Progress, State
-from daemon.jobs.rule import LENDS_AFTER_S, LONGEST_WAIT_S
+from daemon.jobs.rule import LONGEST_WAIT_S
 from daemon.jobs.window import Window
 from tests.daemon.jobs.rule_rig import START_MS, RuleRig
 
