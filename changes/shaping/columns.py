@@ -43,7 +43,7 @@ class Plan:
 
     schema: TableSchema
     shown: Mapping[str, Shown]
-    salt: str
+    shape: Shape
     compute: Compute
     additions: Additions | None
 
@@ -75,18 +75,19 @@ class Plan:
                 yield FROM_PREFIX + self.shown[of].column.name, self._values(of, column)
 
     def _carried(self, changes: Changes) -> frozenset[str] | None:
-        """The target's columns that each insert has: also those that are made of others."""
+        """The target's columns that each insert has: also those that are made of what it has."""
         if changes.carried is None:
             return None
         own = {each.column.name for each in self.shown.values()}
         made = {column.name for column in self.schema.columns} - own
+        made -= self.shape.computed_without(changes.carried)
         return frozenset(
             made | {each.column.name for n, each in self.shown.items() if n in changes.carried}
         )
 
     def _values(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         mask = self.shown[name].mask
-        return column if mask is None else masked(column, mask, self.salt)
+        return column if mask is None else masked(column, mask, self.shape.salt)
 
 
 def plan_of(shape: Shape, schema: TableSchema) -> Plan:
@@ -117,7 +118,7 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
     columns += () if additions is None else additions.columns
     check_names(column.name for column in columns)
     check_layout(shape, columns)
-    return Plan(TableSchema(columns, named), shown, shape.salt, compute, additions)
+    return Plan(TableSchema(columns, named), shown, shape, compute, additions)
 
 
 def check_names(names: Iterator[str]) -> None:

@@ -21,7 +21,7 @@ from changes.formats.base import RowChange
 from changes.model import HAS_PREFIX, OP, POSITION, BadRecord, Changes, Column, Mode, TableSchema
 from changes.shaping.changelog import filtered_changelog
 from changes.shaping.entering import filtered_history
-from changes.shaping.partial import check_carried, check_partial, with_own_time
+from changes.shaping.partial import check_carried, check_inserts, check_partial, with_own_time
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
 from changes.shaping.undecided import with_left
@@ -64,7 +64,9 @@ class Compute:
         if changes.mode is Mode.APPEND:
             if self.filter is None:
                 return changes
-            return filtered_changelog(changes, self.filters, self._passes, images)
+            found = filtered_changelog(changes, self.filters, self._passes, images)
+            check_inserts(changes, self.filters)
+            return found
         if self.filter is None:
             check_carried(changes.table, self.uses)
             return changes
@@ -75,6 +77,7 @@ class Compute:
             table = with_own_time(changes, self.shown, self.filters, old)
             check_partial(changes, table, self, old)
             changes = replace(changes, table=table)
+        check_inserts(changes, self.filters)
         if self.history:
             return filtered_history(changes, self.filters, self._passes, images)
         return self._decided(changes)

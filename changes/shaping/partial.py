@@ -32,6 +32,15 @@ def check_carried(
             )
 
 
+def check_inserts(changes: Changes, uses: Sequence[str]) -> None:
+    """Refuse inserts that left out what a filter uses, also where they look like nulls: writers
+    that leave nulls out leave out defaults as well (MINIMAL)."""
+    if changes.carried is not None:
+        for name in uses:
+            if name not in changes.carried:
+                raise _refused(name, "the filter uses it")
+
+
 def with_own_time(
     changes: Changes, shown: Sequence[str], uses: Sequence[str], old: Set[str]
 ) -> pa.Table:

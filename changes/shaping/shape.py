@@ -165,6 +165,11 @@ class Shape:
         lower = column.lower()
         return next((new for old, new in self.rename if old.lower() == lower), column)
 
+    def computed_without(self, carried: Iterable[str]) -> frozenset[str]:
+        """The computed columns that need others than these."""
+        here = frozenset(name.lower() for name in carried)
+        return frozenset(n for n, text in self.computed if not Expression(text).columns <= here)
+
     def shard_of_table(self, table: TableName) -> str | None:
         """The table's shard, None where no pattern takes it, or its group takes nothing."""
         found = (expression(pattern).fullmatch(str(table)) for pattern in self.shard_of)

@@ -49,15 +49,20 @@ def _by_table(
         return unknown
     tables = ["" if head.table is None else str(head.table) for head in heads]
     made = has - {shape.name_of(name) for name in pieces.columns}
+    made |= {name for name, _ in shape.computed}
     return [
-        (table, Shown(_named(shape, rows.any) | made, _inserts(shape, rows, made)))
+        (table, Shown(_having(shape, rows.any, made), _inserts(shape, rows, made)))
         for table, rows in shown_by_tables(pieces, tables).items()
     ]
 
 
 def _inserts(shape: Shape, rows: Shown, made: frozenset[str]) -> frozenset[str] | None:
-    """With the columns that the route makes of others."""
-    return None if rows.inserts is None else _named(shape, rows.inserts) | made
+    return None if rows.inserts is None else _having(shape, rows.inserts, made)
+
+
+def _having(shape: Shape, names: frozenset[str], made: frozenset[str]) -> frozenset[str]:
+    """With the columns that the route makes of them."""
+    return _named(shape, names) | (made - shape.computed_without(names))
 
 
 def _named(shape: Shape, names: Iterable[str]) -> frozenset[str]:

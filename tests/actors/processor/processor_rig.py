@@ -239,7 +239,7 @@ class ProcessorRig:
         if batch.path is not None:
             for row in self.tables.held[batch.path].to_pylist():
                 if batch.mode is Mode.APPEND:
-                    rows[row["_offset"], row["_index"]] = row["name"]
+                    rows[row["_offset"], row["_index"]] = row.get("name")
                     continue
                 key = tuple(row[column] for column in batch.schema.keys)
                 if row[OP] == "D":

@@ -75,6 +75,19 @@ def test_a_table_that_a_statement_gave_the_column(tmp_path: Path) -> None:
     assert what in mark(rig)
 
 
+def test_what_is_computed_of_a_column_that_an_insert_lacks(tmp_path: Path) -> None:
+    """The target does not show that column: what is made of it is named, of that table alone."""
+    rig = rig_of(tmp_path, Mode.APPEND, Shape(drop=("name",), computed=(("c", "name || '!'"),)))
+    rig.send("a", (1, canal("a", 1, "x")), (2, bare("a", 2)))
+    rig.send("b", (3, canal("b", 3, "y")))
+    rig.settle()
+    what = f"{T}: db.a: column c: inserts come without it"
+    assert rig.logged("rows_may_differ") == [
+        f"{what}, and its default at the source is not in the stream"
+    ]
+    assert rig.logged(EVENT) == []
+
+
 def test_after_a_restart(tmp_path: Path) -> None:
     """Nothing is known of the table: a warning."""
     rig = rig_of(tmp_path)
