@@ -69,6 +69,7 @@ class MySqlDatabase(SqlDatabase):
             rows=int(str(rows or 0)),
             bytes=int(str(size or 0)),
             definition=hashlib.sha256(shape.encode()).hexdigest(),
+            whole_images=self.ask("SELECT @@GLOBAL.binlog_row_image")[0][0] == "FULL",
         )
 
     def _about(

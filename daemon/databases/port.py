@@ -77,6 +77,8 @@ class SourceTable:
     definition: str
     rows_where: str | None = None
     """The condition of the rows that the stream has (a publication's filter); None: of all."""
+    whole_images: bool = True
+    """Whether the server's log has whole rows (MySQL, MariaDB: ``binlog_row_image``)."""
     only: bool = False
     """Whether its own rows are read by PostgreSQL's ONLY: without it a SELECT has the rows of the
     tables that inherit from it, too."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from changes.model import TargetName
 from changes.routing import Router
+from daemon.config.config import Config
 from daemon.databases.opening import open_database
-from daemon.databases.port import DatabaseRefused
+from daemon.databases.port import DatabaseRefused, SourceTable
 from daemon.jobs.load.estimates import SECOND_ROWS, Flow, flow_of, shown_bytes, shown_time
 from daemon.jobs.load.shown import Shown, shown_columns, unlike
 from daemon.jobs.load.source_tables import format_name
@@ -33,13 +35,14 @@ _SOFT = 'delete = "soft": rows that the source has deleted by now are gone after
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """One table of a plan, by the database's estimates. ``unseen``: the log's last messages have no
-    row of it."""
+    row of it. ``known``: otherwise they have all of its columns."""
 
     target: str
     table: str
     rows: int
     bytes: int
     unseen: bool = False
+    known: bool = True
 
 
 def planned(look: Look, wanted: Wanted) -> Plan:
@@ -56,17 +59,8 @@ def planned(look: Look, wanted: Wanted) -> Plan:
         refusals.append(f"no table of pipeline {pipeline} is chosen")
     snapshot = look.snapshot(pipeline)
     refusals += list(_not_now(look, pipeline, snapshot))
-    tables: list[Loaded] = []
-    shown = shown_columns(look, pipeline, [str(one.target) for one in found.tables])
-    unfit = unreplaceable(config, (one.target for one in found.tables))
-    for one in found.tables:
-        if one.target in unfit:
-            refusals.append(f"{one.target}: {unfit[one.target]}")
-            continue
-        try:
-            tables.append(_loaded(look, pipeline, one, snapshot, shown))
-        except DatabaseRefused as error:
-            refusals.append(f"{one.target}: {error}")
+    tables, unfit = _tables(look, pipeline, found.tables, snapshot)
+    refusals += unfit
     flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
     soft = [f"{one.target}: {_SOFT}" for one in found.tables if one.route.shape.delete == "soft"]
     refusals += soft if wanted.origin in (FIRST_SIGHT, RELOAD) else []
@@ -77,6 +71,31 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     patterns = [pattern for pattern in wanted.targets if pattern not in missing]
     document = {"pipeline": pipeline, "patterns": patterns, **_document(look, tables, flow)}
     return Plan(jobs, tuple(lines), document, tuple(refusals))
+
+
+def _tables(
+    look: Look, pipeline: str, chosen_: Sequence[Compared], snapshot: Snapshot
+) -> tuple[list[Loaded], list[str]]:
+    """Those that can be loaded, and why the others can't."""
+    tables: list[Loaded] = []
+    sources: dict[TargetName, SourceTable] = {}
+    unfit = unreplaceable(look.config, (one.target for one in chosen_))
+    refusals = [f"{target}: {why}" for target, why in unfit.items()]
+    for one in chosen_:
+        if one.target not in unfit:
+            try:
+                sources[one.target] = _described(look.config, one)
+            except DatabaseRefused as error:
+                refusals.append(f"{one.target}: {error}")
+    parts = [str(target) for target, source in sources.items() if not source.whole_images]
+    shown = shown_columns(look, pipeline, [str(target) for target in sources], parts)
+    for one in chosen_:
+        if one.target in sources:
+            try:
+                tables.append(_loaded(look, pipeline, one, snapshot, shown, sources[one.target]))
+            except DatabaseRefused as error:
+                refusals.append(f"{one.target}: {error}")
+    return tables, refusals
 
 
 def _document(look: Look, tables: list[Loaded], flow: Flow) -> dict[str, object]:
@@ -115,16 +134,12 @@ def _loaded(
     one: Compared,
     snapshot: Snapshot,
     shown: Mapping[str, Shown],
+    source: SourceTable,
 ) -> Loaded:
     config, target = look.config, str(one.target)
     if (rebuild := snapshot.rebuilding.get(target)) is not None:
         what = "rebuilt" if rebuild.load is None else f"loaded by job {rebuild.load.job}"
         raise DatabaseRefused(f"it is being {what} already")
-    database = open_database(config, one.database)
-    try:
-        source = database.describe(one.table)
-    finally:
-        database.close()
     router = Router(config.routes(pipeline))
     route = next(route for route in router.targets(one.table) if route.name == one.target)
     format_ = format_name(config, pipeline, snapshot.formats)
@@ -135,7 +150,16 @@ def _loaded(
     if why := list(unlike(names, None, streamed, route.reader_renames)):
         raise DatabaseRefused("; ".join(why))
     unseen = not shown[target].rows
-    return Loaded(target, str(one.table), source.rows, source.bytes, unseen)
+    known = source.whole_images or unseen or shown[target].whole
+    return Loaded(target, str(one.table), source.rows, source.bytes, unseen, known)
+
+
+def _described(config: Config, one: Compared) -> SourceTable:
+    database = open_database(config, one.database)
+    try:
+        return database.describe(one.table)
+    finally:
+        database.close()
 
 
 def _lines(tables: list[Loaded]) -> Iterator[str]:
@@ -146,6 +170,11 @@ def _lines(tables: list[Loaded]) -> Iterator[str]:
             yield (
                 f"{each.target}: the log's last messages have no row of it: if its reader leaves "
                 "columns out, or calls them otherwise, only the target can tell"
+            )
+        if not each.known:
+            yield (
+                f"{each.target}: binlog_row_image is not FULL: whether the log's reader leaves "
+                "columns out is not known from its last messages"
             )
 
 

@@ -93,8 +93,12 @@ def _renamed(columns: Mapping[str, str], old: str, new: str) -> dict[str, str]:
     return kept if len(kept) == len(columns) else {**kept, new.lower(): new}
 
 
-def shown_columns(look: Look, pipeline: str, targets: Collection[str]) -> Mapping[str, Shown]:
+def shown_columns(
+    look: Look, pipeline: str, targets: Collection[str], parts: Collection[str] = ()
+) -> Mapping[str, Shown]:
     """By target, what the log's last messages tell. Raises NotAnswered, StoreError.
+
+    ``parts``: targets of tables whose inserts may lack columns that took their default (MINIMAL).
 
     Of several partitions the messages are taken in the order of their times: one that has been
     quiet for long does not tell what the table's columns are.
@@ -112,7 +116,7 @@ def shown_columns(look: Look, pipeline: str, targets: Collection[str]) -> Mappin
         first = max(mark.low, mark.high - SAMPLE)
         named = topics_format(format_, partition.topic)
         whole = detected.get(partition.topic, section.format).startswith("debezium")
-        read = _Messages(named, router, whole, frozenset(targets), [])
+        read = _Messages(named, router, whole, frozenset(targets), [], frozenset(parts))
         told.append(read.told)
         try:
             for record in reader.read(partition, first, mark.high - 1) if mark.high > first else ():
@@ -151,6 +155,7 @@ class _Messages:
     whole: bool
     targets: frozenset[str]
     told: list[_Told]
+    parts: frozenset[str]
 
     def add(self, source: TopicPartition, record: LogRecord) -> None:
         """Take in what a message tells of these targets. One that can't be read tells nothing: the
@@ -171,7 +176,8 @@ class _Messages:
         changes = decoder_of(self.format, part.route).decode(partition, [offset], [part.value])
         if changes is not None and changes.begins != "D":  # which may have the key alone
             names = tuple(column.name for column in changes.schema.columns)
-            yield _Row(names, whole=self.whole or changes.begins == "I")
+            inserted = changes.begins == "I" and str(part.target) not in self.parts
+            yield _Row(names, whole=self.whole or inserted)
 
 
 def unlike(

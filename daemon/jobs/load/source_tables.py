@@ -71,12 +71,15 @@ class SourceTables:
     def unlike(self, tables: Mapping[str, TableName]) -> Mapping[str, str]:
         """See ``Tables``. Later attempts do not look again: the target lacks what a statement, kept
         in its spill, gives it meanwhile."""
-        shown, found = shown_columns(self._control, self._pipeline, tables), {}
+        wants, found = {}, {}
         for target, table in tables.items():
             try:
-                wanted, present = self._wanted(table, target), self._present(target)
+                wants[target] = self._wanted(table, target), self._present(target)
             except (DatabaseRefused, TargetRefused):
                 continue  # ``describe`` tells it
+        parts = [target for target, (one, _) in wants.items() if not one.source.whole_images]
+        shown = shown_columns(self._control, self._pipeline, wants, parts)
+        for target, (wanted, present) in wants.items():
             names = [one.column.name for one in wanted.columns]
             there = None
             if present is not None:

@@ -14,6 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from changes.model import TableName
+from daemon.databases.port import SourceTable
 from daemon.jobs.desk import JobsDesk
 from daemon.jobs.hands import DaemonLook
 from daemon.jobs.kinds import kinds_of
@@ -118,6 +119,8 @@ class Signals:
         monkeypatch.setattr(targets, "_tables", lambda *_: iter(tables))
         monkeypatch.setattr(load_plan, "_not_now", lambda *_: iter(()))
         monkeypatch.setattr(load_plan, "flow_of", lambda *_: Flow(0.0, 0))
+        source = SourceTable(tables[0][1], (), (), 1, 1, "")
+        monkeypatch.setattr(load_plan, "_described", lambda *_: source)
         monkeypatch.setattr(
             load_plan,
             "_loaded",

@@ -11,6 +11,7 @@ from changes.model import Mode, TableName, TargetName
 from changes.routing import TargetRoute
 from changes.shaping.shape import NO_SHAPE, Shape
 from daemon.config.config import Config
+from daemon.databases.port import SourceTable
 from daemon.jobs.load import plan
 from daemon.jobs.load.estimates import Flow
 from daemon.jobs.load.kind import LoadKind
@@ -69,6 +70,8 @@ def planned(
     monkeypatch.setattr(plan, "chosen", lambda *_: Chosen((one,)))
     monkeypatch.setattr(plan, "_not_now", lambda *_: iter(()))
     monkeypatch.setattr(plan, "_loaded", lambda *_: plan.Loaded("out.s.t", "s.t", 1, 1))
+    source = SourceTable(one.table, (), (), 1, 1, "")
+    monkeypatch.setattr(plan, "_described", lambda *_: source)
     monkeypatch.setattr(plan, "shown_columns", lambda *_: {})
     monkeypatch.setattr(plan, "flow_of", lambda *_: Flow(0.0, 0))
     wanted = Wanted("load", "p", ("*",), {}, origin)

@@ -114,6 +114,13 @@ def test_what_the_last_messages_tell(name: str, tmp_path: Path) -> None:
     assert found == {TARGET: expected, "out.shop.other": Shown()}
 
 
+def test_inserts_of_a_minimal_log_are_parts(tmp_path: Path) -> None:
+    """A column that one lacks took its default, and others have shown it."""
+    log = [INSERT, canal("INSERT", id="2"), canal("INSERT", id="3", pin="x")]
+    found = shown_columns(Looking(tmp_path, log), "p", [TARGET], parts=[TARGET])
+    assert found == {TARGET: Shown(frozenset(("id", "name", "pin")), rows=True)}
+
+
 @pytest.mark.parametrize("quiet", [0, 1])
 def test_a_partition_that_was_quiet_for_long_tells_less(quiet: int, tmp_path: Path) -> None:
     """Whichever it is: a column that the table has lost, or got, since its last message would keep
@@ -226,4 +233,27 @@ def test_a_plan_and_and_a_start_refuse_a_column_that_the_stream_leaves_out(
     assert [one.name for one in tables.describe(table[TARGET], TARGET).schema.columns] == [
         "id", "name",
     ]  # fmt: skip
+    tables.close()
+
+
+@pytest.fixture
+def minimal(server: Server) -> Iterator[Server]:
+    server.run(["SET GLOBAL binlog_row_image = 'MINIMAL'"])
+    yield server
+    server.run(["SET GLOBAL binlog_row_image = 'FULL'"])
+
+
+@pytest.mark.integration
+def test_a_default_that_a_minimal_log_leaves_out_refuses_no_load(
+    minimal: Server, tmp_path: Path
+) -> None:
+    """Only the server's setting tells such an insert from one of a reader that leaves columns out:
+    the plan says that nothing is known."""
+    url = f"jdbc:mariadb://127.0.0.1:{minimal.port}/"
+    look = Looking(tmp_path, [INSERT], url)
+    assert refused(look) == []
+    said = LoadKind().plan(look, Wanted("load", "p", (TARGET,), {}, "command")).lines
+    assert any("binlog_row_image is not FULL" in line for line in said)
+    tables = SourceTables(look, "p")  # type: ignore[arg-type]
+    assert tables.unlike({TARGET: TableName("shop", "t")}) == {}
     tables.close()
