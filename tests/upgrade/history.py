@@ -13,11 +13,12 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from daemon.kafka.positions import log_ends
@@ -80,8 +81,7 @@ class World:
         self.configure(NO_ZERO_DATES)
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(20)
-        described = admin.describe_topics(_named(TOPIC))[TOPIC].result(20)
-        self.topic_id = str(described.topic_id)
+        self.topic_id = _id_of(admin)
 
     def configure(self, more: str) -> None:
         """Write the configuration, with more lines for the pipeline."""
@@ -138,6 +138,19 @@ class World:
             found = file.execute(statement).fetchall()
         file.close()
         return found
+
+
+def _id_of(admin: AdminClient) -> str:
+    """The id that the broker gave the topic. A broker may not know yet what it has just made."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return str(admin.describe_topics(_named(TOPIC))[TOPIC].result(20).topic_id)
+        except KafkaException as error:
+            unknown = error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            if not unknown or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 def _named(*topics: str) -> object:
