@@ -8,6 +8,7 @@ has other identities, and its marks are still those of its rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import structlog
 
 from actors.contract.ports import LostRace
 from changes.model import Mode, TargetName
+from offsets.fence import Marks
 from offsets.rollback import ways_out
 from sparkwriter.jdbc.dialect import rows_of
 from sparkwriter.jdbc.ledger import LEDGER, Ledger, LedgerRow
@@ -37,18 +39,27 @@ def identified(entry: Entry, ledger: str, table: DbTable | None) -> Entry:
     return replace(entry, made=replace(entry.made, identity=identity))
 
 
-def made_again(
-    session: Session, target: TargetName, made: Made, ledger: str, table: DbTable
-) -> bool:
-    """Whether the table is not the one that the ledger tells of. Where altering a table changes its
-    identity, too, one with rows in it is told, and goes on. Raises DbError."""
-    of_ledger, known, identity = made.identity.partition("/")
-    if not known or of_ledger != ledger or identity == table.identity:
-        return False
-    certain = session.lasting_identity or not has_rows(session, target, table)
+def without_old(
+    session: Session, target: TargetName, entry: LedgerRow | None, ledger: str, table: DbTable
+) -> LedgerRow | None:
+    """What the ledger has of the table that is there: nothing where it tells of another one. Where
+    altering a table changes its identity, too, one with rows in it is told, and goes on. Raises
+    DbError."""
+    if entry is None or entry.made is None or not _differs(entry.made, ledger, table):
+        return entry
+    certain = _surely_another(session, target, table)
     what = "table_made_again" if certain else "table_altered_by_others"
     log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
-    return certain
+    return replace(entry, marks=Marks(), made=None) if certain else entry
+
+
+def _differs(made: Made, ledger: str, table: DbTable) -> bool:
+    of_ledger, known, identity = made.identity.partition("/")
+    return bool(known) and of_ledger == ledger and identity != table.identity
+
+
+def _surely_another(session: Session, target: TargetName, table: DbTable) -> bool:
+    return session.lasting_identity or not has_rows(session, target, table)
 
 
 def check_same(session: Session, target: TargetName, before: DbTable) -> None:
@@ -81,7 +92,11 @@ def shared(
     ``entry``: what the ledger has of it. Versions begin at the clock, so the first has the lower.
     Raises DbError.
     """
-    first = math.inf if entry is None or entry.made is None else int(entry.version)
+    made = None if entry is None else entry.made
+    known = made is not None and not (
+        _differs(made, ledger.identity, table) and _surely_another(session, target, table)
+    )
+    first = math.inf if entry is None or not known else int(entry.version)
     alike = ledger.named_alike(target) if session.folds_names else ()
     others = ledger.kept_by_others(target, again=first == math.inf)
     return [
@@ -89,7 +104,14 @@ def shared(
         "no difference of case. Give one of them another target"
         for other, version in alike
         if int(version) < first
-    ] + [
+    ] + kept_elsewhere(session, others, table, first)
+
+
+def kept_elsewhere(
+    session: Session, others: Iterable[tuple[str, str, Made]], table: DbTable, first: float
+) -> list[str]:
+    """Why a table is that of another ledger. ``first``: the version that ours has."""
+    return [
         f"its table is kept by the ledger {schema} as well, of a sink with another ledger_schema, "
         "and two writers would undo each other's rows. Set "
         f'ledger_schema = "{schema}", or give one of them another target; if nobody writes by that '

@@ -48,7 +48,7 @@ class Ledger:
         """Make it where it is not there. Raises DbError."""
         self._session = session
         quote = session.dialect.quote
-        self._table = f"{quote(schema)}.{quote(LEDGER)}".replace("%", "%%")
+        self._table = _written(session, schema)
         self._unseen: set[TargetName] = set()
         self._schema = schema
         self._others: list[str] | None = None
@@ -90,28 +90,10 @@ class Ledger:
         return [(name, version) for name, version in alike if name != target]
 
     def kept_by_others(self, target: TargetName, again: bool) -> list[tuple[str, str, Made]]:
-        """Other ledgers of this database, by their schemas, that keep a table of the target's name:
-        each with its version, and the table. ``again``: look for ledgers that are new. One that the
-        user may not read is not seen. Raises DbError."""
-        session, quote = self._session, self._session.dialect.quote
+        """See ``kept_by``. ``again``: look for ledgers that are new. Raises DbError."""
         if again or self._others is None:
-            text = "SELECT table_schema FROM information_schema.tables WHERE table_name = %s"
-            found = {str(schema) for (schema,) in session.rows(text, (LEDGER,))}
-            self._others = sorted(found - {self._schema})
-        kept: list[tuple[str, str, Made]] = []
-        for schema in self._others:
-            table = f"{quote(schema)}.{quote(LEDGER)}".replace("%", "%%")
-            try:
-                rows = session.rows(
-                    f"SELECT version, made FROM {table} WHERE namespace = %s AND name = %s"
-                    " AND made IS NOT NULL",
-                    target[1:],
-                )
-                kept += ((schema, str(version), Made.parse(made)) for version, made in rows)
-            except (DbError, ValueError, KeyError, TypeError) as error:
-                if isinstance(error, DbError) and error.cause is Cause.AWAY:
-                    raise
-        return kept
+            self._others = other_ledgers(self._session, self._schema)
+        return kept_by(self._session, self._others, target)
 
     def look(self, target: TargetName, lock: bool = False) -> LedgerRow | None:
         """What it says of a target."""
@@ -234,3 +216,35 @@ def checksum_of(target: TargetName, marks: str, made: str | None) -> str:
     """Of what a target's row says of its marks and its table."""
     said = json.dumps([target.namespace, target.table, marks, made])
     return hashlib.sha256(said.encode()).hexdigest()
+
+
+def other_ledgers(session: Session, schema: str) -> list[str]:
+    """The schemas of the other ledgers in the database of one. Raises DbError."""
+    text = "SELECT table_schema FROM information_schema.tables WHERE table_name = %s"
+    found = {str(other) for (other,) in session.rows(text, (LEDGER,))}
+    return sorted(found - {schema})
+
+
+def kept_by(
+    session: Session, schemas: Iterable[str], target: TargetName
+) -> list[tuple[str, str, Made]]:
+    """The ledgers, by their schemas, that keep a table of the target's name: each with its version,
+    and the table. One that the user may not read is not seen. Raises DbError."""
+    kept: list[tuple[str, str, Made]] = []
+    for schema in schemas:
+        try:
+            rows = session.rows(
+                f"SELECT version, made FROM {_written(session, schema)}"
+                " WHERE namespace = %s AND name = %s AND made IS NOT NULL",
+                target[1:],
+            )
+            kept += ((schema, str(version), Made.parse(made)) for version, made in rows)
+        except (DbError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, DbError) and error.cause is Cause.AWAY:
+                raise
+    return kept
+
+
+def _written(session: Session, schema: str) -> str:
+    quote = session.dialect.quote
+    return f"{quote(schema)}.{quote(LEDGER)}".replace("%", "%%")

@@ -7,7 +7,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,9 +19,9 @@ from sparkwriter.jdbc.identity import (
     check_same,
     has_rows,
     identified,
-    made_again,
     shared,
     unknown_marks,
+    without_old,
 )
 from sparkwriter.jdbc.ledger import NONE, Ledger
 from sparkwriter.jdbc.mysql.words import MySqlWords
@@ -135,6 +134,12 @@ class JdbcStore(LedgeredStore):
         """Where statements about tables are part of a transaction."""
         return self.session.transactional_ddl
 
+    def shared(self, target: TargetName) -> Sequence[str]:
+        """As ``look`` would find it."""
+        if (table := self.session.describe(target)) is None:
+            return ()
+        return shared(self.session, self.ledger, target, self.ledger.look(target), table)
+
     def hanging(self, target: TargetName) -> Sequence[str]:
         """By the database's own catalog."""
         return self.session.dependents(target)
@@ -164,12 +169,7 @@ class JdbcStore(LedgeredStore):
             # Without its table a ledger's row counts no more: the marks have gone with the rows.
             gone = entry is None or entry.made is not None
             return (Absent() if entry is None or gone else Absent(entry.marks)), wrong
-        if (
-            entry is not None
-            and entry.made is not None
-            and made_again(self.session, target, entry.made, self.ledger.identity, table)
-        ):
-            entry = replace(entry, marks=Absent().marks, made=None)
+        entry = without_old(self.session, target, entry, self.ledger.identity, table)
         if entry is None or entry.made is None:
             made = adopted(table)
             wrong += unknown_marks(self.session, target, made, table)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 
 from actors.contract.ports import TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.dialect import rows_of, target_name
-from sparkwriter.jdbc.ledger import LEDGER
+from sparkwriter.jdbc.identity import kept_elsewhere
+from sparkwriter.jdbc.ledger import LEDGER, kept_by, other_ledgers
 from sparkwriter.jdbc.session import DbError, Session, transaction
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
 from sparkwriter.jdbc.triggers import unseen_triggers
@@ -33,6 +35,7 @@ def try_out(
             if session.folds_names and first != target:
                 yield f"{target}: its table is that of {first}: lower_case_table_names is set"
             yield from (f"{target}: {line}" for line in _target(session, target))
+            yield from (f"{target}: {line}" for line in _shared(session, schema, target))
     except DbError as error:
         yield str(error)
     finally:
@@ -62,6 +65,16 @@ def _may_make(session: Session, schema: str) -> Iterator[str]:
         session.run(f"DROP TABLE {name}")
     except DbError as error:
         yield f"ledger_schema: can't make tables in {schema}: {error}"
+
+
+def _shared(session: Session, schema: str, target: TargetName) -> Iterator[str]:
+    """Whether another ledger of this database had the table first. Ours may not be there yet."""
+    if (table := session.describe(target)) is None:
+        return
+    own = kept_by(session, [schema], target)
+    first = min((float(version) for _, version, _ in own), default=math.inf)
+    others = kept_by(session, other_ledgers(session, schema), target)
+    yield from kept_elsewhere(session, others, table, first)
 
 
 def _target(session: Session, target: TargetName) -> Iterator[str]:

@@ -97,6 +97,11 @@ class LedgeredStore(ABC):
     leaves_aside: tuple[type[Exception], ...] = (TargetRefused,)
     """What ends the removal of a table that was replaced, and leaves it."""
 
+    def shared(self, target: TargetName) -> Sequence[str]:
+        """Why a table is another target's already, which would lose it to one that takes its
+        name."""
+        return ()
+
     def hanging(self, target: TargetName) -> Sequence[str]:
         """What hangs on a table, and would go with it when another one takes its name."""
         return ()
@@ -115,7 +120,7 @@ class LedgeredStore(ABC):
             with self.call(target):
                 hanging = self.hanging(target)
                 lines = [hangs_on_it(hanging)] if hanging else []
-                return [*lines, *self.lacks(target, into, aside)]
+                return [*self.shared(target), *lines, *self.lacks(target, into, aside)]
         except TargetRefused as error:
             return [str(error)]
 
@@ -227,8 +232,8 @@ class LedgeredStore(ABC):
         held = of_streams(old.marks.offsets)
         if any(at >= swap.frontiers.get(lane, 0) for lane, at in held.items()):
             raise SwapTooEarly(held)
-        if not isinstance(old, Absent) and (hanging := self.hanging(swap.old)):
-            raise TargetRefused(hangs_on_it(hanging))
+        if not isinstance(old, Absent):
+            self._refuse_exchange(swap.old)
         made = replace(new.table, rebuilt=str(swap.new))
         operations: list[Operation] = [Rename(swap.new, swap.old, made)]
         entries: list[Entry] = [Shows(swap.old, marks, made), Forgets(swap.new)]
@@ -245,6 +250,13 @@ class LedgeredStore(ABC):
                 operations.append(Drop(swap.aside))
                 entries.append(Forgets(swap.aside))
         self.step(operations, entries, seen=seen)
+
+    def _refuse_exchange(self, old: TargetName) -> None:
+        """Raise TargetRefused where a table can't be replaced."""
+        if shared := self.shared(old):
+            raise TargetRefused("; ".join(shared))
+        if hanging := self.hanging(old):
+            raise TargetRefused(hangs_on_it(hanging))
 
     def _remove_aside(self, aside: TargetName) -> None:
         """The exchange is made, and can't be taken back: what stays of the old table is named."""

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from actors.contract.ports import TargetRefused
+from actors.contract.writes import Swap
 from changes.model import TargetName
 from sparkwriter.jdbc.try_out import try_out
 from sparkwriter.ledgered.store import LedgeredWriter
 from tests.live.mariadb import MariaDb
+from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.databases import JdbcTables, Server
 from tests.sparkwriter.jdbc.conftest import Staging
 
@@ -55,6 +57,14 @@ def test_the_second_of_two_names_is_refused(folding, staging, orders, tmp_path) 
     LedgeredWriter(folding.store()).write(first.batch(orders(("U", 3, "a", 1)), 3))
     lines = list(try_out(folding.server.connect, "binlogd", [FIRST, SECOND]))
     assert any("its table is that of db.shop.Orders" in line for line in lines)
+    new, aside = (SECOND._replace(table=f"orders__{end}") for end in ("new", "aside"))
+    assert "the target db.shop.Orders" in " ".join(folding.store().in_the_way(SECOND, new, aside))
+    LedgeredWriter(folding.store()).write(
+        Staging(tmp_path, new, staging.schema).batch(orders(("U", 9, "b", 1)), 9)
+    )
+    with pytest.raises(TargetRefused, match=r"db\.Shop\.orders: its table is that of the target"):
+        LedgeredWriter(folding.store()).swap(Swap(SECOND, new, aside, {LANE: 10}))
+    assert folding.read(FIRST).num_rows == 3
 
 
 def test_names_that_differ_in_case_are_two_tables_elsewhere(

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from actors.contract.ports import TargetRefused
+from actors.contract.writes import Swap
 from sparkwriter.jdbc.store import JdbcStore
+from sparkwriter.jdbc.try_out import try_out
 from sparkwriter.ledgered.store import LedgeredWriter
-from tests.sparkwriter.conftest import LANE
+from tests.sparkwriter.conftest import LANE, Staging
 
 Make = Callable[[], LedgeredWriter]
 
@@ -56,3 +58,30 @@ def test_two_that_share_a_table_already(table, writer, stranger: Make, orders, s
         stranger().write(batch)
     sql(f"DELETE FROM binlogd.__binlogd_targets WHERE {mine}")
     assert stranger().write(batch).hwms == {LANE: 2}
+
+
+def test_the_second_ledger_exchanges_no_table(
+    table, writer, stranger: Make, orders, server, rebuilt, rows_of
+) -> None:
+    """Its loads and rebuilds are refused by their plan, and at their end; the first one's are not.
+    ``check-config --connect`` names the ledger, too."""
+    target, before, late = table.target, rows_of(), stranger()
+    new, aside = (target._replace(table=f"{target.table}__{end}") for end in ("late", "aside"))
+    by_plan = JdbcStore(server.connect, "elsewhere")
+    said = "is kept by the ledger binlogd as well"
+    (line,) = by_plan.in_the_way(target, new, aside)
+    by_plan.close()
+    assert said in line
+    late.write(Staging(table.folder, new, table.schema).batch(orders(("U", 1, "stranger", 1)), 8))
+    with pytest.raises(TargetRefused, match=said) as refused:
+        late.swap(Swap(target, new, aside, {LANE: 9}))
+    assert str(target) in str(refused.value)
+    assert rows_of() == before
+    late.remove(new)
+    assert any(said in line for line in try_out(server.connect, "elsewhere", [target]))
+    assert not any(said in line for line in try_out(server.connect, "binlogd", [target]))
+    by_plan = JdbcStore(server.connect, "binlogd")
+    assert by_plan.in_the_way(target, new, aside) == []
+    by_plan.close()
+    assert writer.swap(rebuilt()).hwms == {LANE: 8}
+    assert rows_of() != before
