@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
 
-from changes.printable import json_text
+from changes.printable import json_text, reason_of
+from daemon.commands.offset_transfer import recorded_snapshot
 from daemon.config.config import Config
 from daemon.jobs import offline
 from daemon.jobs.effects import Request
-from daemon.jobs.figures import figures_of, in_full
+from daemon.jobs.figures import UNASKED, figures_of, in_full, refused_figures
+from daemon.jobs.load.unasked import Refused, due_offline
 from daemon.jobs.record import Job
 from daemon.jobs.store import JobStore
 from daemon.observe import control
 from daemon.observe.jobs_table import print_job, print_jobs
 from daemon.runtime.lifecycle import Exit
+from offsets.store import StoreError
 
 SAID = {
     "pause": "pauses after the step under way",
@@ -29,8 +32,9 @@ SAID = {
 def list_jobs(settings: Config, console: Console, as_json: bool) -> int:
     """Print all jobs. Returns the exit status."""
 
-    def recorded(jobs: tuple[Job, ...]) -> list[dict[str, Any]]:
-        return [figures_of(job) for job in jobs]
+    def recorded(jobs: tuple[Job, ...], damage: list[str]) -> list[dict[str, Any]]:
+        due = (refused_figures(one) for one in _due(settings, jobs, damage))
+        return [*map(figures_of, jobs), *due]
 
     return _printed(settings, {"ask": "jobs"}, recorded, console, as_json, print_jobs)
 
@@ -38,8 +42,11 @@ def list_jobs(settings: Config, console: Console, as_json: bool) -> int:
 def show_job(settings: Config, console: Console, id_: str, as_json: bool) -> int:
     """Print one job. Returns the exit status."""
 
-    def recorded(jobs: tuple[Job, ...]) -> dict[str, Any] | None:
-        return next((in_full(job) for job in jobs if job.id == id_), None)
+    def recorded(jobs: tuple[Job, ...], damage: list[str]) -> dict[str, Any] | None:
+        found = [in_full(job) for job in jobs if job.id == id_]
+        if not found and id_.startswith(UNASKED):
+            found = [refused_figures(one, full=True) for one in _due(settings, jobs, damage)]
+        return next((one for one in found if one["job"] == id_), None)
 
     def show(console: Console, found: Any) -> None:
         print_job(console, found)
@@ -50,6 +57,9 @@ def show_job(settings: Config, console: Console, id_: str, as_json: bool) -> int
 
 def ask_job(settings: Config, id_: str, request: Request) -> int:
     """Pause, resume or cancel a job. Returns the exit status."""
+    if id_.startswith(UNASKED):
+        way = f"`binlogd tables load {id_.removeprefix(UNASKED)}` records one"
+        return _failed(f"{id_} is no job yet: {way}", Exit.UNUSABLE)
     later = ""
     try:
         try:
@@ -69,20 +79,21 @@ def ask_job(settings: Config, id_: str, request: Request) -> int:
 def _printed(
     settings: Config,
     request: dict[str, str],
-    recorded: Callable[[tuple[Job, ...]], Any],
+    recorded: Callable[[tuple[Job, ...], list[str]], Any],
     console: Console,
     as_json: bool,
     show: Callable[[Console, Any], None],
     missing: str = "",
 ) -> int:
     """Print what the daemon answers, or what the files hold. None: there is nothing to show."""
-    damage: tuple[str, ...] = ()
+    damage: list[str] = []
     try:
         try:
             found = control.ask(settings.daemon.state_dir, request)
         except control.NotRunning:
-            jobs, damage = JobStore(settings.daemon.state_dir).load()
-            found = settings.redactor.deep(recorded(jobs))
+            jobs, told = JobStore(settings.daemon.state_dir).load()
+            damage += told
+            found = settings.redactor.deep(recorded(jobs, damage))
     except (control.ControlError, OSError) as error:
         return _failed(str(error), Exit.PIPELINE_FAILED)
     for line in damage:
@@ -94,6 +105,21 @@ def _printed(
     else:
         show(console, found)
     return Exit.PIPELINE_FAILED.value if damage else Exit.OK.value
+
+
+def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator[Refused]:
+    """The loads that nobody asked for and that the next start plans."""
+    for name, section in settings.pipeline.items():
+        if not section.loads_unasked:
+            continue
+        try:
+            loaded = recorded_snapshot(settings, name)
+            damage += loaded.damage
+            if loaded.snapshot is not None:
+                yield from due_offline(settings, name, loaded.snapshot, jobs)
+        except (OSError, StoreError, ValueError) as error:
+            said = settings.redactor.text(reason_of(error))
+            damage.append(f"pipeline.{name}: which loads are due is not known: {said}")
 
 
 def _failed(reason: str, status: Exit) -> int:

@@ -41,6 +41,16 @@ def export_snapshot(config: Config, pipeline: str) -> Loaded:
         store.stop()
 
 
+def recorded_snapshot(config: Config, pipeline: str) -> Loaded:
+    """What a pipeline's stores hold of its targets: of its file alone, where it has one. Raises
+    OSError, StoreError."""
+    section = config.pipeline[pipeline]
+    if "file" in section.offset_stores:
+        return OffsetFile(config.daemon.state_dir, pipeline).load()
+    # The group's commit knows no target.
+    return export_snapshot(config, pipeline) if section.remembers else Loaded(None)
+
+
 def import_snapshot(config: Config, text: str) -> Iterator[str]:
     """Record an exported file's text. Yields lines about what was done.
 

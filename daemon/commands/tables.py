@@ -14,7 +14,7 @@ from rich.table import Table
 from actors.contract.figures import bare
 from changes.model import TargetName
 from changes.printable import json_text
-from daemon.commands.offset_transfer import export_snapshot
+from daemon.commands.offset_transfer import export_snapshot, recorded_snapshot
 from daemon.config.config import Config
 from daemon.databases.port import DatabaseAway
 from daemon.jobs import offline
@@ -34,11 +34,10 @@ from daemon.operate.rebuild_answer import said
 from daemon.operate.rebuild_job import FLAGS, KIND, job_of, rebuild_job, refuse_live_load
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.pauses.store import Pauses, PausesUnreadable
-from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.edits import EditRefused, edit_offline
 from daemon.runtime.lifecycle import Exit
 from daemon.sinks.replacing import unreplaceable
-from offsets.store import Loaded, StoreError
+from offsets.store import StoreError
 
 
 def list_tables(settings: Config, console: Console, as_json: bool) -> int:
@@ -150,7 +149,7 @@ def _list(
     damaged = False
     for name in settings.pipeline:
         try:
-            loaded = _recorded(settings, name)
+            loaded = recorded_snapshot(settings, name)
         except (OSError, StoreError) as error:
             said = settings.redactor.text(str(error))
             print(
@@ -166,15 +165,6 @@ def _list(
     rows += [row for row in open_ or () if row["pipeline"] not in settings.pipeline]
     _print(console, with_paused(settings, rows, paused), as_json)
     return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
-
-
-def _recorded(settings: Config, name: str) -> Loaded:
-    """A pipeline's snapshot. Raises OSError, StoreError."""
-    section = settings.pipeline[name]
-    if "file" in section.offset_stores:
-        return OffsetFile(settings.daemon.state_dir, name).load()
-    # The group's commit knows no target.
-    return export_snapshot(settings, name) if section.remembers else Loaded(None)
 
 
 def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:

@@ -129,8 +129,10 @@ class JobsDesk:
 
     def _shown(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
         """One job in full, None if there is none."""
-        found = (in_full(job) for job in self.runner.jobs if job.id == request.get("job"))
-        return self._redacted(next(found, None))
+        id_ = request.get("job")
+        found = [in_full(job) for job in self.runner.jobs if job.id == id_]
+        refused = (refused_figures(one, full=True) for one in self._unasked.refused)
+        return self._redacted(next((one for one in (*found, *refused) if one["job"] == id_), None))
 
     def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """``refused``: why nothing was done, or None."""

@@ -12,6 +12,12 @@ from daemon.jobs.record import Job, Wanted
 REFUSED = "refused"
 """Of a load that is not recorded, because its plan is refused."""
 
+UNASKED = "unasked:"
+"""Before its target: the name of a load that is not recorded."""
+
+DUE = "due"
+"""Of a load that is not recorded, because no daemon runs."""
+
 
 def figures_of(job: Job) -> dict[str, Any]:
     """What ``docs/operations.md`` names. Seconds, Unix milliseconds, JSON."""
@@ -43,13 +49,16 @@ def figures_of(job: Job) -> dict[str, Any]:
     }
 
 
-def refused_figures(refused: Refused) -> dict[str, Any]:
-    """A load that nobody asked for and whose plan is refused, as ``figures_of`` shows jobs."""
+def refused_figures(refused: Refused, full: bool = False) -> dict[str, Any]:
+    """A load that nobody asked for and that is not recorded, as ``figures_of`` shows jobs; or as
+    ``in_full`` does."""
     wanted = Wanted("load", refused.pipeline, (refused.target,), origin=refused.origin)
-    again = "it is planned again within 10 minutes"
-    said = f"{refused.why}; {again}, or by `binlogd tables load {refused.target}`"
-    job = Job(f"unasked:{refused.target}", wanted, message=said, created_ms=refused.since_ms)
-    return figures_of(job) | {"state": REFUSED}
+    offline = refused.since_ms is None
+    when = "after the next start" if offline else "again within 10 minutes"
+    said = f"{refused.why}; it is planned {when}, or by `binlogd tables load {refused.target}`"
+    job = Job(f"{UNASKED}{refused.target}", wanted, message=said)
+    shown = {"state": DUE if offline else REFUSED, "created_ms": refused.since_ms}
+    return (in_full(job) if full else figures_of(job)) | shown
 
 
 def in_full(job: Job) -> dict[str, Any]:

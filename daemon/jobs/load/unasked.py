@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -43,7 +44,7 @@ class Refused:
     target: str
     origin: str
     why: str
-    since_ms: int
+    since_ms: int | None
 
 
 def due(
@@ -66,8 +67,8 @@ def due(
             if often(own, target, now_ms) < 3:
                 yield target, RELOAD
     if section.load == "on-first-sight":
-        there = {name for name, mark in snapshot.targets.items() if mark.hwms}
-        yield from ((name, FIRST_SIGHT) for name in sorted(there - busy - stand_ins - set(known)))
+        new = written(snapshot) - busy - stand_ins - set(known)
+        yield from ((name, FIRST_SIGHT) for name in sorted(new))
 
 
 def loaded_by_hand(pipeline: str, jobs: Iterable[Job]) -> set[str]:
@@ -86,6 +87,29 @@ def often(jobs: Iterable[Job], target: str, now_ms: int) -> int:
         and job.created_ms > now_ms - HOUR_MS
         for job in jobs
     )
+
+
+def due_offline(
+    config: Config, pipeline: str, snapshot: Snapshot, jobs: Iterable[Job]
+) -> Iterator[Refused]:
+    """The loads that the next start plans, as far as files tell. Raises OSError, ValueError."""
+    jobs, known = tuple(jobs), seen(config.daemon.state_dir, pipeline)
+    known = (written(snapshot) if known is None else known) | loaded_by_hand(pipeline, jobs)
+    now_ms = time.time_ns() // 1_000_000
+    for target, origin in due(snapshot, config.pipeline[pipeline], jobs, known, now_ms):
+        yield Refused(pipeline, target, origin, "no daemon runs", None)
+
+
+def written(snapshot: Snapshot) -> set[str]:
+    """The targets that have got changes."""
+    return {name for name, mark in snapshot.targets.items() if mark.hwms}
+
+
+def seen(state_dir: Path, pipeline: str) -> set[str] | None:
+    """The targets that are not new; None: loads at first sight were never looked for. Raises
+    OSError, ValueError."""
+    path = state_dir / "seen" / f"{pipeline}.json"
+    return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 class UnaskedLoads:
@@ -137,10 +161,10 @@ class UnaskedLoads:
     def look_at(self, pipeline: str) -> None:
         """Record the loads that are due. Raises what planning raises."""
         look = self._look()
-        snapshot, known = look.snapshot(pipeline), self._known(pipeline)
+        snapshot, known = look.snapshot(pipeline), seen(self._config.daemon.state_dir, pipeline)
         if known is None:
             # What is there when this is switched on has not just appeared.
-            known = {name for name, mark in snapshot.targets.items() if mark.hwms}
+            known = written(snapshot)
             self._keep(pipeline, known)
         section, now_ms = self._config.pipeline[pipeline], time.time_ns() // 1_000_000
         if taken := loaded_by_hand(pipeline, self._runner.jobs) - known:
@@ -209,13 +233,6 @@ class UnaskedLoads:
         if rows > most:
             return f"about {rows:,} rows are more than load.max_rows_unasked ({most:,})"
         return None
-
-    # --- the targets that were seen, durable
-
-    def _known(self, pipeline: str) -> set[str] | None:
-        """None: this was never looked at before."""
-        path = self._config.daemon.state_dir / "seen" / f"{pipeline}.json"
-        return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def _keep(self, pipeline: str, known: set[str]) -> None:
         folder = self._config.daemon.state_dir / "seen"

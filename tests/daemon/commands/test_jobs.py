@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 from daemon.cli import app
 from daemon.config.file import load
 from daemon.jobs.desk import JobsDesk
+from daemon.jobs.load.plan import FIRST_SIGHT
+from daemon.jobs.load.unasked import Refused, UnaskedLoads
 from daemon.jobs.record import Job, Progress, State, Wanted, new_job
 from daemon.jobs.store import JobStore
 from daemon.observe.control import ControlServer
@@ -78,6 +80,30 @@ def test_without_jobs_the_list_is_empty(tmp_path: Path) -> None:
     assert (done.exit_code, json.loads(done.stdout)) == (0, [])
 
 
+def test_a_load_that_nobody_asked_for_is_shown_without_a_daemon(tmp_path: Path) -> None:
+    """It is not recorded: what is stored says that it is due, or can't be read."""
+    world = World(tmp_path, stores='database = "src"\nload = "on-first-sight"')
+    with (world.folder / "config.toml").open("a") as file:
+        file.write('[database.src]\nurl = "jdbc:mysql://127.0.0.1:1/"\nuser = "u"\n')
+    OffsetFile(world.state, "shop").save(world.snapshot(8, 8, hwm=7))
+    assert json.loads(run(world, "jobs", "list", "--json").stdout) == []
+    seen = world.state / "seen" / "shop.json"
+    seen.parent.mkdir()
+    seen.write_text("[]")
+    (row,) = json.loads(run(world, "jobs", "list", "--json").stdout)
+    assert (row["job"], row["state"], row["created_ms"]) == ("unasked:lake.s.t", "due", None)
+    shown = run(world, "jobs", "show", "unasked:lake.s.t")
+    assert shown.exit_code == 0, shown.output
+    assert "planned after the next start, or by `binlogd tables load lake.s.t`" in shown.stdout
+    assert run(world, "jobs", "show", "unasked:lake.s.u").exit_code == 2
+    refused = run(world, "jobs", "cancel", "unasked:lake.s.t")
+    assert (refused.exit_code, "is no job yet" in refused.stderr) == (2, True)
+    seen.write_text("[")
+    listed = run(world, "jobs", "list", "--json")
+    assert (listed.exit_code, json.loads(listed.stdout)) == (1, [])
+    assert "pipeline.shop: which loads are due is not known" in listed.stderr
+
+
 def test_a_damaged_file_is_told_by_the_status_too(world: World) -> None:
     """A list that may be short of jobs is not one in good order."""
     file = world.state / "jobs" / "load-1.json"
@@ -141,6 +167,17 @@ def test_a_running_daemon_is_asked(served: JobRig) -> None:
     assert (done.exit_code, "next start" in done.stdout) == (0, False)
     assert served.ended("rebuild-7").state is State.CANCELLED
     assert run(served.world, "jobs", "show", "other").exit_code == 2
+
+
+def test_a_refused_load_is_shown(served: JobRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the list names it."""
+    refused = Refused("shop", "lake.s.u", FIRST_SIGHT, "it is a view", 1_700_000_000_000)
+    monkeypatch.setattr(UnaskedLoads, "refused", (refused,))
+    row = json.loads(run(served.world, "jobs", "list", "--json").stdout)[-1]
+    document = json.loads(run(served.world, "jobs", "show", row["job"], "--json").stdout)
+    assert (document["state"], document["job"]) == ("refused", "unasked:lake.s.u")
+    assert "it is a view; it is planned again within 10 minutes" in document["message"]
+    assert run(served.world, "jobs", "show", row["job"]).exit_code == 0
 
 
 def test_a_rebuild_is_recorded_as_a_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
