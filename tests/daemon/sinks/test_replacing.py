@@ -108,7 +108,8 @@ def test_a_missing_right_is_named(server: Server, session: Session) -> None:
         session.run(f"CREATE ROLE {name} LOGIN PASSWORD 'geheim'")
         session.run("GRANT ALL ON SCHEMA public TO " + name)
         session.run(f"GRANT CREATE ON DATABASE {_database(session)} TO {name}")
-        session.run(f"GRANT USAGE ON SCHEMA shop TO {name}")
+        session.run(f"GRANT USAGE ON SCHEMA shop, binlogd TO {name}")
+        session.run(f"GRANT ALL ON ALL TABLES IN SCHEMA binlogd TO {name}")
         session.run(f"GRANT ALL ON shop.t TO {name}")
         wanted = ["may make no table in shop", "may not rename it"]
     else:
