@@ -56,7 +56,7 @@ class MySqlDatabase(SqlDatabase):
             raise DatabaseRefused(f"{table} is a {str(kind).lower()}, not a table")
         # The views below leave out the columns that the user may not read. This does not: it takes
         # a right to the whole table, and says so.
-        self._session.run(f"SHOW CREATE TABLE {self._words.table(table)}")
+        self._session.check_right(f"SHOW CREATE TABLE {self._words.table(table)}")
         columns = self._about("COLUMNS", _COLUMNS, table, "ORDER BY ORDINAL_POSITION")
         indexes = self._about("STATISTICS", _INDEXES, table, "ORDER BY INDEX_NAME, SEQ_IN_INDEX")
         described = [_column(row) for row in columns if row[:2] == tuple(table)]

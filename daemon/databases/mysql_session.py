@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -178,6 +179,15 @@ class MySqlSession:
         self._check_mark()
         return self._answer(sql, values)
 
+    def check_right(self, sql: str) -> None:
+        """Run a query for the error it may meet: a right that is missing. Raises as ``run``.
+
+        Its rows are not decoded: SHOW CREATE TABLE writes the bytes of a binary default as they are.
+        """
+        self._check_mark()
+        with self._told_errors(), SSCursor(self._connected()) as cursor:
+            cursor.execute(sql)
+
     def _check_mark(self) -> None:
         """Raises DatabaseRefused where the session is not the one that was set up."""
         self._connected()
@@ -186,16 +196,24 @@ class MySqlSession:
             raise DatabaseRefused(f"{self._name}: {POOLED}")
 
     def _answer(self, sql: str, values: Sequence[str] | None = None) -> list[tuple[object, ...]]:
-        connection = self._connected()
+        with self._told_errors(), self._connected().cursor() as cursor:
+            cursor.execute(sql, values)
+            return list(cursor.fetchall())
+
+    @contextmanager
+    def _told_errors(self) -> Iterator[None]:
+        """Errors of a question in the port's words."""
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, values)
-                return list(cursor.fetchall())
+            yield
         except (pymysql.MySQLError, OSError) as error:
             told = self._told(error)
             if isinstance(told, DatabaseAway):
                 self.close()
             raise told from error
+        except UnicodeDecodeError as error:
+            self.close()  # The rest of the answer is still under way.
+            line = f"{self._name}: it answers text that is not UTF-8: {error.object!r:.200}"
+            raise DatabaseRefused(line) from error
 
     def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
         """The rows of a SELECT in lists of so many, as the server sends them."""

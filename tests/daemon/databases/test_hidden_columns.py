@@ -55,6 +55,22 @@ def test_a_table_with_columns_that_may_not_be_read_is_refused(
         server.run([f"REVOKE SELECT ({readable}), SELECT ON {TABLE} FROM jobs@'%'"])
 
 
+def test_a_definition_need_not_be_utf8(server: Server) -> None:
+    """The bytes of a binary default are in it as they are; the session goes on."""
+    server.run([
+        f"GRANT SELECT ON {TABLE} TO jobs@'%'",
+        f"ALTER TABLE {TABLE} ADD e BINARY(4) DEFAULT X'A8FF0001', ADD f VARBINARY(9) DEFAULT X'FF'",
+    ])  # fmt: skip
+    database = server.open()
+    try:
+        for _ in range(2):
+            found = database.describe(TABLE)
+            assert [column.name for column in found.columns] == list("abcdef")
+    finally:
+        database.close()
+        server.run([f"REVOKE SELECT ON {TABLE} FROM jobs@'%'"])
+
+
 def test_a_right_that_goes_amid_is_found(server: Server) -> None:
     """A load looks at the table before and after each range."""
     server.run([f"GRANT SELECT ON {TABLE} TO jobs@'%'"])
