@@ -182,7 +182,7 @@ class MySqlSession:
     def check_right(self, sql: str) -> None:
         """Run a query for the error it may meet: a right that is missing. Raises as ``run``.
 
-        Its rows are not decoded: SHOW CREATE TABLE writes the bytes of a binary default as they are.
+        Its rows are not decoded: SHOW CREATE TABLE has the bytes of a binary default as they are.
         """
         self._check_mark()
         with self._told_errors(), SSCursor(self._connected()) as cursor:

@@ -27,7 +27,7 @@ AT_ONCE = 2
 """Commands of one seed: each is a process, which takes seconds of a busy machine to begin."""
 OFTEN = 0.2
 """Behind so many steps it does something."""
-ENDS_WITHIN_S = 150.0
+ENDS_WITHIN_S = 300.0
 """For all jobs to end, from the first beat on."""
 
 

@@ -59,7 +59,8 @@ def test_a_definition_need_not_be_utf8(server: Server) -> None:
     """The bytes of a binary default are in it as they are; the session goes on."""
     server.run([
         f"GRANT SELECT ON {TABLE} TO jobs@'%'",
-        f"ALTER TABLE {TABLE} ADD e BINARY(4) DEFAULT X'A8FF0001', ADD f VARBINARY(9) DEFAULT X'FF'",
+        f"ALTER TABLE {TABLE} ADD e BINARY(4) DEFAULT X'A8FF0001'",
+        f"ALTER TABLE {TABLE} ADD f VARBINARY(9) DEFAULT X'FF'",
     ])  # fmt: skip
     database = server.open()
     try:
