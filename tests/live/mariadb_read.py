@@ -61,6 +61,9 @@ def _expression(column: str, kind: str) -> str:
             return f"HEX(CAST(CAST({name} AS DOUBLE) AS CHAR))"
         case "bytes" | "padded":
             return f"HEX(HEX({name}))"
+        case "date" | "moment":  # 0000-00-00, which a lossy MODIFY makes, comes as NULL
+            zero = f"MONTH({name}) = 0 OR DAYOFMONTH({name}) = 0"
+            return f"IF({zero}, NULL, HEX(CONVERT(CAST({name} AS CHAR) USING utf8mb4)))"
         case _:
             return f"HEX(CONVERT(CAST({name} AS CHAR) USING utf8mb4))"
 
