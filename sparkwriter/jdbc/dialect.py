@@ -14,6 +14,9 @@ from sparkwriter.ledgered.operations import Remake
 CHECKSUM = "checksum varchar(64)"
 """The ledger's column that tells whether somebody else changed a row of it."""
 
+LOCK_WITHIN_S = 30
+"""How long a statement waits for a lock: then the reason is shown, and it is tried again."""
+
 STAGE = "__binlogd_stage"
 """The temporary table of the batch that is being written."""
 
@@ -60,6 +63,10 @@ class Dialect(Protocol):
 
     def loosen(self, target: TargetName, keys: Sequence[str], table: DbTable) -> list[str]:
         """The statements that let a table have nulls in its key; they may be repeated."""
+        ...
+
+    def wait_for_locks(self, within_s: float) -> str:
+        """The statement by which a session waits so long for a lock, and no longer."""
         ...
 
     def same(self, left: str, right: str) -> str:

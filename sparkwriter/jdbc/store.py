@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out, make_schemas
-from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.dialect import LOCK_WITHIN_S, target_name
 from sparkwriter.jdbc.identity import (
     check_same,
     has_rows,
@@ -98,8 +98,7 @@ class JdbcStore(LedgeredStore):
             timer.cancel()
 
     def _cut(self) -> None:
-        session = self._session
-        if session is not None:
+        if (session := self._session) is not None:
             session.cut()
 
     @property
@@ -108,6 +107,8 @@ class JdbcStore(LedgeredStore):
         if self._session is None:
             session = self._connect()
             try:
+                limit_s = min(LOCK_WITHIN_S, self._timeout_s / 2)  # the server's word comes first
+                session.run(session.dialect.wait_for_locks(limit_s))
                 self._ledger = Ledger(session, self._schema)
             except BaseException:
                 session.close()
@@ -190,8 +191,7 @@ class JdbcStore(LedgeredStore):
         """As the last look found it."""
         if self._seen is not None and self._seen[0] == target:
             return self._seen[1]
-        table = self._describe(target)
-        if table is None:
+        if (table := self._describe(target)) is None:
             raise LostRace("the table is gone meanwhile")
         return table
 

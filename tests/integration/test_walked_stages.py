@@ -1,14 +1,14 @@
-"""``kill -9`` and ``jobs cancel`` at the stages of a load that last.
+"""``kill -9`` and ``jobs cancel`` at the stages of jobs that last.
 
-At each stage that something can hold for long (the source's table is locked, the log is quiet) the
-daemon is killed, goes on, and the job is cancelled: it ends so, its table is as it was and goes on,
-and the other one has not waited.
+At each stage that something can hold for long (the source's table is locked, the log is quiet, the
+target is read by a transaction that does not end) the daemon is killed, goes on, and the job is
+cancelled: it ends so, its table is as it was and goes on, and the other one has not waited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pymysql
@@ -18,15 +18,18 @@ from daemon.jobs.record import Job, State
 from daemon.jobs.states import STAGES
 from daemon.observe import control
 from tests.daemon.databases.servers import Server, within
+from tests.integration.loads.orders import beat
 from tests.integration.rig import Rig
 from tests.integration.test_jobs_end_alone import (
     World,
+    in_mariadb,
     in_postgres,
     in_sqlite,
     postgres,
     source,
 )
 from tests.live.program import HOST
+from tests.sparkwriter.databases import Server as Sink
 
 __all__ = ["postgres", "source"]  # fixtures
 
@@ -46,11 +49,25 @@ def _session(port: int, *statements: str) -> Iterator[None]:
         connection.close()
 
 
-class Walk:
-    """One sink's daemon, and the server of its source."""
+@contextmanager
+def _postgres(sink: Sink, *statements: str) -> Iterator[None]:
+    session = sink.connect()
+    try:
+        for statement in statements:
+            session.run(statement)
+        yield
+    finally:
+        session.close()
 
-    def __init__(self, world: World, source: Server) -> None:
-        self.world, self._port = world, source.port
+
+Held = Callable[[], AbstractContextManager[None]]
+
+
+class Walk:
+    """One sink's daemon, the server of its source, and a transaction that reads the target."""
+
+    def __init__(self, world: World, source: Server, target_read: Held) -> None:
+        self.world, self._port, self.target_read = world, source.port, target_read
         self.keys = [1]
         world.has(1)
 
@@ -62,7 +79,8 @@ class Walk:
 
     def begun(self, kind: str, **params: Any) -> None:
         """A job, recorded as a command does."""
-        params |= {"tables": [f"{self.world.rig.db}.orders"]}
+        if kind != "rebuild":
+            params |= {"tables": [f"{self.world.rig.db}.orders"]}
         request = {"ask": "jobs-add", "kind": kind, "pipeline": "p", "params": params}
         control.ask(self.world.rig.folder / "state", request | {"targets": [self.world.target]})
 
@@ -99,23 +117,40 @@ class Walk:
 
 def stage_of(job: Job, target: str) -> str:
     """As ``daemon.jobs.states`` names it; "new" before its first step."""
-    return str(job.memory.get("targets", {}).get(target, {}).get("stage", "new"))
+    match job.wanted.kind:
+        case "load":
+            return str(job.memory.get("targets", {}).get(target, {}).get("stage", "new"))
+        case "rebuild":
+            return "refused now" if "can't take its name yet" in job.message else "filling"
+        case _:
+            return "new" if job.started_ms is None else "comparing"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 def walk(request: Any, rig: Rig, source: Server) -> Iterator[Walk]:
     schema = f"{rig.db}_c"
-    if request.param == "sqlite":
-        copy = in_sqlite(rig.folder / "copy.db", schema)
-    else:
-        copy = in_postgres(request.getfixturevalue("postgres"), schema)
+
+    def read() -> AbstractContextManager[None]:
+        if request.param == "postgres":
+            lock = f"LOCK TABLE {schema}.orders IN ACCESS SHARE MODE"
+            return _postgres(request.getfixturevalue("postgres"), "BEGIN", lock)
+        return _session(source.port, "BEGIN", f"SELECT * FROM {schema}.orders")
+
+    match request.param:
+        case "sqlite":
+            copy = in_sqlite(rig.folder / "copy.db", schema)
+        case "postgres":
+            copy = in_postgres(request.getfixturevalue("postgres"), schema)
+        case _:
+            copy = in_mariadb(source, schema)
     copy.section.append("write_timeout_s = 3.0")
     world = World(rig, source, copy)
-    yield Walk(world, source)
+    yield Walk(world, source, read)
     world.life.process.kill()
 
 
-def test_killed_and_cancelled_at_each_stage(walk: Walk) -> None:
+@pytest.mark.parametrize("walk", ["sqlite"], indirect=True)
+def test_killed_and_cancelled_while_the_source_waits(walk: Walk) -> None:
     """Where a stage lasts; the others are a step long, and the rule's machine walks them."""
     with walk.source_locked():
         walk.begun("load")
@@ -123,4 +158,23 @@ def test_killed_and_cancelled_at_each_stage(walk: Walk) -> None:
     walk.goes_on()
     walk.begun("load")
     walk.left("load", "filled")
+    walk.goes_on()
+    with walk.source_locked():
+        walk.begun("verify", repair=True, sample=1.0)
+        walk.left("verify", "comparing")
+    walk.goes_on()
+
+
+@pytest.mark.parametrize("walk", ["postgres", "mariadb"], indirect=True)
+def test_killed_and_cancelled_while_the_target_is_read(walk: Walk) -> None:
+    """The exchange of names waits for a lock, a write of the other table does not."""
+    walk.begun("load")
+    walk.stands("load", "filled")
+    with walk.target_read():
+        beat(walk.world.rig, ahead_s=60.0)
+        walk.left("load", "following")
+    walk.goes_on()
+    with walk.target_read():
+        walk.begun("rebuild")
+        walk.left("rebuild", "refused now")
     walk.goes_on()

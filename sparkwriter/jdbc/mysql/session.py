@@ -15,6 +15,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
 from changes.model import TargetName
+from sparkwriter.jdbc.dialect import LOCK_WITHIN_S
 from sparkwriter.jdbc.mysql import catalog
 from sparkwriter.jdbc.mysql.insert import inserts
 from sparkwriter.jdbc.mysql.rights import grants, sees_triggers
@@ -36,8 +37,6 @@ from sparkwriter.sql.server_settings import (
 )
 
 CONNECT_WITHIN_S = 10
-LOCK_WITHIN_S = 30
-"""How long a statement waits for a lock: then the reason is shown, and it is tried again."""
 
 STATEMENT_BYTES = 4 << 20
 """Of an INSERT at most, and never more than three quarters of the server's max_allowed_packet.
@@ -177,7 +176,7 @@ class MySqlSession:
     @contextmanager
     def exclusive(self, name: str) -> Iterator[None]:
         """By a lock that the server has by names."""
-        if self._one(f"SELECT GET_LOCK({self.dialect.literal(name)}, {LOCK_WITHIN_S})") != (1,):
+        if self._one(f"SELECT GET_LOCK({self.dialect.literal(name)}, @@lock_wait_timeout)") != (1,):
             raise DbError(Cause.LATER, f"another connection has the lock {name}")
         try:
             yield
@@ -276,6 +275,7 @@ def _errors() -> Iterator[None]:
     except pymysql.err.Error as error:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else None
         text = str(error.args[1]) if number is not None and len(error.args) > 1 else str(error)
+        text = text or "the connection is closed"
         raise DbError(_cause(error, number), _without_values(number, text)) from error
 
 

@@ -74,6 +74,11 @@ class MySqlWords:
         """In backticks."""
         return "`" + name.replace("`", "``") + "`"
 
+    def wait_for_locks(self, within_s: float) -> str:
+        """In whole seconds."""
+        limit = max(1, int(within_s))
+        return f"SET SESSION lock_wait_timeout = {limit}, innodb_lock_wait_timeout = {limit}"
+
     def literal(self, text: str) -> str:
         """Without NO_BACKSLASH_ESCAPES, which the session sees to."""
         return "'" + text.replace("\\", r"\\").replace("'", r"\'") + "'"

@@ -14,6 +14,7 @@ import psycopg
 from psycopg.types.string import TextLoader
 
 from changes.model import TargetName
+from sparkwriter.jdbc.dialect import LOCK_WITHIN_S
 from sparkwriter.jdbc.postgres.catalog import REFERENCED, TABLE, table_of
 from sparkwriter.jdbc.postgres.copy_text import copy_text
 from sparkwriter.jdbc.postgres.dependents import DEPENDENTS, HELD, RIGHTS
@@ -25,8 +26,6 @@ from sparkwriter.jdbc.url import JdbcUrl
 from sparkwriter.sql.server_settings import POOLED, mark_of_postgresql, set_postgresql, writing
 
 CONNECT_WITHIN_S = 10
-LOCK_WITHIN_S = 30
-"""How long a statement waits for a lock: then the reason is shown, and it is tried again."""
 
 PIECE_BYTES = 1 << 20
 

@@ -46,6 +46,10 @@ class PostgresWords:
         """In double quotes."""
         return '"' + name.replace('"', '""') + '"'
 
+    def wait_for_locks(self, within_s: float) -> str:
+        """In milliseconds."""
+        return f"SET lock_timeout = {max(1, int(within_s * 1000))}"
+
     def literal(self, text: str) -> str:
         """With standard_conforming_strings a backslash is a character."""
         return "'" + text.replace("'", "''") + "'"

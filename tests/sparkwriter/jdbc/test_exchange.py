@@ -11,6 +11,7 @@ from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import Swap
 from changes.model import TargetName
 from sparkwriter.jdbc.session import Session
+from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.ledgered.store import LedgeredWriter
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.databases import JdbcTables, Server
@@ -102,6 +103,23 @@ def test_a_lock_leaves_both_as_they_were(
     assert rows_of() == before
     assert exchanging.swap(swap).hwms == {LANE: 8}
     assert rows_of() != before
+
+
+def test_a_lock_ends_an_exchange_within_a_short_write_timeout(
+    server: Server, rebuilt: Callable[[], Swap], sql: Any, target: TargetName
+) -> None:
+    """By the server, before the call is cut off: so it leaves no step under way, behind whose lock
+    the next look would wait as well, and with it the pipeline."""
+    swap, store = rebuilt(), JdbcStore(server.connect, "binlogd", timeout_s=3.0)
+    exchanging = LedgeredWriter(store)
+    sql("BEGIN", f"SELECT * FROM shop.{target.table}")
+    with pytest.raises(SinkUnavailable, match=r"(?i)lock"):
+        exchanging.swap(swap)
+    assert exchanging.open(swap.new).version is not None
+    assert exchanging.open(target).version is not None
+    sql("COMMIT")
+    assert exchanging.swap(swap).hwms == {LANE: 8}
+    store.close()
 
 
 def impatient(server: Server, session: Session) -> None:
