@@ -150,8 +150,8 @@ def walk(request: Any, rig: Rig, source: Server) -> Iterator[Walk]:
 
 
 @pytest.mark.parametrize("walk", ["sqlite"], indirect=True)
-def test_killed_and_cancelled_while_the_source_waits(walk: Walk) -> None:
-    """Where a stage lasts; the others are a step long, and the rule's machine walks them."""
+def test_killed_and_cancelled_while_a_load_waits_for_its_source(walk: Walk) -> None:
+    """The other stages of a load are a step long, and the rule's machine walks them."""
     with walk.source_locked():
         walk.begun("load")
         walk.left("load", "filling")
@@ -159,15 +159,16 @@ def test_killed_and_cancelled_while_the_source_waits(walk: Walk) -> None:
     walk.begun("load")
     walk.left("load", "filled")
     walk.goes_on()
+
+
+@pytest.mark.parametrize("walk", ["postgres", "mariadb"], indirect=True)
+def test_killed_and_cancelled_where_a_lock_lasts(walk: Walk) -> None:
+    """The exchange of names waits for a lock, a write of the other table does not; and so it is
+    while a comparison waits for the source's."""
     with walk.source_locked():
         walk.begun("verify", repair=True, sample=1.0)
         walk.left("verify", "comparing")
     walk.goes_on()
-
-
-@pytest.mark.parametrize("walk", ["postgres", "mariadb"], indirect=True)
-def test_killed_and_cancelled_while_the_target_is_read(walk: Walk) -> None:
-    """The exchange of names waits for a lock, a write of the other table does not."""
     walk.begun("load")
     walk.stands("load", "filled")
     with walk.target_read():
