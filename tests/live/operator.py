@@ -94,6 +94,11 @@ class Operator:
             case "cancel":
                 self._cancel()
 
+    def lead_out(self, ill: Sequence[Name]) -> None:
+        """What an operator does with targets that are said to differ: load them anew."""
+        if ill:
+            self._begin("tables", "load", *map(self.target, ill), "--anew")
+
     def _begin(self, *words: str) -> None:
         print(f"  {self.pipeline}: binlogd {' '.join(words)}", flush=True)
         self._under_way.append(self.daemon.command(*words))
