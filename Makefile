@@ -95,7 +95,7 @@ test-lake: setup-lake
 		-- $(LAKE_OPTIONS)
 
 # Of all tiers: what people see and do who run binlogd.
-OPERATE := tests/daemon/page tests/operate tests/deploy/test_prometheus.py tests/install tests/upgrade
+OPERATE := tests/daemon/admin/page tests/operate tests/deploy/test_prometheus.py tests/install tests/upgrade
 test-operate: setup-tests
 	@$(PYTEST) $(OPERATE)
 
@@ -122,7 +122,7 @@ deb:
 pictures: setup-tests
 	@mkdir -p docs/pictures
 	@PICTURES=docs/pictures $(VENV)/python -m pytest -q -p no:benchmark \
-		tests/daemon/page/test_in_chromium.py
+		tests/daemon/admin/page/test_in_chromium.py
 
 # The part of `test` that imports no Spark, for while one works.
 QUICK := tests/offsets tests/changes tests/actors

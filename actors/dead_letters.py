@@ -21,8 +21,8 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import DeadLetterFigures, Figures
+from actors.runtime.backoff import Waits
 from actors.runtime.mailbox import Tick
-from actors.runtime.waits import Waits
 
 WINDOW_S = 3600.0
 """What the bound counts over."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from actors.staging.child import main
 from bench.rig import Counted
-from daemon.staging.child import main
 
 if __name__ == "__main__":
     main(Counted())

@@ -30,24 +30,24 @@ from actors.contract.ports import BatchWriter, Stager
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.shell import Perform
+from actors.staging.collector import calm_collector
+from actors.staging.folder import StagingFolder
+from actors.staging.process import StageProcesses
+from actors.staging.work import StageWork
 from changes.formats import FORMATS
-from changes.model import Mode, TargetName
-from changes.routing import TargetRoute
-from daemon.config.config import Config
+from changes.model.model import Mode, TargetName
+from changes.routes.routing import TargetRoute
+from daemon.app.supervisor import EventQueue
+from daemon.app.topology import PipelineParts, Topology
+from daemon.config.config import Config, formats
 from daemon.config.file import load
-from daemon.kafka.positions import log_ends
-from daemon.kafka.source import KafkaSource
-from daemon.positions.file_store import FileStore
-from daemon.positions.start_resolver import PositionResolver
-from daemon.runtime.supervisor import EventQueue
-from daemon.runtime.topology import PipelineParts, Topology
-from daemon.spills.file import SpillFolder
-from daemon.staging.collector import calm_collector
-from daemon.staging.folder import StagingFolder
-from daemon.staging.process import StageProcesses, formats
-from daemon.staging.work import StageWork
+from daemon.state.offset_file import FileStore
+from daemon.state.spills.file import SpillFolder
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot
+from sources.kafka.queries import log_ends
+from sources.kafka.source import KafkaSource
+from sources.kafka.start_resolver import PositionResolver
 
 STANDS_STILL_S = 120.0
 """Without any event of the actors."""

@@ -10,10 +10,10 @@ import orjson
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from actors.staging.collector import calm_collector
 from changes.formats import FORMATS
-from changes.formats.base import pack, unpack
-from changes.model import FormatOptions, Mode
-from daemon.staging.collector import calm_collector
+from changes.formats.engine.format import pack, unpack
+from changes.model.model import FormatOptions, Mode
 
 COUNT = 50_000
 FORMAT = FORMATS["debezium-json"](FormatOptions())

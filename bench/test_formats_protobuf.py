@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from changes.decoding.proto_files import messages
+from actors.staging.collector import calm_collector
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import FormatOptions, Mode
-from daemon.staging.collector import calm_collector
+from changes.formats.engine.format import pack
+from changes.formats.engine.proto_files import messages
+from changes.model.model import FormatOptions, Mode
 from tests.changes.formats import wire
 
 ROWS = 20_000

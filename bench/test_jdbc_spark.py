@@ -23,13 +23,13 @@ from rich.console import Console
 from rich.table import Table as Lines
 
 from bench.test_jdbc_write import STORED, TICKS_A_SECOND, cpu_s, orders
-from changes.model import OP, Column, TableSchema, TargetName
-from sparkwriter.jdbc.session import Session
-from sparkwriter.jdbc.store import JdbcStore
-from sparkwriter.ledgered.store import LedgeredWriter
+from changes.model.model import OP, Column, TableSchema, TargetName
+from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
+from sparkwriter.sql.base.session import Session
+from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import Server, running
 

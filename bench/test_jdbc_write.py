@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from changes.model import OP, Column, TableSchema, TargetName
-from sparkwriter.jdbc.store import JdbcStore
-from sparkwriter.ledgered.store import LedgeredWriter
+from changes.model.model import OP, Column, TableSchema, TargetName
+from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import Server, running
 

@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table as Lines
 
 from bench.test_write import LANE, ROUNDS, SCHEMA, rows_of
-from changes.model import KeyBound, TargetName
+from changes.model.model import KeyBound, TargetName
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.java import find_java
 from sparkwriter.session.jvm import SparkJvm

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from daemon.positions.file_store import FileStore
-from daemon.staging.collector import calm_collector
+from actors.staging.collector import calm_collector
+from daemon.state.offset_file import FileStore
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 

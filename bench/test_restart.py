@@ -21,20 +21,20 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.rig import fill, message
-from changes.model import Mode, TargetName
-from daemon.kafka.positions import topic_ids
-from daemon.positions.file_store import FileStore
+from changes.model.model import Mode, TargetName
+from changes.sql.spark.schema import LakeColumn
+from daemon.state.offset_file import FileStore
 from demo.broker import DevBroker
 from demo.lake import open_session
 from offsets.fence import Marks
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from sources.kafka.queries import topic_ids
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.store import TABLE_PROPERTIES
 from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.sql.schema import LakeColumn
 
 TABLES = int(os.environ.get("BENCH_TABLES", "1000"))
 WANTED_S = 15.0

@@ -12,19 +12,19 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from actors.contract.writes import StagedBatch
+from actors.staging.staged_tables import ParquetTables
 from bench.rig import message
 from bench.test_stages import COUNT, FORMAT, per_message
-from changes.model import HAS_PREFIX, OP, Column, Mode, TableSchema, TargetName
-from changes.shaping.additions import Read
-from changes.shaping.columns import plan_of
-from changes.shaping.layout import transform_of
-from changes.shaping.shape import Shape
-from changes.shaping.undecided import RowFilter
+from changes.model.model import HAS_PREFIX, OP, Column, Mode, TableSchema, TargetName
+from changes.routes.shaping.additions import Read
+from changes.routes.shaping.columns import plan_of
+from changes.routes.shaping.layout import transform_of
+from changes.routes.shaping.partial import RowFilter
+from changes.routes.shaping.shape import Shape
 from offsets.fence import Span
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.partitions import split
 from sparkwriter.kit.filtered import decided
-from sparkwriter.kit.staged_tables import ParquetTables
 from sparkwriter.kit.store import Absent
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore

@@ -10,9 +10,9 @@ from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.runtime.mailbox import DataQueue, Mailbox
 from bench.rig import message, messages
 from changes.formats import FORMATS
-from changes.model import FormatOptions, Mode
-from changes.net.fold import fold
-from changes.routing import Route, Router
+from changes.model.model import FormatOptions, Mode
+from changes.routes.fold import fold
+from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 

@@ -22,13 +22,13 @@ from actors.contract.messages import Fetched, Published, Staged
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
 from bench.rig import config, fill, messages, run_flow
-from changes.model import Mode, TableSchema, TargetName
-from changes.routing import TargetRoute
+from changes.model.model import Mode, TableSchema, TargetName
+from changes.routes.routing import TargetRoute
 from daemon.config.config import Config
+from daemon.config.sections import TracingSection
 from daemon.tracing.batches import BatchTraces
 from daemon.tracing.exporting import Exporting
 from daemon.tracing.opening import Tracing
-from daemon.tracing.section import TracingSection
 from demo.broker import DevBroker
 from offsets.fence import Span
 from offsets.position import TopicPartition

@@ -1,4 +1,5 @@
-"""The costs in ``sparkwriter/sql/ways.py``, each measured: what a write takes by size and by way.
+"""The costs in ``changes/sql/spark/write_strategy.py``, each measured: what a write takes by size
+and by way.
 
 Each way is forced, for batches of two sizes into tables of two sizes; the costs are what fits them
 best. Processor time counts, which other work on the machine lengthens little: it is the clock's
@@ -25,14 +26,14 @@ from rich.table import Table as Lines
 
 from bench.fit import least_squares
 from bench.test_write import Table
+from changes.sql.spark import write_strategy as ways
+from changes.sql.spark.write_strategy import Facts, Way
 from sparkwriter.iceberg import statements
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.stored_keys import KeySet
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
-from sparkwriter.sql import ways
-from sparkwriter.sql.ways import Facts, Way
 
 SIZES = [int(rows) for rows in os.environ.get("BENCH_WAYS_ROWS", "500000,4000000").split(",")]
 BATCHES = (10_000, 200_000)

@@ -23,15 +23,14 @@ from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from actors.contract.writes import StagedBatch
-from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
+from changes.model.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
-from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.foreign import ForeignSnapshots
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.ownership import ForeignSnapshots, anonymous
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.session.jars import lake_jars

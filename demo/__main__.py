@@ -20,7 +20,7 @@ from types import FrameType
 
 import pyarrow as pa
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from demo.broker import BrokerError, DevBroker
 from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of
@@ -29,10 +29,10 @@ from demo.produce import ProduceError, create_topic, produce
 from demo.servers.program import ServerError
 from demo.shop import Shop
 from demo.steps import Steps, TooLong
-from sparkwriter.jdbc.session import DbError
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import CHECKOUT, VAR, JavaMissing
-from sparkwriter.session.java_failures import JavaFailure, reason
+from sparkwriter.session.java_api import JavaFailure, reason
+from sparkwriter.sql.base.session import DbError
 
 TOPIC = "shop"
 _ALL_WITHIN_S = 600.0

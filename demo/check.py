@@ -9,16 +9,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from daemon.config.file import ConfigError, load
-from daemon.sinks.sections import IcebergSection
 from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of
 from demo.lake import CATALOG, open_session, read_tables
 from demo.shop import DATABASE, Shop
+from sparkwriter.iceberg.section import IcebergSection
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import JavaMissing
-from sparkwriter.session.java_failures import JavaFailure, reason
+from sparkwriter.session.java_api import JavaFailure, reason
 
 
 def check(config: Path, changes: int, seed: int) -> list[str]:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from changes.model import TargetName
+from changes.model.model import TargetName
 from demo.servers.mariadb import MariaDb
 from demo.servers.postgres import Postgres
-from sparkwriter.jdbc.connect import connect
-from sparkwriter.jdbc.read import read_table
-from sparkwriter.jdbc.store import JdbcStore
-from sparkwriter.jdbc.url import parse_url
 from sparkwriter.kit.store import Absent
+from sparkwriter.sql.base.url import parse_url
+from sparkwriter.sql.connect import connect
+from sparkwriter.sql.store import JdbcStore
+from sparkwriter.sql.stored import read_table
 
 KINDS = {"postgres": Postgres, "mariadb": MariaDb}
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"

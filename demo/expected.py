@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from changes.model import CHANGELOG_COLUMNS
+from changes.model.model import CHANGELOG_COLUMNS
+from changes.sql.spark.schema import lake_name
 from demo.shop import Shop
 from demo.tables import Field
-from sparkwriter.sql.schema import lake_name
 
 _WHOLE = {"tinyint": pa.int32(), "smallint": pa.int32(), "mediumint": pa.int32()}
 _TEXT = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}

@@ -7,10 +7,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from offsets.load import Broken, Load
-from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild, Refused
+from offsets.rebuild import Broken, Load, Rebuild, Refused
+from offsets.snapshot import MarkMoves
 
 V = TypeVar("V")
 Mark = Annotated[int, msgspec.Meta(ge=-1)]

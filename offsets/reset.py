@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from offsets.log_epochs import LogEpoch
-from offsets.moves import MarkMoves
-from offsets.position import TopicPartition
+from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import Watermarks
-from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.snapshot import MarkMoves, PartitionState, Snapshot, TargetMark
 
 
 class ResetTo(Enum):

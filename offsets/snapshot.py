@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from offsets.log_epochs import LogEpoch
-from offsets.moves import MarkMoves
-from offsets.position import TopicPartition
+from offsets.parts import Running
+from offsets.position import LogEpoch, TopicPartition
 from offsets.rebuild import Rebuild
-from offsets.running import Running
+
+# Moves of a target's marks by an operator: what a reset leaves to be done in the sink.
+
+
+@dataclass(frozen=True, slots=True)
+class MarkMoves:
+    """``lower``: a lane's mark is this at most, so what lies above it is applied again. ``lift``:
+    it is this at least, so what lies below it is skipped.
+
+    In this form, not as new marks, repeating it changes nothing, and what was published between
+    plan and move stays right. A lane that the target does not have gets none: a keyed target
+    would then look as if it held another partition's rows.
+    """
+
+    lower: Mapping[TopicPartition, int] = field(default_factory=dict)
+    lift: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    def of(self, marks: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The marks as they are to be."""
+        lowered = {s: min(mark, self.lower.get(s, mark)) for s, mark in marks.items()}
+        return {s: max(mark, self.lift.get(s, mark)) for s, mark in lowered.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +54,7 @@ class TargetMark:
 
     ``moves``: what a reset did to the marks, recorded with the new frontiers and still to be done
     in the target, before anything is read. ``rows_may_differ`` repeats what the target says of its
-    stored rows (``offsets.doubts``), so that it is known before the target is opened.
+    stored rows (``offsets.snapshot``), so that it is known before the target is opened.
     """
 
     version: str | None
@@ -79,3 +98,38 @@ class Snapshot:
     def rebuilding(self) -> Mapping[str, Rebuild]:
         """The rebuilds that go on. Of one that was given up a table may be left to be removed."""
         return {target: each for target, each in self.rebuilds.items() if not each.cancelled}
+
+
+# Mark of a target whose stored rows may differ from the source's: what happened, as a text.
+
+MOST = 6
+"""Events that a mark names. What comes after them is in the log: the table is as doubtful as it
+can be."""
+
+CHARACTERS = 200
+"""Of one event: enough for a table, a column, two types and an offset."""
+
+_BETWEEN = "; "
+_MORE = "and more since, which the log names"
+
+
+def noted(mark: str | None, events: Iterable[str]) -> str | None:
+    """The mark after these events; None where nothing ever happened."""
+    held = [] if mark is None else mark.split(_BETWEEN)
+    for event in map(_short, events):
+        if event in held or _MORE in held:
+            continue
+        held.append(event if len(held) < MOST else _MORE)
+    return _BETWEEN.join(held) or None
+
+
+def names(mark: str | None, event: str) -> bool:
+    """Whether the mark names an event, or may: it has no room for all."""
+    held = [] if mark is None else mark.split(_BETWEEN)
+    return _short(event) in held or _MORE in held
+
+
+def _short(event: str) -> str:
+    """One line of a bounded length, without what separates events."""
+    line = " ".join(event.split()).replace(_BETWEEN, ", ")
+    return line if len(line) <= CHARACTERS else f"{line[: CHARACTERS - 1]}…"

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from offsets.log_epochs import LogEpoch
-from offsets.position import TopicPartition
+from offsets.parts import Running
+from offsets.position import LogEpoch, TopicPartition
 from offsets.rebuild_text import Mark, MovesForm, RebuildForm, sources, texts
-from offsets.running import Running
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 
 VERSION = 1

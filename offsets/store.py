@@ -6,13 +6,13 @@ says; ``kafka-commit`` keeps the frontiers alone, as the group's commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from offsets.position import TopicPartition
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, SpillMark
 
 
 class StoreError(Exception):
@@ -103,3 +103,25 @@ def combined(found: Iterable[Snapshot]) -> Snapshot | None:
             spills={**other.spills, **whole.spills},
         )
     return whole
+
+
+# Frontiers that the group's commit may have: below what one member keeps in a spill on its disk.
+
+
+def below_spills(
+    frontiers: Mapping[TopicPartition, int],
+    confirmed: Mapping[TopicPartition, int | None],
+    spills: Iterable[SpillMark],
+) -> dict[TopicPartition, int]:
+    """Frontiers for the group: each at most at the first message that is spilled, but never below
+    what the group has confirmed, which another member may have come to."""
+    firsts: dict[TopicPartition, int] = {}
+    for spill in spills:
+        for source, (first, _) in spill.lanes.items():
+            firsts[source] = min(first, firsts.get(source, first))
+    held: dict[TopicPartition, int] = {}
+    for source, frontier in frontiers.items():
+        floor = confirmed.get(source)
+        first = max(firsts.get(source, frontier), -1 if floor is None else floor)
+        held[source] = min(frontier, first)
+    return held

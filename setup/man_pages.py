@@ -32,7 +32,7 @@ SHELLS = ("bash", "zsh", "fish")
 def root() -> Any:
     """The whole command line."""
     binlogd.use_code()
-    from daemon.cli import app
+    from daemon.cli.__main__ import app
 
     return typer.main.get_command(app)
 

@@ -123,7 +123,7 @@ def spark(
     lake: Lake, spark_master: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """The one Spark session of the test run, with the catalog ``lake``; started at first use."""
-    from sparkwriter.iceberg.warm_up import CATALOG, warm_up_catalog
+    from sparkwriter.iceberg.sink import CATALOG, warm_up_catalog
     from sparkwriter.session.java import find_java
     from sparkwriter.session.session import start_session
     from tests.lake.sessions import CONF, jars_for

@@ -11,15 +11,13 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
 from actors.runtime.mailbox import Tick
-from offsets.group_commit import below_spills
 from offsets.ledger import LaneLedger
-from offsets.load import Broken
-from offsets.load_steps import broken
-from offsets.log_epochs import LogEpochs
-from offsets.position import Lane, TopicPartition
-from offsets.running import RunningTrail
+from offsets.parts import RunningTrail
+from offsets.position import Lane, LogEpochs, Timeline, TopicPartition
+from offsets.rebuild import Broken
+from offsets.rebuild_steps import broken
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
-from offsets.timeline import Timeline
+from offsets.store import below_spills
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from actors.contract.addresses import Address
-from actors.contract.messages.dead_letters import DeadLetter
-from actors.contract.messages.processor import RecordBatch
-from actors.contract.raw_messages import Messages
-from actors.contract.spills import SpillRecord
+from actors.contract.of_outcomes import DeadLetter
+from actors.contract.of_targets import RecordBatch
+from actors.contract.raw_messages import Messages, SpillRecord
 from actors.contract.writes import StagedBatch
-from changes.model import TableSchema, TargetName
-from changes.routing import TargetRoute
+from changes.model.model import TableSchema, TargetName
+from changes.routes.routing import TargetRoute
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, TargetMark
 

@@ -10,16 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from actors.contract.effects import Spill, Stage
-from actors.contract.messages.committer import Confirmed
-from actors.contract.messages.dead_letters import DeadLetter
-from actors.contract.messages.fetcher import Assigned, Polled, Revoked
-from actors.contract.messages.processor import Staged, StageFailed
-from actors.contract.spills import SpillRecord, SpillState
+from actors.contract.of_outcomes import DeadLetter
+from actors.contract.of_reading import Assigned, Confirmed, Polled, Revoked
+from actors.contract.of_targets import Staged, StageFailed
+from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.contract.writes import StagedBatch, Swap, TargetState
-from changes.model import TargetName
-from offsets.moves import MarkMoves
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
-from offsets.snapshot import TargetMark
+from offsets.snapshot import MarkMoves, TargetMark
 
 
 class BatchWriter(Protocol):
@@ -48,7 +46,7 @@ class BatchWriter(Protocol):
         nor ``through``, or it is elsewhere in the step's message, Straggler where the batch's own
         group moved it; LostRace when another writer published meanwhile (the marks then decide);
         SinkUnavailable when trying again may help; TargetRefused when the schema can't fit, or
-        rows would come beside another lane's without an order (``actors.processor.one_lane``).
+        rows would come beside another lane's without an order (``actors.contract.one_lane``).
         Whatever it raises, readers saw nothing.
         """
         ...
@@ -138,31 +136,6 @@ class DeadLetterStore(Protocol):
     def close(self) -> None:
         """Close files and connections."""
         ...
-
-
-class SinkUnavailable(Exception):
-    """The sink can't take the write now; the same batch may be offered again later."""
-
-
-class LostRace(SinkUnavailable):
-    """Another writer published first. The sink is well: the same batch may be offered at once."""
-
-
-class WaitsForName(SinkUnavailable):
-    """The sink is well: what ``other`` has still to write comes first, in a renaming."""
-
-    def __init__(self, reason: str, other: TargetName) -> None:
-        super().__init__(reason)
-        self.other = other
-
-
-class WaitsForRows(SinkUnavailable):
-    """The sink is well: rows of another table come or go first, for a foreign key. The stream waits
-    for these on purpose; whoever writes some rows beside it can't."""
-
-
-class TargetRefused(Exception):
-    """The target can't hold what the source has (a type that can't widen, another key)."""
 
 
 class SourceListener(Protocol):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
-from changes.values import Values
+from changes.model.model import TableName
+from changes.model.records import Values
+from offsets.position import TopicPartition
 
 MESSAGE_OVERHEAD = 80
 """Bytes that a message costs besides its own: a bytes object's head, an int, two list places."""
@@ -62,3 +65,26 @@ class Messages:
             return None
         values = self.values[cut:]
         return Messages(self.offsets[cut:], values, self.size * len(values) // len(self.values))
+
+
+# Values of a spill: the raw messages of a target in quarantine.
+
+
+class SpillRecord(NamedTuple):
+    """A raw message of a target in quarantine."""
+
+    source: TopicPartition
+    offset: int
+    ddl: bool
+    value: bytes
+    table: TableName | None = None
+    """See ``Share.table``: set when the spill is read, by the routes of that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpillState:
+    """What a spill holds, durably. ``lanes``: the first and last offset of each."""
+
+    bytes: int = 0
+    messages: int = 0
+    lanes: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)

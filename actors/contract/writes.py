@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from changes.model import KeyBound, Mode, SinkOptions, TableName, TableSchema, TableStep, TargetName
-from changes.shaping.undecided import RowFilter
+from changes.model.model import (
+    KeyBound,
+    Mode,
+    SinkOptions,
+    TableName,
+    TableSchema,
+    TableStep,
+    TargetName,
+)
+from changes.routes.shaping.partial import RowFilter
 from offsets.fence import Span, is_amid
 from offsets.position import Step, TopicPartition
 
@@ -32,10 +40,12 @@ class StagedBatch:
     are published. ``schema`` is
     the wanted one: the sink creates the table, adds and widens columns until the target holds
     it. ``partial`` names the columns that have a presence column in the file
-    (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
+    (``changes.model.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND
+    means
     the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
     source's row changes that were folded into the ``rows``. ``positions`` names the source
-    positions in the file's column ``changes.model.POSITION``: a target that keeps those takes a
+    positions in the file's column ``changes.model.model.POSITION``: a target that keeps those takes
+    a
     row only where it is not older than what it holds of the key, or held when that was deleted.
     """
 
@@ -81,7 +91,7 @@ class StagedBatch:
     becomes: TableName | None = None
     """What that table is named afterwards, where a statement renames it."""
     shape: str = ""
-    """The fingerprint of the route's shape (``changes.shaping.fingerprint``): the sink keeps it
+    """The fingerprint of the route's shape (``changes.routes.shaping.layout``): the sink keeps it
     with the target, and refuses rows of another shape."""
     whole: bool = False
     """Its rows may be new to the target, whatever they were at the source: they must have all
@@ -123,7 +133,8 @@ class TargetState:
     ``diverged``: its history is whole and does not hold the version that was recorded last.
     ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     ``steps``: of lanes, how much it holds of the message above the mark.
-    ``rows_may_differ``: what may have changed stored rows at the source alone (``offsets.doubts``).
+    ``rows_may_differ``: what may have changed stored rows at the source alone
+    (``offsets.snapshot``).
     It is the table's: one that is made or filled again has none.
     """
 

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from actors.contract import messages as msg
-from changes.formats.base import Chunked, Format
-from changes.model import BadMessage
-from offsets.parts import Part, PartAssembler
+from changes.formats.engine.format import Chunked, Format
+from changes.model.model import BadMessage
+from offsets.parts import Part, PartAssembler, Running
 from offsets.position import Run, TopicPartition
-from offsets.running import Running
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from itertools import islice
 from actors.contract import messages as msg
 from actors.contract.raw_messages import MESSAGE_OVERHEAD
 from changes.formats.auto import AutoFormat, detector
-from changes.formats.base import Format, Packed, unpack
+from changes.formats.engine.format import Format, Packed, unpack
 from changes.formats.recognise import confidences, not_read, recognised, unclear
 from offsets.position import TopicPartition
 

@@ -15,18 +15,16 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
-from actors.fetcher.offers import Offers
-from actors.fetcher.rate import Rate
+from actors.fetcher.offers import Offers, Rate
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
 from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds
 from actors.fetcher.sorting import PassedOver, Sorter
 from actors.runtime.mailbox import Tick
-from changes.formats.base import Format
-from changes.model import TableName
-from changes.routing import Router, shard_of
-from offsets.log_epochs import EpochSpan
+from changes.formats.engine.format import Format
+from changes.model.model import TableName
+from changes.routes.routing import Router, shard_of
 from offsets.parts import MissingPart, TooLarge
-from offsets.position import TopicPartition
+from offsets.position import EpochSpan, TopicPartition
 from offsets.recovery import Watermarks
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
+from actors.contract.multi_entry import TargetPart, by_target
 from actors.contract.raw_messages import Messages
-from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.spellings import Spellings
-from changes.formats.base import Format, InOrder, MultiEntry
-from changes.model import BadMessage, Ddl, Kind, TableName
-from changes.mysql.tokens import on_one_line
-from changes.names import target_problem
-from changes.routing import RouteConflict, Router, TargetRoute
+from changes.formats.engine.format import Format, InOrder, MultiEntry
+from changes.model.model import BadMessage, Ddl, Kind, TableName
+from changes.model.names import target_problem
+from changes.routes.routing import RouteConflict, Router, TargetRoute
+from changes.sql.mysql.tokens import on_one_line
 
 _Take = tuple[Callable[[int], None], Callable[[bytes], None]]
 """What a slot takes an offset and a value with: bound once for a table, not for each message."""

@@ -7,7 +7,7 @@ case-sensitive names. Nothing in the log says which kind of server it is.
 
 from __future__ import annotations
 
-from changes.model import Ddl, TableName
+from changes.model.model import Ddl, TableName
 
 
 class Spellings:

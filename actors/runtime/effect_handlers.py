@@ -17,21 +17,18 @@ from actors.contract.ports import (
     BatchWriter,
     DeadLetterStore,
     LogAway,
-    LostRace,
     NotKept,
     RecordSource,
-    SinkUnavailable,
     SpillBroken,
     Spills,
     StagedFiles,
     Stager,
-    TargetRefused,
-    WaitsForName,
 )
 from actors.contract.writes import StagedBatch
 from actors.runtime.shell import Directory, Run
-from changes.model import TargetName
-from changes.printable import reason_of
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.model import TargetName
+from changes.model.printable import reason_of
 from offsets.fence import Fenced, Straggler
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore, StoreError, restricted

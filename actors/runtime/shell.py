@@ -18,7 +18,7 @@ from actors.contract import effects as fx
 from actors.contract.addresses import Address
 from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAvailable
 from actors.runtime.mailbox import Clock, DataQueue, Mailbox
-from changes.printable import reason_of
+from changes.model.printable import reason_of
 
 Perform = Callable[[Any], "object | None"]
 """Carries out one effect; returns its answer for the same logic, if it has one."""

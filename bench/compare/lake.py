@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.compare import rows
 from bench.compare.fresh import delays_s
 from bench.compare.job import CATALOG, NAMESPACE, TableSpec
-from changes.model import Mode, TargetName
+from changes.model.model import Mode, TargetName
+from changes.sql.spark.schema import LakeColumn
 from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
@@ -29,7 +30,6 @@ from sparkwriter.iceberg.store import TABLE_PROPERTIES
 from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.java import CHECKOUT, find_java
 from sparkwriter.session.session import start_session
-from sparkwriter.sql.schema import LakeColumn
 
 _TOGETHER = 25
 """Tables read in one query: fewer, and 300 tables take minutes; more, and planning does."""

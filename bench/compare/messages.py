@@ -11,7 +11,7 @@ from bench.compare.debezium import debezium_json, key_of
 from bench.compare.job import NAMESPACE, Column
 from bench.compare.rows import JDBC_TYPES, KEY, SENT, changing, texts
 from bench.compare.workloads import Change, Group, Workload, stream
-from changes.decoding import proto_files
+from changes.formats.engine import proto_files
 
 _CANAL_OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 _DTS_OPS = {"I": 0, "U": 1, "D": 2}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.compare.job import Begin, End, read_job, tell
 from bench.rig import config, run_flow
+from daemon.admin.logs import set_up_logs
 from daemon.config.sections import DaemonSection
-from daemon.observe.logs import set_up_logs
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from changes.decoding.proto_files import messages
+from changes.formats.engine.proto_files import messages
 
 _ROWS = 2
 _OPS = ("INSERT", "UPDATE", "DELETE")

@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from bench.compare.declared import created, dropped
 from bench.compare.job import Job, TableSpec
 from bench.compare.workloads import Workload
-from sparkwriter.jdbc.connect import connect
-from sparkwriter.jdbc.session import Session
-from sparkwriter.jdbc.url import parse_url
+from sparkwriter.sql.base.session import Session
+from sparkwriter.sql.base.url import parse_url
+from sparkwriter.sql.connect import connect
 
 SCRATCH = "warm"
 """Its schema, or database."""

@@ -8,15 +8,15 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.compare.job import CATALOG, NAMESPACE, Column, Job, TableSpec
-from sparkwriter.session.extras import needed_extras
 from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.session import start_session
+from sparkwriter.session.spark_conf import needed_extras
 
 WARM = "warm"
 """A catalog of nobody's: what warms the JVM up is written there."""
 WARM_ROWS = 500
 WARM_ROUNDS = 4
-"""As many writes of as many rows as binlogd does at its start (sparkwriter/iceberg/warm_up.py)."""
+"""As many writes of as many rows as binlogd does at its start (sparkwriter/iceberg/sink.py)."""
 
 
 def start(job: Job, conf: Mapping[str, str], jars: Iterable[Path] = ()) -> SparkSession:

@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from bench.compare.measure import family
-from changes.model import TargetName
+from changes.model.model import TargetName
+from changes.sql.spark.schema import LakeColumn
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.sql.schema import LakeColumn
 
 FOR_S = 4.0
 WRITERS = (1, 2, 4, 8)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.fit import least_squares
 from bench.scaling.fleet import Run
-from sparkwriter.sql.ways import Facts, adds_by_job, deletes_by_job
+from changes.sql.spark.write_strategy import Facts, adds_by_job, deletes_by_job
 
 CORES = (2, 8, 32, 128)
 LARGEST = 10**11

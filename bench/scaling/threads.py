@@ -109,7 +109,7 @@ def main() -> None:
 
     threading.Thread(target=tell, name="bench", daemon=True).start()
     sys.argv = ["binlogd", *arguments]
-    from daemon.cli import main as command
+    from daemon.cli.__main__ import main as command
 
     command()
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changes.configured_types import ConfiguredTypes
 from changes.formats.aliyun.dts_avro import AliyunDtsAvro
-from changes.formats.base import Format
 from changes.formats.canal.json import CanalJson
 from changes.formats.canal.protobuf import CanalProtobuf
-from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.json import DebeziumJson
+from changes.formats.debezium.untyped import ConfiguredWireTypes
+from changes.formats.engine.configured_types import ConfiguredTypes
+from changes.formats.engine.format import Format
 from changes.formats.maxwell.json import MaxwellJson
 from changes.formats.ogg.json import OggJson
 from changes.formats.tencent.dts import TencentDts
-from changes.model import ColumnTypes
+from changes.model.model import ColumnTypes
 
 FORMATS: dict[str, type[Format]] = {
     "aliyun-dts-avro": AliyunDtsAvro,

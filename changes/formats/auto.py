@@ -13,7 +13,7 @@ from itertools import groupby, islice
 
 from changes.formats import FORMATS
 from changes.formats.auto_decoder import AutoTableDecoder
-from changes.formats.base import (
+from changes.formats.engine.format import (
     VALUE_AT,
     Chunked,
     Confidence,
@@ -33,14 +33,7 @@ from changes.formats.base import (
     unpack,
 )
 from changes.formats.recognise import TopicFormats, confidences, not_read, recognised
-from changes.model import (
-    BadMessage,
-    ColumnTypes,
-    Ddl,
-    FormatOptions,
-    Head,
-    Mode,
-)
+from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Mode
 from offsets.parts import Part
 
 AUTO = "auto"

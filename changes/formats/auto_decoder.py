@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
-from changes.column_changes import ColumnChange
-from changes.formats.base import TableDecoder, mark_in, marked_name
-from changes.model import BadMessage, BadRecord, Changes, TableSchema
+from changes.formats.engine.column_changes import ColumnChange
+from changes.formats.engine.format import TableDecoder, mark_in, marked_name
+from changes.model.model import BadMessage, BadRecord, Changes, TableSchema
 
 
 class AutoTableDecoder:

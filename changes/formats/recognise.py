@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from changes.decoding.glance import members
 from changes.formats import FORMATS
-from changes.formats.base import Confidence, Packed
-from changes.formats.foreign import foreign
+from changes.formats.engine.format import Confidence, Packed
+from changes.formats.engine.heads import foreign
+from changes.formats.engine.json_text import members
 
 
 def confidences(record: Packed) -> dict[str, Confidence]:

@@ -1,25 +1,24 @@
 """The configuration as a value: all sections of a file, and the checks across them.
 
-``pipelines.py`` and ``sections.py`` have the sections, ``daemon/sinks/sections.py`` those of sinks.
+``pipelines.py`` and ``sections.py`` have the sections, ``sparkwriter/sections.py`` those of sinks.
 ``file.py`` turns a file into a configuration.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from changes.routing import Route
-from daemon.config.load import LoadSection
+from actors.staging.process import Kind
+from changes.routes.routing import Route
 from daemon.config.owners import shared_targets
+from daemon.config.pipeline_parts import LoadSection, shares, unfit_shares
 from daemon.config.pipelines import PipelineSection, check_kafka
-from daemon.config.quota import shares, unfit_shares
-from daemon.config.secrets import Redactor, embedded_secrets_of, secrets_in
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
@@ -28,12 +27,13 @@ from daemon.config.sections import (
     LogSection,
     MemorySection,
     MetricsSection,
-    Section,
-    SparkSection,
+    TracingSection,
 )
-from daemon.databases.sections import DatabaseSection, unfit_primary
-from daemon.sinks.sections import AnySink, PythonSection
-from daemon.tracing.section import TracingSection
+from databases.base.section import DatabaseSection, unfit_primary
+from settings.secrets import Redactor, embedded_secrets_of, secrets_in
+from settings.section import Section
+from sparkwriter.sections import AnySink, PythonSection
+from sparkwriter.session.section import SparkSection
 
 SPARK_OWNED = {
     "spark.master": "spark.master is a key of its own, beside [spark.conf]",
@@ -63,6 +63,7 @@ class Config(Section):
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
     _referring: frozenset[str] = PrivateAttr(default=frozenset())
     _file: Path | None = PrivateAttr(default=None)
+    _read: Callable[[Path], Config | None] | None = PrivateAttr(default=None)
     _redactor: Redactor | None = PrivateAttr(default=None)
     _shares: Mapping[str, float] | None = PrivateAttr(default=None)
 
@@ -137,11 +138,20 @@ class Config(Section):
         """The client's settings for a pipeline. Its own overrule the common ones."""
         return {**self.kafka, **self.pipeline[pipeline].kafka}
 
-    def remember(self, secrets: Mapping[str, Collection[str]], file: Path) -> None:
+    def remember(
+        self,
+        secrets: Mapping[str, Collection[str]],
+        file: Path,
+        read: Callable[[Path], Config | None],
+    ) -> None:
         """Note the file that this was read from, and of each setting, by its dotted name, the texts
-        that came from files and credentials: they are shown nowhere, and may be read again."""
+        that came from files and credentials: they are shown nowhere. ``read`` reads it again."""
         self._secrets = frozenset(secret for found in secrets.values() for secret in found)
-        self._referring, self._file = frozenset(secrets), file
+        self._referring, self._file, self._read = frozenset(secrets), file, read
+
+    def again(self) -> Config | None:
+        """What its file says now; None without a file, or where that can't be read at the time."""
+        return None if self._file is None or self._read is None else self._read(self._file)
 
     def adopt(self, pipeline: str, section: PipelineSection) -> None:
         """Replace a pipeline's section, while that pipeline stands still: a reload's one change to
@@ -263,3 +273,13 @@ class Config(Section):
             other = groups.setdefault(self.group(name), name)
             if other != name:
                 yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
+
+
+def formats(config: Config) -> Callable[[str], Kind]:
+    """A pipeline's format, as the configuration has it when one asks."""
+
+    def kind(pipeline: str) -> Kind:
+        section = config.pipeline[pipeline]
+        return section.format, section.format_options()
+
+    return kind

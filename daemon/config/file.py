@@ -15,11 +15,21 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from changes.printable import holds_half
+from changes.model.printable import holds_half
 from daemon.config.config import Config
-from daemon.config.pipelines import PipelineSection, StartSection
-from daemon.config.routes import RouteSection
-from daemon.config.secrets import (
+from daemon.config.pipeline_parts import RouteSection, VerifySection
+from daemon.config.pipelines import PipelineSection
+from daemon.config.sections import (
+    BatchSection,
+    DaemonSection,
+    DdlSection,
+    JobsSection,
+    LogSection,
+    MemorySection,
+    MetricsSection,
+)
+from databases.base.section import DatabaseSection
+from settings.secrets import (
     MASK,
     Redactor,
     SecretMissing,
@@ -29,20 +39,10 @@ from daemon.config.secrets import (
     read_secret,
     secrets_in,
 )
-from daemon.config.sections import (
-    BatchSection,
-    DaemonSection,
-    DdlSection,
-    JobsSection,
-    LogSection,
-    MemorySection,
-    MetricsSection,
-    Section,
-    SparkSection,
-)
-from daemon.config.verify import VerifySection
-from daemon.databases.sections import DatabaseSection
-from daemon.sinks.sections import KINDS
+from settings.section import Section
+from sources.base.section import StartSection
+from sparkwriter.sections import KINDS
+from sparkwriter.session.section import SparkSection
 
 _REFERENCE = re.compile(
     r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
@@ -104,10 +104,17 @@ def load(
     except ValidationError as error:
         lines = [masked(redactor.text(f"{path}: {line}")) for line in _explain(error)]
         raise ConfigError(lines) from None
-    config.remember(lookup.secrets, path.resolve())
+    config.remember(lookup.secrets, path.resolve(), _read_again)
     if exposed := [f"{path}: {line}" for line in _exposed(config)]:
         raise ConfigError(exposed)
     return _absolute(config, path.resolve().parent)
+
+
+def _read_again(path: Path) -> Config | None:
+    try:
+        return load(path)
+    except ConfigError:
+        return None
 
 
 def _exposed(config: Config) -> Iterator[str]:

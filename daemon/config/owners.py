@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from changes.routing import Route
+from changes.routes.routing import Route
 
 
 def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Self
 
@@ -11,15 +10,12 @@ from pydantic import Field, field_validator, model_validator
 
 from changes.formats import check_types
 from changes.formats.auto import NAMES, make_format
-from changes.model import FormatOptions, Mode, ZeroDates
-from changes.routing import Route
-from daemon.config.faults import FaultSection
-from daemon.config.quota import QuotaSection
-from daemon.config.routes import RouteSection
-from daemon.config.sections import DdlSection, Section, flatten
-from daemon.config.verify import VerifySection
-from offsets.position import TopicPartition
-from offsets.recovery import StartAt
+from changes.model.model import FormatOptions, Mode, ZeroDates
+from changes.routes.routing import Route
+from daemon.config.pipeline_parts import FaultSection, QuotaSection, RouteSection, VerifySection
+from daemon.config.sections import DdlSection
+from settings.section import flatten
+from sources.base.section import StartSection
 
 DAEMON_OWNED_KAFKA = frozenset(
     {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
@@ -32,40 +28,6 @@ OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
 
 def _default_stores() -> list[OffsetStoreName]:
     return ["file", "kafka-commit"]
-
-
-class StartSection(Section):
-    """``start = "earliest"`` or ``[pipeline.NAME.start]``: where to begin when nothing is recorded.
-
-    ``force`` overrules what is recorded, once for each text: change it to force again.
-    """
-
-    at: Literal["earliest", "latest", "timestamp", "offset"]
-    timestamp: datetime | None = None
-    offsets: dict[str, int] = Field(default_factory=dict)
-    force: str | None = Field(None, min_length=1)
-
-    @field_validator("offsets")
-    @classmethod
-    def _partitions(cls, value: dict[str, int]) -> dict[str, int]:
-        for name in value:
-            TopicPartition.parse(name)
-        return value
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if (self.at == "timestamp") != (self.timestamp is not None):
-            raise ValueError('at = "timestamp" and a timestamp go together')
-        if self.timestamp is not None and self.timestamp.tzinfo is None:
-            raise ValueError("timestamp needs a zone, such as 2026-01-31T00:00:00Z")
-        if (self.at == "offset") != bool(self.offsets):
-            raise ValueError('at = "offset" and offsets = {"topic:0" = 123} go together')
-        return self
-
-    @property
-    def start_at(self) -> StartAt:
-        """The setting in the terms of ``offsets``."""
-        return StartAt(self.at)
 
 
 class PipelineSection(FaultSection):

@@ -1,18 +1,19 @@
 """The configuration's sections of the daemon itself, and Spark's.
 
 Each says what its keys may be and their defaults; ``pipelines.py`` has those of pipelines and puts
-all together, ``daemon/sinks/sections.py`` those of sinks.
+all together, ``sparkwriter/sections.py`` those of sinks.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
-from changes.model import (
+from changes.model.model import (
     DdlPolicy,
     DropColumnPolicy,
     DropTablePolicy,
@@ -22,12 +23,7 @@ from changes.model import (
     TruncatePolicy,
     UnknownDefaultPolicy,
 )
-
-
-class Section(BaseModel):
-    """Unknown keys are refused, values are not converted, nothing changes once it is read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+from settings.section import Section
 
 
 def as_many_as_cores() -> int:
@@ -211,26 +207,33 @@ class DdlSection(Section):
         return DdlPolicy(**self.model_dump())
 
 
-class SparkSection(Section):
-    """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
+# ``[tracing]``: where spans go, and of how many batches.
 
-    master: str = "local[*]"
-    warm_up: bool = True
-    conf: dict[str, str] = Field(default_factory=dict)
+TRACES = "/v1/traces"
+"""Where OTLP/HTTP receivers take spans."""
 
-    @field_validator("conf", mode="before")
+
+class TracingSection(Section):
+    """``endpoint`` empty: nothing is traced."""
+
+    endpoint: str = ""
+    sample: float = Field(0.1, gt=0, le=1, strict=False)
+    headers: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("endpoint")
     @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return flatten(value) if isinstance(value, dict) else value
+    def _http(cls, value: str) -> str:
+        if not value:
+            return value
+        url = urlsplit(value)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError('an address such as "http://127.0.0.1:4318" is wanted')
+        if url.username or url.password:
+            raise ValueError("a password belongs into tracing.headers, which is shown nowhere")
+        return value
 
-
-def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """``bootstrap.servers = "…"`` is a nested table to TOML; here it is one name."""
-    flat: dict[str, Any] = {}
-    for key, value in table.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{name}.")
-        else:
-            flat[name] = value
-    return flat
+    @property
+    def url(self) -> str:
+        """Where spans are posted to: an address without a path gets OTLP's."""
+        whole = urlsplit(self.endpoint)
+        return self.endpoint if whole.path.strip("/") else whole._replace(path=TRACES).geturl()

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Tracer
 
-from daemon.tracing.section import TracingSection
+from daemon.config.sections import TracingSection
 
 QUEUED = 8192
 """Spans that wait to be sent, at most: some 10 MB. Then the oldest are lost."""

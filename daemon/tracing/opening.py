@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from actors.contract.addresses import Address
 from actors.runtime.shell import Perform
 from daemon.config.config import Config
-from daemon.version import VERSION
+from settings.version import VERSION
 
 PACKAGES = "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
 

@@ -31,7 +31,7 @@ from demo.servers.program import ServerError
 from demo.steps import Steps, TooLong
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import VAR, JavaMissing
-from sparkwriter.session.java_failures import JavaFailure
+from sparkwriter.session.java_api import JavaFailure
 
 TOPIC = "shop"
 _ALL_WITHIN_S = 2700.0

@@ -13,19 +13,18 @@ import structlog
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import TargetRefused
-from changes.model import TargetName
-from changes.names import target_problem
-from sparkwriter.iceberg.commit_failures import never_began
-from sparkwriter.iceberg.foreign import ForeignSnapshots
+from changes.model.errors import TargetRefused
+from changes.model.model import TargetName
+from changes.model.names import target_problem
+from changes.sql.spark.schema import LakeColumn
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.layout import lay_out
 from sparkwriter.iceberg.notes import noted, notes
-from sparkwriter.iceberg.options import NO_LAYOUT, Layout
+from sparkwriter.iceberg.ownership import ForeignSnapshots
+from sparkwriter.iceberg.publish import never_began
 from sparkwriter.iceberg.refusals import check_length, only_names
-from sparkwriter.session.java_failures import Java, JavaFailure, java_class, reason
-from sparkwriter.session.java_names import JavaNames
-from sparkwriter.sql.schema import LakeColumn
+from sparkwriter.iceberg.section import NO_LAYOUT, Layout
+from sparkwriter.session.java_api import Java, JavaFailure, JavaNames, java_class, reason
 
 log: Any = structlog.get_logger(__name__)
 

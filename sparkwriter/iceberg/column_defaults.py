@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import AddColumn, Mode
+from changes.model.errors import TargetRefused
+from changes.model.model import AddColumn, Mode
+from changes.sql.spark.schema import LakeColumn, lake_column, spark_type
+from changes.sql.spark.words import string_literal
+from sparkwriter.iceberg.ddl import default_json
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.java_fields import default_json
 from sparkwriter.iceberg.look import Seen
-from sparkwriter.sql.plan import string_literal
-from sparkwriter.sql.schema import LakeColumn, lake_column, spark_type
 
 
 def fillings(seen: Seen, batch: StagedBatch) -> Mapping[str, str]:

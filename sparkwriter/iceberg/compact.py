@@ -22,19 +22,19 @@ from uuid import uuid4
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable
 from actors.contract.writes import StagedBatch
-from changes.model import TargetName
+from changes.model.errors import SinkUnavailable
+from changes.model.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update
-from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM, nearest_mark
-from sparkwriter.iceberg.options import Write, write_of
+from sparkwriter.iceberg.ownership import ForeignSnapshots
 from sparkwriter.iceberg.publish import MAIN
-from sparkwriter.session.java_failures import Java, JavaFailure, reason
+from sparkwriter.iceberg.section import Write, write_of
+from sparkwriter.session.java_api import Java, JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
 

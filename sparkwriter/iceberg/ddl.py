@@ -12,23 +12,136 @@ one publishes both; before it, all is as it was and is done again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from actors.contract.ports import SinkUnavailable
-from changes.model import TableName, TargetName
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import TableName, TargetName
+from changes.sql.spark.ddl_plan import DdlTable, LakeField
+from changes.sql.spark.schema import LakeColumn
 from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.doubts import set_mark
 from sparkwriter.iceberg.equality import is_empty
-from sparkwriter.iceberg.java_fields import set_fields
-from sparkwriter.iceberg.look import DROPPED, KEPT, KEYS, RENAMING, Seen
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.look import DIFFERS, DROPPED, KEPT, KEYS, LABELS, RENAMING, SHAPE, Seen
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.ownership import source_text
 from sparkwriter.iceberg.publish import change_table, create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names
-from sparkwriter.iceberg.source import source_text
-from sparkwriter.kit.store import TableChange
-from sparkwriter.session.java_failures import Java
-from sparkwriter.sql.ddl_plan import DdlTable
+from sparkwriter.kit.store import Facts, TableChange
+from sparkwriter.session.java_api import Java
+
+# What a metadata commit says of a table beside its snapshot: the mark of rows that may differ, the
+# source's table, the shape of the rows.
+
+
+def set_mark(builder: Java, before: str | None, after: str | None) -> None:
+    """Have a metadata builder change the mark."""
+    if after is None and before is not None:
+        builder.removeProperties({DIFFERS})
+    elif after is not None and after != before:
+        builder.setProperties({DIFFERS: after})
+
+
+def shape_text(shape: str) -> Mapping[str, str]:
+    """The property that says which shape the rows have; none where it is the source's own."""
+    return {SHAPE: shape} if shape else {}
+
+
+def also_of(
+    seen: Seen, after: Facts, properties: Mapping[str, str] | None = None
+) -> Callable[[Java], None] | None:
+    """What a write of rows changes in its commit beside the snapshot, None where nothing.
+
+    The marks that came with the table's name are in its snapshots from then on. ``properties``:
+    those of the table that its route asks for.
+    """
+    text = {**source_text(after.source), **shape_text(after.shape), **(properties or {})}
+    text |= {LABELS: after.labels} if after.labels else {}
+    told = all(seen.table.property(name) == value for name, value in text.items())
+    shaped = seen.shape and not after.shape
+    if not seen.renamed and after.differs == seen.differs and told and not shaped:
+        return None
+
+    def change(builder: Java) -> None:
+        if seen.renamed:
+            builder.removeProperties({RENAMING})
+        if shaped:
+            builder.removeProperties({SHAPE})
+        if not told:
+            builder.setProperties(text)
+        set_mark(builder, seen.differs, after.differs)
+
+    return change
+
+
+# Columns and their defaults, given to Iceberg's Java API.
+
+
+def default_json(jvm: Java, value: object, column: LakeColumn) -> object:
+    """A Python value as a default in the metadata's JSON. Raises TargetRefused."""
+    iceberg = jvm.org.apache.iceberg
+    type_ = iceberg.types.Types.fromPrimitiveString(column.type)
+    field = iceberg.types.Types.NestedField.optional(column.name).withId(1).ofType(type_)
+    made = field.withWriteDefault(_literal(jvm, value, column, type_)).build()
+    text = iceberg.SchemaParser.toJson(iceberg.Schema([made]))
+    return json.loads(text)["fields"][0]["write-default"]
+
+
+def set_fields(table: LakeTable, builder: Java, fields: Iterable[LakeField]) -> None:
+    """Have a metadata builder make these the columns; new ones get the next ids.
+
+    Raises TargetRefused where a default does not fit its type.
+    """
+    iceberg = table.jvm.org.apache.iceberg
+    types, nested = iceberg.types.Types, iceberg.types.Types.NestedField
+    old, last = table.metadata.schema(), int(table.metadata.lastColumnId())
+    made = []
+    for field in fields:
+        type_ = types.fromPrimitiveString(field.type)
+        if field.id is not None:
+            copy = getattr(nested, "from")(old.findField(field.id))
+            made.append(copy.withName(field.name).ofType(type_).build())
+            continue
+        last += 1
+        new = nested.optional(field.name).withId(last).ofType(type_)
+        if field.default is not None:
+            value = _literal(table.jvm, field.default, LakeColumn(field.name, field.type), type_)
+            new = new.withInitialDefault(value).withWriteDefault(value)
+        made.append(new.build())
+    builder.setCurrentSchema(iceberg.Schema(made), last)
+
+
+def _literal(jvm: Java, value: object, column: LakeColumn, type_: Java) -> Java:
+    """A Python value as Iceberg's literal. Raises TargetRefused where it does not fit."""
+    match value:
+        case Decimal() | int() if column.type.startswith("decimal"):
+            plain: object = _decimal_text(value, int(type_.precision()), int(type_.scale()))
+        case datetime() | date():
+            plain = value.isoformat()
+        case _:
+            plain = value
+    literal = None
+    if plain is not None:
+        literal = jvm.org.apache.iceberg.expressions.Literal.of(plain).to(type_)
+    if literal is None or literal.getClass().getSimpleName() in {"AboveMax", "BelowMin"}:
+        raise TargetRefused(
+            f"column {column.name}: the default {value!r} does not fit {column.type}"
+        )
+    return literal
+
+
+def _decimal_text(value: Decimal | int, precision: int, scale: int) -> str | None:
+    """A number with ``scale`` digits behind the point, rounded as databases do, away from zero.
+
+    None where its digits are more than ``precision``, which may be more than Python's usual 28.
+    """
+    exact = Context(prec=precision, rounding=ROUND_HALF_UP)
+    try:
+        return f"{Decimal(value).quantize(Decimal((0, (1,), -scale)), context=exact):f}"
+    except InvalidOperation:
+        return None
 
 
 def columns_of(seen: Seen) -> DdlTable:

@@ -14,11 +14,17 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from actors.contract.ports import LostRace, SinkUnavailable
-from sparkwriter.iceberg.commit_failures import never_began, never_lands, why
+from changes.model.errors import LostRace, SinkUnavailable
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.publish import MAIN, SWAP_ATTEMPTS, remove_files
-from sparkwriter.session.java_failures import Java, JavaFailure, reason
+from sparkwriter.iceberg.publish import (
+    MAIN,
+    SWAP_ATTEMPTS,
+    never_began,
+    never_lands,
+    remove_files,
+    why,
+)
+from sparkwriter.session.java_api import Java, JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
 

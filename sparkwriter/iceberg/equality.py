@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import structlog
 
 from actors.contract.writes import StagedBatch
-from changes.model import TargetName
+from changes.model.model import TargetName
 from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality_files import (
     EqualityPlan,
@@ -30,7 +30,7 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.layout import UNPARTITIONED
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.options import Write, write_of
+from sparkwriter.iceberg.section import Write, write_of
 
 log: Any = structlog.get_logger(__name__)
 

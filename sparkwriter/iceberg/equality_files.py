@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import FROM, OP, Mode
-from changes.shaping.layout import Sort, Transform
+from actors.runtime.files import make_private_file
+from changes.model.errors import TargetRefused
+from changes.model.model import FROM, OP, Mode
+from changes.routes.shaping.layout import Sort, Transform
+from changes.sql.spark.ddl_plan import LakeField
+from changes.sql.spark.schema import arrow_type
 from sparkwriter.iceberg.partitions import MOST_PARTITIONS, Partition, Scattered, split
-from sparkwriter.private_files import make_private_file
-from sparkwriter.sql.ddl_plan import LakeField
-from sparkwriter.sql.schema import arrow_type
 
 FIELD_ID = b"PARQUET:field_id"
 """Where Arrow keeps the id by which Iceberg finds a column in a file."""

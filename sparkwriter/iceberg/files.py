@@ -18,16 +18,15 @@ import pyarrow as pa
 import structlog
 from pyspark.sql import SparkSession
 
-from sparkwriter.iceberg.deletion_vectors import PlacedVector
 from sparkwriter.iceberg.equality_files import Laid
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.layout import UNPARTITIONED, partition_json
 from sparkwriter.iceberg.partitions import Partition
 from sparkwriter.iceberg.publish import remove_files
 from sparkwriter.iceberg.ranges import RangeFile, Ranges
+from sparkwriter.iceberg.stored_keys import PlacedVector
 from sparkwriter.session.durable_files import make_durable_folder, sync
-from sparkwriter.session.java_failures import Java
-from sparkwriter.session.java_names import JavaNames
+from sparkwriter.session.java_api import Java, JavaNames
 
 log: Any = structlog.get_logger(__name__)
 

@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
-from actors.contract.ports import TargetRefused
-from changes.model import KeyBound
+from changes.model.errors import TargetRefused
+from changes.model.model import KeyBound
+from changes.sql.spark.ddl_plan import LakeField
+from changes.sql.spark.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
 from sparkwriter.iceberg.layout import StoredLayout, layout_of
-from sparkwriter.session.java_failures import Java
-from sparkwriter.sql.ddl_plan import LakeField
-from sparkwriter.sql.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
+from sparkwriter.session.java_api import Java
 
 _NEVER_MS = 2**63 - 1
 """The longest age that Iceberg knows."""

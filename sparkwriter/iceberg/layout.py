@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from actors.contract.ports import TargetRefused
-from changes.shaping.layout import Sort, Transform
-from sparkwriter.iceberg.options import Layout
-from sparkwriter.session.java_failures import Java
-from sparkwriter.sql.ddl_plan import LakeField
-from sparkwriter.sql.schema import LakeColumn, arrow_type
+from changes.model.errors import TargetRefused
+from changes.routes.shaping.layout import Sort, Transform
+from changes.sql.spark.ddl_plan import LakeField
+from changes.sql.spark.schema import LakeColumn, arrow_type
+from sparkwriter.iceberg.section import Layout
+from sparkwriter.session.java_api import Java
 
 _TRANSFORM = re.compile(r"(identity|year|month|day|hour)|(bucket|truncate)\[(\d+)\]")
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
+from typing import Any
 
-from actors.contract.ports import TargetRefused
-from changes.model import Mode, TargetName
+import structlog
+
+from changes.model.errors import LostRace, TargetRefused
+from changes.model.model import Mode, TargetName
+from changes.sql.spark.schema import StoredTable
 from offsets.fence import Marks
 from offsets.position import still_open
-from offsets.rollback import ways_out
+from offsets.recovery import ways_out
+from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM, nearest_mark
-from sparkwriter.iceberg.publish import MAIN
-from sparkwriter.iceberg.source import source_of
+from sparkwriter.iceberg.ownership import source_of
+from sparkwriter.iceberg.publish import MAIN, restamp
 from sparkwriter.kit.store import Absent, Existing
-from sparkwriter.sql.schema import StoredTable
 
 MODE = "binlogd.mode"
 KEYS = "binlogd.keys"
@@ -27,9 +33,9 @@ KEPT = "binlogd.kept-columns"
 DROPPED = "binlogd.dropped"
 """Table property: the offset of the DROP of the source's table, as ``topic:partition:offset``."""
 DIFFERS = "binlogd.rows-may-differ"
-"""Table property: what may have changed stored rows at the source alone (``offsets.doubts``)."""
+"""Table property: what may have changed stored rows at the source alone (``offsets.snapshot``)."""
 SHAPE = "binlogd.shape"
-"""Table property: the fingerprint of the shape that the rows have (``changes.shaping``)."""
+"""Table property: the fingerprint of the shape that the rows have (``changes.routes.shaping``)."""
 LABELS = "binlogd.labels"
 """Table property: the labels of its enumerations, a JSON object of types by column."""
 RENAMING = "binlogd.renaming"
@@ -99,3 +105,44 @@ def look(
         shape=table.property(SHAPE) or "",
         labels=table.property(LABELS) or "",
     )
+
+
+# A table's history held against what we know to have published: is it still ours to go on from?
+
+log: Any = structlog.get_logger(__name__)
+
+
+def look_back(
+    catalog: LakeCatalog, target: TargetName, recorded: TargetMark, new_branch: Callable[[], str]
+) -> Seen | Absent:
+    """Look at a target whose last published version is known. Raises as ``look``, SinkUnavailable.
+
+    Lost marks are put back; ``Seen.diverged`` tells that the history is whole without that version.
+    """
+    assert recorded.version is not None
+    table = catalog.load(target)
+    main = None if table is None else table.head(MAIN)
+    if table is None or main is None or str(main) == recorded.version:
+        return look(catalog, target, table)
+    history = table.ancestors()
+    known = recorded.version in map(str, history)
+    if known and table.property(MODE) is not None and nearest_mark(table, main) is None:
+        above = takewhile(lambda snapshot: str(snapshot) != recorded.version, history)
+        catalog.foreign.tell(target, table, above)
+        _put_back(table, main, target, recorded, new_branch())
+    here = look(catalog, target)
+    whole = table.holds(history[-1])
+    if isinstance(here, Seen) and whole and not known:
+        return replace(here, diverged=True)
+    return here
+
+
+def _put_back(
+    table: LakeTable, main: int, target: TargetName, recorded: TargetMark, branch: str
+) -> None:
+    try:
+        restamp(table, branch, main, (HWM, Marks(recorded.hwms).text()))
+    except LostRace:
+        return  # another member did it first, or wrote on: the next look tells
+    fields = {"target": str(target), "recorded": recorded.version}
+    log.warning("marks_put_back", **fields, reason="the snapshot with the marks was expired")

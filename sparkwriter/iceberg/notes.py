@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Callable
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 
 LONGEST_NOTE = 900
 """Characters of one property's value. On PostgreSQL a JDBC catalog's column takes 1,000."""

@@ -7,20 +7,23 @@ are what the catalog gives to a real one, and nothing of it shows.
 from __future__ import annotations
 
 import json
+import os
 import re
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import TargetRefused
-from changes.model import TargetName
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import MODE, NOT_OURS
 from sparkwriter.iceberg.refusals import explain
-from sparkwriter.session.java_failures import Java, JavaFailure, java_classes
+from sparkwriter.session.java_api import Java, JavaFailure, java_classes
 
 _CONTENT = b"binlogd check-config"
 _SCHEMA = {
@@ -150,3 +153,25 @@ def _try(begun: _Begun, properties: Mapping[str, str]) -> Iterator[str]:
         raise Py4JError(f"{path} holds {len(found)} bytes, {len(_CONTENT)} were written")
     yield "delete from"
     begun.io.deleteFile(path)
+
+
+# Whether a warehouse that is a folder of this machine can be written.
+
+
+def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:
+    """Raise SinkUnavailable, naming sink and path, where a local warehouse can't be written.
+
+    Makes the folder when it is missing. A warehouse with a scheme other than ``file`` is left to
+    the catalog to check.
+    """
+    warehouse = properties.get("warehouse", "")
+    if not warehouse or re.match(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]*:", warehouse):
+        return
+    path = Path(re.sub(r"^file:(//)?", "", warehouse))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path, prefix=".binlogd-probe-"):
+            pass
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SinkUnavailable(f"sink {sink}: can't write warehouse {path}: {reason}") from error

@@ -8,7 +8,7 @@ from io import RawIOBase
 from os import SEEK_CUR, SEEK_END, SEEK_SET
 from pathlib import Path
 
-from sparkwriter.session.java_failures import Java
+from sparkwriter.session.java_api import Java
 
 SOURCE = Path(__file__).with_name("Ranges.java")
 CLASS = "binlogd.Ranges"

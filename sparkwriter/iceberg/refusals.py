@@ -15,17 +15,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
-from changes.model import TargetName
+from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.diagnosis import diagnose
-from sparkwriter.session.java_failures import (
-    JavaFailure,
-    java_causes,
-    java_class,
-    java_classes,
-    reason,
-)
+from sparkwriter.session.java_api import JavaFailure, java_causes, java_class, java_classes, reason
 
 _DATA_ERRORS = (
     "ArithmeticException",

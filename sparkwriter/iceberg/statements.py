@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, SinkUnavailable
 from actors.contract.writes import StagedBatch
-from changes.model import Mode
+from changes.model.errors import LostRace, SinkUnavailable
+from changes.model.model import Mode
+from changes.sql.spark.guards import Guard, add_tombstones
+from changes.sql.spark.write_strategy import Facts, Way, choose, tasks_for
 from sparkwriter.iceberg.column_defaults import fillings
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty, plan_files, special
@@ -27,16 +29,13 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.partitions import Scattered
+from sparkwriter.iceberg.plan import key_columns, merge_sql, removal_sql, rows_sql
 from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
-from sparkwriter.iceberg.sql import LooseTables
-from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
+from sparkwriter.iceberg.staged_source import LooseTables, SharedStaging, StagedSource
 from sparkwriter.iceberg.stored_keys import Unseekable
-from sparkwriter.iceberg.tombstones import Tombstones
+from sparkwriter.iceberg.swap import Tombstones
 from sparkwriter.iceberg.vectors import Candidate, VectorWrites
-from sparkwriter.session.java_failures import Java
-from sparkwriter.sql.guard import Guard, add_tombstones
-from sparkwriter.sql.plan import key_columns, merge_sql, removal_sql, rows_sql
-from sparkwriter.sql.ways import Facts, Way, choose, tasks_for
+from sparkwriter.session.java_api import Java
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
 log: Any = structlog.get_logger(__name__)

@@ -11,42 +11,38 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.contract.writes import StagedBatch
-from changes.model import POSITION, Mode, TargetName
+from changes.model.model import POSITION, Mode, TargetName
+from changes.sql.spark.ddl_plan import DdlTable
+from changes.sql.spark.guards import check_not_null
+from changes.sql.spark.schema import LakeColumn, SchemaStep
+from changes.sql.spark.words import dotted
 from offsets.fence import Marks
 from offsets.snapshot import TargetMark
-from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.column_defaults import added_otherwise
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.ddl import columns_of, move_table, publish_change
+from sparkwriter.iceberg.ddl import also_of, columns_of, move_table, publish_change, shape_text
 from sparkwriter.iceberg.direct import Update, publish_update
-from sparkwriter.iceberg.doubts import also_of, shape_text
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
 from sparkwriter.iceberg.files import TableFiles
-from sparkwriter.iceberg.history import look_back
 from sparkwriter.iceberg.layout import check_layout
-from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look
-from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.options import layout_of
+from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look, look_back
+from sparkwriter.iceberg.marks import HWM, delete_whole_files, stamped_removal
+from sparkwriter.iceberg.ownership import anonymous, source_text
 from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names, reasons
-from sparkwriter.iceberg.rewind import delete_whole_files, stamped_removal
-from sparkwriter.iceberg.source import source_text
+from sparkwriter.iceberg.section import layout_of
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg.stored_rows import StoredRows
-from sparkwriter.iceberg.tombstones import Tombstones
+from sparkwriter.iceberg.swap import Tombstones
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg.vectors import VectorWrites
-from sparkwriter.kit.changelog import rows_above
+from sparkwriter.kit.shape import rows_above
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
-from sparkwriter.session.java_failures import JavaFailure, java_class
-from sparkwriter.sql.ddl_plan import DdlTable
-from sparkwriter.sql.not_null import check_not_null
-from sparkwriter.sql.plan import dotted
-from sparkwriter.sql.schema import LakeColumn, SchemaStep
+from sparkwriter.session.java_api import JavaFailure, java_class
 
 TABLE_PROPERTIES = {
     "format-version": "3",

@@ -5,17 +5,22 @@ Pure: Arrow and Parquet, no Spark, no catalog.
 
 from __future__ import annotations
 
+import json
+import struct
+import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
+from changes.sql.spark.ddl_plan import LakeField
+from changes.sql.spark.schema import arrow_type
 from sparkwriter.iceberg.equality_files import FIELD_ID
-from sparkwriter.sql.ddl_plan import LakeField
-from sparkwriter.sql.schema import arrow_type
 
 ROWS_AT_ONCE = 1 << 20
 """So many rows are looked up at once: fewer, and the table of the batch's keys is built so often
@@ -163,3 +168,73 @@ def _range(values: pa.Array) -> tuple[int, int] | None:
         return None
     ends = pc.min_max(values).as_py()
     return None if ends["min"] is None else (ends["min"], ends["max"])
+
+
+# Deletion vectors: which rows of a data file are deleted, as Iceberg's format v3 keeps it. Pure.
+
+_VECTOR_MAGIC = b"\xd1\xd3\x39\x64"
+_PUFFIN_MAGIC = b"PFA1"
+_ROW_POSITION = 2147483645
+"""The id of the column that a vector is about: Iceberg's for a row's place in its file."""
+_OVERHEAD = 12
+
+
+class PlacedVector(NamedTuple):
+    """Where in a Puffin file the vector of a data file is, in bytes, and how many rows it deletes.
+
+    ``data_file``: its location, as the table names it.
+    """
+
+    data_file: str
+    offset: int
+    length: int
+    rows: int
+
+
+def vector_of(blob: bytes) -> BitMap64:
+    """The positions that a blob deletes. Raises ValueError where it is not a whole vector."""
+    body = blob[4:-4]
+    if len(blob) < _OVERHEAD or blob[:4] != struct.pack(">I", len(body)):
+        raise ValueError("a deletion vector is cut short")
+    if body[:4] != _VECTOR_MAGIC or blob[-4:] != struct.pack(">I", zlib.crc32(body)):
+        raise ValueError("a deletion vector is damaged")
+    return BitMap64.deserialize(body[4:])
+
+
+def blob_of(positions: BitMap64) -> bytes:
+    """The blob that deletes these positions."""
+    positions.run_optimize()
+    body = _VECTOR_MAGIC + positions.serialize()
+    return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def write_vectors(path: Path, vectors: Mapping[str, BitMap64]) -> list[PlacedVector]:
+    """Write a Puffin file with a vector for each data file. Raises OSError."""
+    placed: list[PlacedVector] = []
+    parts, at = [_PUFFIN_MAGIC], len(_PUFFIN_MAGIC)
+    for data_file, positions in vectors.items():
+        blob = blob_of(positions)
+        placed.append(PlacedVector(data_file, at, len(blob), len(positions)))
+        parts.append(blob)
+        at += len(blob)
+    said = json.dumps({"blobs": [_described(one) for one in placed]}).encode()
+    tail = struct.pack("<II", len(said), 0)  # its length, and no flags: it is not compressed
+    parts += [_PUFFIN_MAGIC, said, tail, _PUFFIN_MAGIC]
+    path.write_bytes(b"".join(parts))
+    return placed
+
+
+def _described(placed: PlacedVector) -> dict[str, object]:
+    return {
+        "type": "deletion-vector-v1",
+        "fields": [_ROW_POSITION],
+        # Both are those of the commit that adds it.
+        "snapshot-id": -1,
+        "sequence-number": -1,
+        "offset": placed.offset,
+        "length": placed.length,
+        "properties": {
+            "referenced-data-file": placed.data_file,
+            "cardinality": str(placed.rows),
+        },
+    }

@@ -13,17 +13,49 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from changes.net.fold import key_bounds
+from actors.runtime.files import make_private_file
+from changes.model.model import KeyBound
+from changes.routes.fold import key_bounds
+from changes.sql.spark.schema import StoredTable, arrow_type
+from changes.sql.spark.words import quote
 from sparkwriter.iceberg.equality import is_empty
 from sparkwriter.iceberg.look import Seen
-from sparkwriter.iceberg.sql import LooseTables
-from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
+from sparkwriter.iceberg.plan import between
+from sparkwriter.iceberg.staged_source import LooseTables, SharedStaging, StagedSource
 from sparkwriter.kit.store import FOUND
-from sparkwriter.private_files import make_private_file
-from sparkwriter.session.java_names import JavaNames
-from sparkwriter.sql.plan import quote
-from sparkwriter.sql.schema import arrow_type
-from sparkwriter.sql.stored import PLACE, stored_sql
+from sparkwriter.session.java_api import JavaNames
+
+# The query for what a table stores of some keys. Pure.
+
+PLACE = "__binlogd_n"
+"""Of a key that is looked up: which one it is."""
+
+
+def stored_sql(
+    stored: StoredTable,
+    bounds: Sequence[KeyBound],
+    columns: Sequence[str],
+    table: str,
+    source: str,
+) -> str:
+    """The query for what ``table`` has of the keys in ``source``, with their places.
+
+    Both are quoted. ``bounds`` of the keys, ``columns`` are the table's.
+    """
+    within = {bound.column.lower(): bound for bound in bounds}
+    keys = {key.lower() for key in stored.keys}
+    terms = []
+    for column in stored.columns:
+        if (lower := column.name.lower()) in keys:
+            bounded = between(column, within.get(lower))
+            equals = "<=>" if bounded is None else "="
+            terms.append(f"t.{quote(column.name)} {equals} s.{quote(column.name)}")
+            terms += [] if bounded is None else [bounded]
+    chosen = ", ".join([f"s.{quote(PLACE)}", *(f"t.{quote(name)}" for name in columns)])
+    return (
+        f"SELECT /*+ BROADCAST(s) */ {chosen}\nFROM {source} s\n"
+        f"JOIN {table} t ON {' AND '.join(terms)}"
+    )
 
 
 class StoredRows:

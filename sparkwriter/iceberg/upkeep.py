@@ -14,15 +14,20 @@ from typing import Any
 
 import structlog
 
-from actors.contract.ports import SinkUnavailable
-from changes.model import TargetName
+from changes.model.errors import SinkUnavailable
+from changes.model.model import TargetName
 from offsets.fence import Fenced
-from sparkwriter.iceberg.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
-from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM, nearest_mark
+from sparkwriter.iceberg.ownership import (
+    BRANCH_PREFIX,
+    ForeignSnapshots,
+    Owner,
+    attempt_of,
+    is_dead,
+)
 from sparkwriter.iceberg.publish import MAIN, restamp
-from sparkwriter.session.java_failures import JavaFailure, reason
+from sparkwriter.session.java_api import JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from actors.contract.writes import StagedBatch
-from sparkwriter.iceberg.deletion_vectors import vector_of, write_vectors
+from actors.runtime.files import make_private_file
 from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality import laid_files
 from sparkwriter.iceberg.equality_files import EqualityPlan, keys_of
@@ -27,10 +27,14 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.partitions import Partition
-from sparkwriter.iceberg.stored_keys import KeySet, Unseekable, positions_of
-from sparkwriter.private_files import make_private_file
-from sparkwriter.session.java_failures import Java, reason
-from sparkwriter.session.java_names import JavaNames
+from sparkwriter.iceberg.stored_keys import (
+    KeySet,
+    Unseekable,
+    positions_of,
+    vector_of,
+    write_vectors,
+)
+from sparkwriter.session.java_api import Java, JavaNames, reason
 
 _ORDERED = frozenset({"int", "long", "string"})
 """Types whose values Python and Iceberg order and write alike."""

@@ -14,14 +14,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
-from changes.net.fold import has_deletes, partial_columns
-from changes.shaping.refused import ShapeRefused
-from changes.shaping.undecided import RowFilter, as_deletes, with_left
+from actors.staging.staged_tables import StagedTables
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
+from changes.routes.fold import has_deletes, partial_columns
+from changes.routes.shaping.names import ShapeRefused
+from changes.routes.shaping.partial import RowFilter, as_deletes, with_left
 from sparkwriter.kit.shape import lacked, not_whole
-from sparkwriter.kit.staged_tables import StagedTables
 from sparkwriter.kit.store import FOUND, E, TableStore
 
 

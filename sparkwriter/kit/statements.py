@@ -11,15 +11,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic
 
-from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model import DropTable, TargetName
+from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.model import DropTable, TableName, TargetName
+from changes.sql.spark.ddl_plan import ASIDE, DdlTable, apply_ddl
 from offsets.fence import Marks, place_of, place_text
-from sparkwriter.kit.doubts import mark_after
+from sparkwriter.kit.divergence import mark_after
 from sparkwriter.kit.shape import check_shape
-from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
-from sparkwriter.sql.ddl_plan import ASIDE, DdlTable, apply_ddl
+
+# Which of the source's tables a target is of: one, unless its route merges several.
+
+
+def source_after(batch: StagedBatch, before: TableName | None) -> TableName | None:
+    """Which table it is of once the batch is published."""
+    return batch.becomes or batch.table or before
+
+
+def check_source(batch: StagedBatch, held: TableName | None) -> None:
+    """Raise TargetRefused where the batch is of another table than the target."""
+    if batch.table is None or held is None or batch.table == held:
+        return
+    raise TargetRefused(
+        f"it is of the table {held}, and {batch.table} leads to the same target: `exclude` one of "
+        "them, or give it a route with a target of its own. Should the table have another name "
+        "now, unknown to binlogd: remove its property binlogd.source, and the next one is taken"
+    )
 
 
 class Statements(Generic[E]):

@@ -15,12 +15,12 @@ from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from actors.contract.writes import StagedBatch, TargetState
-from changes.model import TableName, TargetName
+from actors.contract.writes import StagedBatch, Swap, TargetState
+from changes.model.model import TableName, TargetName
+from changes.sql.spark.ddl_plan import DdlTable
+from changes.sql.spark.schema import LakeColumn, SchemaStep, StoredTable
 from offsets.fence import Marks, of_streams
 from offsets.snapshot import TargetMark
-from sparkwriter.sql.ddl_plan import DdlTable
-from sparkwriter.sql.schema import LakeColumn, SchemaStep, StoredTable
 
 T = TypeVar("T")
 
@@ -232,3 +232,25 @@ class TableStore(Protocol[E]):
     def added_otherwise(self, seen: E, batch: StagedBatch) -> list[str]:
         """What the batch's statements add with another default than the table shows it with."""
         ...
+
+
+# What the exchange of a rebuilt table has in common, whatever the sink.
+
+DROP_BY_HAND = "drop it by hand: nothing needs it"
+"""What is to be done with a table that was replaced, and could not be removed."""
+
+
+def hangs_on_it(hanging: Sequence[str]) -> str:
+    """Why a table with these can't be replaced by another one, and what to do."""
+    return (
+        f"{', '.join(hanging)}: would go with the old table, or stay with it: remove it for the "
+        "load or rebuild, and make it again afterwards"
+    )
+
+
+def nothing_rebuilt(swap: Swap) -> str:
+    """Why there is nothing to exchange, and what leaves the old table as it is."""
+    return (
+        "nothing was written to its new table: the log holds no row of it. `binlogd tables "
+        f"rebuild {swap.old} --cancel` leaves it as it is"
+    )

@@ -7,23 +7,44 @@ from typing import Any, Generic
 
 import structlog
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.one_lane import check_one_lane
 from actors.contract.writes import StagedBatch, TargetState
-from actors.processor.one_lane import check_one_lane
-from changes.model import POSITION, TargetName
+from actors.staging.staged_tables import ParquetTables, StagedTables
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import POSITION, DropTable, TargetName
+from changes.sql.spark.schema import CreateTable, missing_columns, plan_schema
 from offsets.fence import of_streams
-from offsets.moves import MarkMoves
-from offsets.snapshot import TargetMark
-from sparkwriter.kit.capable import check_capable
-from sparkwriter.kit.doubts import mark_after, mark_of_new
+from offsets.snapshot import MarkMoves, TargetMark
+from sparkwriter.kit.divergence import labels_after, mark_after, mark_of_new
 from sparkwriter.kit.filtered import decided
-from sparkwriter.kit.labels import labels_after
 from sparkwriter.kit.shape import check_reset, check_shape, check_whole, shape_after
-from sparkwriter.kit.source import check_source, source_after
-from sparkwriter.kit.staged_tables import ParquetTables, StagedTables
-from sparkwriter.kit.statements import Statements
-from sparkwriter.kit.store import Absent, Delivery, E, Existing, Facts, TableStore
-from sparkwriter.sql.schema import CreateTable, missing_columns, plan_schema
+from sparkwriter.kit.statements import Statements, check_source, source_after
+from sparkwriter.kit.store import Absent, Capabilities, Delivery, E, Existing, Facts, TableStore
+
+# Refusing by name what a sink can't do.
+
+
+def check_capable(batch: StagedBatch, can: Capabilities) -> None:
+    """Raise TargetRefused where the batch asks for what the sink does not have."""
+    if batch.partial and not can.partial_rows:
+        raise TargetRefused(
+            f"rows come without the columns {', '.join(batch.partial)}, and this sink can't keep "
+            "what is stored in them: have the source send whole rows (binlog_row_image = FULL, "
+            "REPLICA IDENTITY FULL), or use another sink"
+        )
+    if batch.positions is not None and not can.positions:
+        raise TargetRefused("this sink keeps no source positions: set positions to none")
+    if batch.changes_name and not can.rename:
+        raise TargetRefused(
+            "the source renames the table, which this sink can't follow: give the new name a "
+            "route with a target of its own"
+        )
+    drops = (step for steps in batch.ddl for step in steps if isinstance(step, DropTable))
+    if not can.drop and any(not step.keep for step in drops):
+        raise TargetRefused(
+            'the source drops the table, which this sink can\'t follow: set ddl.drop_table = "keep"'
+        )
+
 
 log: Any = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.context import SQLContext
 
-from sparkwriter.session.java_failures import JavaFailure
+from sparkwriter.session.java_api import JavaFailure
 
 log: Any = structlog.get_logger(__name__)
 

@@ -16,8 +16,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from actors.contract.ports import SinkUnavailable
-from actors.runtime.waits import Waits
+from actors.runtime.backoff import Waits
+from changes.model.errors import SinkUnavailable
 
 log: Any = structlog.get_logger(__name__)
 

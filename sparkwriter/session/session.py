@@ -19,13 +19,13 @@ from pyspark.errors.exceptions.base import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable
-from sparkwriter.private_files import make_private_folder, private_opener
-from sparkwriter.session.catalog_conf import catalog_defaults, catalog_settings
+from actors.runtime.files import make_private_folder, private_opener
+from changes.model.errors import SinkUnavailable
 from sparkwriter.session.durable_files import CLASS, install
 from sparkwriter.session.jars import JarsError, local_jar
-from sparkwriter.session.java_failures import JavaFailure, reason
+from sparkwriter.session.java_api import JavaFailure, reason
 from sparkwriter.session.jvm import forget_gateway
+from sparkwriter.session.spark_conf import catalog_defaults, catalog_settings
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 

@@ -2,18 +2,71 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from actors.contract.writes import StagedBatch
-from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, Mode
+from changes.model import types as decimals
+from changes.model.errors import TargetRefused
+from changes.model.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, Mode
+from changes.sql.spark.schema import arrow_type
+from sparkwriter.kit.marks_table.sqlite_ledger import quote, table_name
+from sparkwriter.kit.marks_table.table_description import Made, Row
 from sparkwriter.kit.store import FOUND
-from sparkwriter.ledgered.made import Row
-from sparkwriter.ledgered.sqlite_ledger import quote, table_name
-from sparkwriter.sqlite.values import from_sqlite, to_sqlite
+
+# Arrow's values as SQLite keeps them, each exactly and so that it compares as at the source.
+
+NAN = "NaN"
+
+
+def to_sqlite(name: str, column: pa.ChunkedArray | pa.Array) -> Sequence[object]:
+    """A column's values. ``name`` is for the error: raises TargetRefused."""
+    type_ = column.type
+    if pa.types.is_decimal(type_):
+        digits: list[object] = decimals.texts(column).to_pylist()
+        return digits
+    if pa.types.is_temporal(type_):
+        try:
+            texts: list[object] = pc.cast(column, pa.string()).to_pylist()
+            return texts
+        except pa.ArrowInvalid as error:
+            raise TargetRefused(f"column {name}: {error}") from None
+    values: list[object] = column.to_pylist()
+    if pa.types.is_floating(type_):
+        return [NAN if isinstance(v, float) and math.isnan(v) else v for v in values]
+    return values
+
+
+def default_of(name: str, value: object, type_: str) -> object:
+    """A statement's default as stored rows show it. Raises TargetRefused where it doesn't fit."""
+    if value is None:
+        return None
+    wanted = arrow_type(type_)
+    try:
+        given = pa.array([value if isinstance(value, bytes) else str(value)])
+        made = pc.cast(given, wanted)
+    except pa.ArrowInvalid:
+        raise TargetRefused(f"column {name}: the default {value!r} does not fit {type_}") from None
+    return to_sqlite(name, made)[0]
+
+
+def from_sqlite(values: Sequence[object], type_: str) -> pa.Array:
+    """Stored values as Arrow has them again."""
+    wanted = arrow_type(type_)
+    if pa.types.is_floating(wanted):
+        return pa.array([math.nan if v == NAN else v for v in values], wanted)
+    if pa.types.is_decimal(wanted) or pa.types.is_temporal(wanted):
+        return pc.cast(pa.array(values, pa.string()), wanted)
+    if pa.types.is_boolean(wanted):
+        return pa.array([None if v is None else bool(v) for v in values], wanted)
+    return pa.array(values, wanted)
+
 
 ROWS_AT_ONCE = 10_000
 
@@ -141,3 +194,35 @@ class _Staged:
 
 def _column(part: pa.RecordBatch, name: str) -> Sequence[object]:
     return to_sqlite(name, part.column(name))
+
+
+# Whether a table of the file is still the one that binlogd made.
+
+_NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|[^\s"'`\[]+)"""
+_AFTER = re.compile(rf"CREATE\s+TRIGGER\s+{_NAME}(?:\s*\.\s*{_NAME})?\s+AFTER\s", re.IGNORECASE)
+
+
+def statement(name: str, made: Made) -> str:
+    """The statement that makes a table."""
+    columns = ", ".join(quote(field.name) for field in made.fields)
+    return f"CREATE TABLE {quote(name)} ({columns})"
+
+
+def unlike(connection: sqlite3.Connection, name: str, made: Made) -> Iterator[str]:
+    """Why the table can't be written. One line each; nothing where there is none."""
+    found = connection.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE tbl_name = ? AND type IN ('table',"
+        " 'trigger')",
+        (name,),
+    ).fetchall()
+    for type_, its_name, sql in found:
+        if type_ == "table" and sql != statement(name, made):
+            yield (
+                "its table was made or altered by somebody else, and may store other values than "
+                "are written: binlogd tables rebuild makes one of binlogd's own"
+            )
+        elif type_ == "trigger" and not _AFTER.match(sql):
+            yield (
+                f"its trigger {its_name} runs BEFORE a row is written, and may let it go: make it "
+                "AFTER, or drop it"
+            )

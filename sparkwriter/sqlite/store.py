@@ -14,30 +14,36 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
-from changes.model import TargetName
-from sparkwriter.kit.changelog import rows_above
-from sparkwriter.kit.store import Absent
-from sparkwriter.ledgered.made import Made, Row
-from sparkwriter.ledgered.operations import (
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.model import TargetName
+from sparkwriter.kit.marks_table.sqlite_ledger import Ledger, quote, table_name
+from sparkwriter.kit.marks_table.store import LedgeredStore
+from sparkwriter.kit.marks_table.table_description import (
     Drop,
     Entry,
     Forgets,
     Frees,
+    Made,
     Make,
     Operation,
     Remake,
     Rename,
+    Row,
     Shows,
     TakeAbove,
     TakeOver,
     WriteRows,
 )
-from sparkwriter.ledgered.sqlite_ledger import Ledger, quote, table_name
-from sparkwriter.ledgered.store import LedgeredStore
-from sparkwriter.sqlite.own import statement, unlike
-from sparkwriter.sqlite.rows import stored_rows, write_rows
-from sparkwriter.sqlite.values import default_of, from_sqlite
+from sparkwriter.kit.shape import rows_above
+from sparkwriter.kit.store import Absent
+from sparkwriter.sqlite.rows import (
+    default_of,
+    from_sqlite,
+    statement,
+    stored_rows,
+    unlike,
+    write_rows,
+)
 
 BUSY_S = 10.0
 """How long a write waits for another one to the file."""

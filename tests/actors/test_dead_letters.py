@@ -13,10 +13,10 @@ from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS
-from changes.model import FormatOptions, TargetName
-from changes.routing import Router
+from changes.model.model import FormatOptions, TargetName
+from changes.routes.routing import Router
 from offsets.recovery import Watermarks
-from tests.actors.processor.processor_rig import COMMITTER, LETTERS, ROUTES, S0, ProcessorRig, canal
+from tests.actors.target.processor_rig import COMMITTER, LETTERS, ROUTES, S0, ProcessorRig, canal
 
 GOOD, BAD = canal("t", 1, "a"), canal("t", None, "x")
 

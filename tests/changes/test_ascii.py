@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from changes.digits import is_digits
+from changes.model.types import is_digits
 
 ROOT = Path(__file__).parents[2]
 READERS = (
-    "changes", "sparkwriter/sql", "sparkwriter/jdbc", "daemon/databases", "daemon/jobs/verify",
+    "changes", "changes/sql/spark", "sparkwriter/sql", "databases/base", "daemon/operations/verify",
 )  # fmt: skip
 """Folders that read what servers and their connectors write: SQL, types, numbers."""
 
 OWN = frozenset((
-    "changes/expressions/tokens.py", "changes/patterns.py", "changes/shaping/layout.py",
-    "changes/decoding/proto_files.py", "changes/formats/debezium/configured_types.py",
-    "sparkwriter/jdbc/url.py", "daemon/databases/sections.py",
+    "changes/routes/expressions/syntax.py", "changes/model/names.py",
+    "changes/routes/shaping/layout.py",
+    "changes/formats/engine/proto_files.py", "changes/formats/debezium/untyped.py",
+    "sparkwriter/sql/base/url.py", "databases/base/section.py",
 ))  # fmt: skip
 """Files whose patterns read binlogd's own languages: the configuration, its .proto files."""
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from tests.chaos.database_faults import DATABASE_FAULTS, OF_LAKES
 from tests.chaos.databases import NAMES as DATABASES
 from tests.chaos.faults import FAULTS, OF_DATABASES

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sparkwriter.jdbc.connect import connect
-from sparkwriter.jdbc.session import Cause, DbError
-from sparkwriter.jdbc.url import parse_url
+from sparkwriter.sql.base.session import Cause, DbError
+from sparkwriter.sql.base.url import parse_url
+from sparkwriter.sql.connect import connect
 from tests.chaos.database_changes import CHANGES
 from tests.chaos.databases import USER, DatabaseRig, end_sessions
 from tests.chaos.lab import Lab, Outcome, lab

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sparkwriter.jdbc.session import DbError, Session
-from sparkwriter.sql.schema import lake_name
+from changes.sql.spark.schema import lake_name
+from sparkwriter.sql.base.session import DbError, Session
 from tests.integration.rig import Rig
 from tests.sparkwriter.databases import Server, running
 

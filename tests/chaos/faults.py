@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from daemon.positions.offset_file import OffsetFile
+from daemon.state.offset_file import OffsetFile
 from tests.chaos.lab import PATIENCE_S, SECTION, Lab, Outcome, lab
 from tests.chaos.patient import Cut
 from tests.chaos.rolled_back import rolled_back

@@ -16,12 +16,12 @@ from typing import Any
 
 from actors.contract import effects as fx
 from actors.runtime import effect_handlers as handlers
-from daemon.kafka import source as kafka_source
-from daemon.positions import offset_file
-from daemon.sinks import tier
+from daemon.state import offset_file
+from sources.kafka import source as kafka_source
+from sparkwriter import sinks as tier
 from sparkwriter.iceberg import compact as iceberg_compact
 from sparkwriter.iceberg import sink as iceberg
-from sparkwriter.jdbc import ledger as jdbc_ledger
+from sparkwriter.sql import ledger as jdbc_ledger
 
 
 def _die() -> None:
@@ -149,7 +149,7 @@ def main() -> None:
     if name != "none":
         STEPS[name](int(times))
     sys.argv = ["binlogd", *arguments]
-    from daemon.cli import main as binlogd
+    from daemon.cli.__main__ import main as binlogd
 
     binlogd()
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from daemon.positions.offset_file import OffsetFile
+from daemon.state.offset_file import OffsetFile
 from tests.chaos.events import EventLog
 from tests.chaos.patient import Cut, Patient
 from tests.chaos.source import Place, Source

@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from daemon.positions.offset_file import OffsetFile
-from sparkwriter.iceberg.options import Write
+from daemon.state.offset_file import OffsetFile
+from sparkwriter.iceberg.section import Write
 from tests.chaos.faults import STEPS, kill_jvm
 from tests.chaos.flat import Rule, Sample, Verdict, judge
 from tests.chaos.lab import Lab, Outcome, lab

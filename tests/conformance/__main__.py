@@ -21,7 +21,7 @@ from tests.changes import conformance
 GOOD, BAD, ABSENT = 0, 1, 3
 """Statuses. ABSENT: there are no samples, so nothing is known."""
 
-SUITES = ("tests/changes", "tests/daemon/commands/test_decode.py")
+SUITES = ("tests/changes", "tests/daemon/cli/test_decode.py")
 NOT_MESSAGES = frozenset(("SOURCE.txt", "expectations.json"))
 
 

@@ -17,19 +17,19 @@ from typing import Any, TypeVar
 
 from actors.contract import messages as msg
 from actors.contract.ports import RecordSource, SourceListener
-from daemon.commands.progress import Quiet
+from daemon.app.progress import Quiet
+from daemon.app.service import Service
 from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.observe import control
-from daemon.observe.log_level import LogLevels
-from daemon.runtime.lifecycle import Exit
-from daemon.service import Service
-from daemon.sinks.tier import ConfiguredSinks
-from daemon.source.port import LogRecord, Start
+from daemon.config.log_level import LogLevels
+from daemon.state import control
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from tests.daemon.source.fake_source import FakeSource
+from settings.exit import Exit
+from sources.base.port import LogRecord, Start
+from sparkwriter.sinks import ConfiguredSinks
 from tests.integration.rig import canal
+from tests.sources.fake_source import FakeSource
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Log:
             return len(self._records.get(topic, []))
 
     def source(self, config: Config, pipeline: str) -> LoggedSource:
-        """For ``daemon.source.opening.ADAPTERS``."""
+        """For ``sources.opening.ADAPTERS``."""
         places = [TopicPartition(topic, 0) for topic in config.pipeline[pipeline].topics]
         ends = {place: Watermarks(0, self.end(place.topic)) for place in places}
         return LoggedSource(ends, log=self)

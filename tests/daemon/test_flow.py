@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from daemon.observe import control
-from daemon.source import opening
+from daemon.state import control
+from sources import opening
 from tests.daemon.flow import Flow, Log, pipeline
 from tests.integration.rig import canal
 

@@ -16,15 +16,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from daemon.jobs.signals import SignalRefused, read_signal
-from daemon.observe.control import NAME, ControlError, ControlServer, ask
-from daemon.observe.metrics import StatusCollector
-from daemon.observe.notify import Notifier
-from daemon.observe.unix_socket import short_path
-from daemon.source import opening
-from tests.changes.test_printable import HOSTILE, JSON
+from daemon.admin.service_manager import Notifier
+from daemon.admin.status.metrics import StatusCollector
+from daemon.operations.signals import SignalRefused, read_signal
+from daemon.state.control import NAME, ControlError, ControlServer, ask, short_path
+from sources import opening
+from tests.changes.model.test_printable import HOSTILE, JSON
+from tests.daemon.admin.page import documents
 from tests.daemon.flow import Flow, Log, pipeline
-from tests.daemon.page import documents
 from tests.test_ratchet import ROOT
 
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

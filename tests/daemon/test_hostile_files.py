@@ -12,19 +12,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from daemon.jobs.record import Wanted, new_job
-from daemon.jobs.record_text import DamagedJob, decode, encode
-from daemon.jobs.signals import SignalRefused, read_signal
-from daemon.jobs.store import JobStore
-from daemon.letters.letter import NotALetter, from_document, from_text
-from daemon.letters.lines import line_of, members_of
-from daemon.pauses.store import Pause, Pauses, PausesUnreadable
-from daemon.positions.topic_records import Entries
-from daemon.spills.done import read_done
-from daemon.spills.file import SpillFolder
+from daemon.operations.engine.record import DamagedJob, Wanted, decode, encode, new_job
+from daemon.operations.engine.store import JobStore
+from daemon.operations.signals import SignalRefused, read_signal
+from daemon.state.dead_letters.lines import line_of, members_of
+from daemon.state.pauses import Pause, Pauses, PausesUnreadable
+from daemon.state.spills.done import read_done
+from daemon.state.spills.file import SpillFolder
 from offsets.snapshot_text import DamagedSnapshot
 from offsets.snapshot_text import decode as decode_snapshot
-from tests.changes.test_printable import HOSTILE, JSON
+from sources.base.letter import NotALetter, from_document, from_text
+from sources.kafka.topic_records import Entries
+from tests.changes.model.test_printable import HOSTILE, JSON
 
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 BYTES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode())

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.page import desk
-from daemon.page.history import POINTS, History
-from daemon.source import opening
+from daemon.admin.page import document as desk
+from daemon.admin.page.history import POINTS, History
 from demo.servers.program import free_port
+from sources import opening
 from tests.daemon.flow import Flow, Log, pipeline
 from tests.daemon.test_survives import CHECKOUT
 from tests.deploy.prometheus_server import Prometheus
@@ -54,7 +54,7 @@ def held() -> int:
     return sum(each.size for each in found)
 
 
-PARTS = ("page", "observe")
+PARTS = ("admin",)
 
 
 def has_read(prometheus: Prometheus, messages: int) -> bool:

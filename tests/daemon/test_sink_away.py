@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from daemon.commands.tables import list_tables
+from daemon.cli.tables import list_tables
 from daemon.config.file import load
-from daemon.source import opening
+from sources import opening
 from tests.daemon.flow import Flow, Log
 
 TWO = """

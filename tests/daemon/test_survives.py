@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.source import opening
 from demo.servers.program import free_port
+from sources import opening
 from tests import needs
 from tests.daemon.flow import Flow, Log, pipeline
 
@@ -76,8 +76,8 @@ UNREAD = """
 import os, sys
 from pathlib import Path
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.source import opening
+from daemon.admin.logs import set_up_logs
+from sources import opening
 from tests.daemon.flow import Flow, Log, pipeline
 
 folder, log = Path(sys.argv[1]), Log()

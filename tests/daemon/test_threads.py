@@ -10,47 +10,50 @@ from typing import Any
 
 import pytest
 
-from daemon.events import watch
-from daemon.events.watch import EventWatch
-from daemon.jobs.load import unasked
-from daemon.jobs.load.unasked import UnaskedLoads
-from daemon.jobs.port import JobKind
-from daemon.jobs.record import Job, State
-from daemon.jobs.signal_reader import SignalReader
-from daemon.jobs.store import JobStore
-from daemon.jobs.verify import schedule
-from daemon.jobs.verify.schedule import VerifySchedule
-from daemon.kafka import log_ends, log_keeping
-from daemon.kafka.log_ends import LogEnds
-from daemon.kafka.log_keeping import LogKeeping
-from daemon.observe.monitor import Monitor
-from daemon.observe.notify import Notifier
-from daemon.page import desk
-from daemon.page.desk import PageDesk
-from daemon.runtime.lifecycle import Exit
-from daemon.runtime.periodic import Periodic
-from daemon.source import opening
+from actors.runtime.periodic import Periodic
+from daemon.admin.events import watch
+from daemon.admin.events.watch import EventWatch
+from daemon.admin.page import document as desk
+from daemon.admin.page.document import PageDesk
+from daemon.admin.service_manager import Monitor, Notifier
+from daemon.operations import automatic_loads as unasked
+from daemon.operations import verify_schedule as schedule
+from daemon.operations.automatic_loads import UnaskedLoads
+from daemon.operations.engine.port import JobKind
+from daemon.operations.engine.record import Job, State
+from daemon.operations.engine.store import JobStore
+from daemon.operations.signal_reader import SignalReader
+from daemon.operations.verify_schedule import VerifySchedule
+from settings.exit import Exit
+from sources import opening
+from sources.kafka import log_ends, log_keeping
+from sources.kafka.log_ends import LogEnds
+from sources.kafka.log_keeping import LogKeeping
 from tests.daemon.flow import Flow, Log, pipeline
-from tests.daemon.jobs.job_rig import JobRig
-from tests.daemon.jobs.toy import Count, wanted
+from tests.daemon.operations.job_rig import JobRig
+from tests.daemon.operations.toy import Count, wanted
 from tests.test_ratchet import ROOT, trees
 
+PRODUCT = (
+    "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "daemon",
+)  # fmt: skip
+
 THREADS = {
-    "daemon/events/delivery.py": "each delivery is guarded",
-    "daemon/jobs/load/ahead.py": "a future takes what is raised",
-    "daemon/jobs/runner.py": "each request and event is guarded; its end is named",
-    "daemon/jobs/thread.py": "a job's fault is its end",
-    "daemon/jobs/verify/compare.py": "raised where it is awaited",
-    "daemon/kafka/topic_store_tail.py": "each poll is guarded",
-    "daemon/observe/control.py": "each connection is guarded",
-    "daemon/observe/web.py": "each connection and each answer is guarded",
-    "daemon/reload/answer.py": "a future takes what is raised",
-    "daemon/runtime/edits.py": "an event reports what is raised",
-    "daemon/runtime/hang_up.py": "each reload is guarded",
-    "daemon/runtime/periodic.py": "each round is guarded",
-    "daemon/sinks/iceberg.py": "ends by itself at the end",
+    "daemon/admin/events/delivery.py": "each delivery is guarded",
+    "daemon/operations/load/prefetch.py": "a future takes what is raised",
+    "daemon/operations/runner.py": "each request and event is guarded; its end is named",
+    "daemon/operations/engine/thread.py": "a job's fault is its end",
+    "daemon/operations/verify/compare.py": "raised where it is awaited",
+    "sources/kafka/topic_store_tail.py": "each poll is guarded",
+    "daemon/state/control.py": "each connection is guarded",
+    "daemon/admin/web.py": "each connection and each answer is guarded",
+    "daemon/operations/reload/answer.py": "a future takes what is raised",
+    "daemon/app/edits.py": "an event reports what is raised",
+    "daemon/app/signals.py": "each reload is guarded",
+    "actors/runtime/periodic.py": "each round is guarded",
+    "sparkwriter/iceberg/adapter.py": "ends by itself at the end",
     "daemon/tracing/exporting.py": "ends by itself at the end",
-    "sparkwriter/jobs/checksums.py": "raised where it is awaited",
+    "sparkwriter/session/checksums.py": "raised where it is awaited",
     "sparkwriter/session/jvm.py": "ends by itself at the end",
     "sparkwriter/session/keeper.py": "each start is guarded",
 }
@@ -62,7 +65,7 @@ def test_each_thread_has_a_guard() -> None:
     ``Periodic``."""
     made = {
         str(file.relative_to(ROOT))
-        for file, tree in trees(("daemon", "actors", "sparkwriter", "changes", "offsets")).items()
+        for file, tree in trees(PRODUCT).items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in ("threading.Thread", "Thread", "InheritableThread")
@@ -165,7 +168,7 @@ def test_the_signals_thread_survives_a_round(
 ) -> None:
     """What nobody foresaw of one look."""
     rounds = Rounds()
-    monkeypatch.setattr("daemon.jobs.signal_reader.EVERY_S", 0.02)
+    monkeypatch.setattr("daemon.operations.signal_reader.EVERY_S", 0.02)
     monkeypatch.setattr(SignalReader, "look", rounds.fail("signals"))
 
     class Topic:
@@ -190,7 +193,7 @@ def test_one_job_that_can_not_be_recorded_stops_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits; the others run to their ends."""
-    monkeypatch.setattr("tests.daemon.jobs.job_rig.JobStore", BadStore)
+    monkeypatch.setattr("tests.daemon.operations.job_rig.JobStore", BadStore)
     kind: JobKind = Count()
     rig = JobRig(tmp_path, kind)
     rig.start()

@@ -58,8 +58,8 @@ def settings(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_the_drain_is_left_its_time(name: str) -> None:
     """SIGTERM reaches the daemon alone, and SIGKILL comes after the drain and the last commit."""
+    from daemon.app.supervisor import STOP_RESERVE_S
     from daemon.config.sections import DaemonSection
-    from daemon.runtime.supervisor import STOP_RESERVE_S
 
     found = settings(name)
     assert found["KillMode"] == "mixed"

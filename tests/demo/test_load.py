@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from changes.model import TableName
+from changes.model.model import TableName
 from daemon.config.file import load
 from demo.load.__main__ import PLANTED, ROWS_PLANTED
 from demo.load.daemon import write_config

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from daemon.cli import app
+from daemon.cli.__main__ import app
 from sparkwriter.session.jars import jars_folder
 
 Check = Callable[[str], Result]

@@ -11,9 +11,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from daemon.admin.status.observer import ANSWER_WITHIN_S
+from daemon.app.supervisor import STOP_RESERVE_S
 from daemon.config.pipelines import PipelineSection
-from daemon.observe.observer import ANSWER_WITHIN_S
-from daemon.runtime.supervisor import STOP_RESERVE_S
 from tests.deploy.conftest import Check
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

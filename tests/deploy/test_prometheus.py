@@ -13,8 +13,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
-from daemon.observe.metrics import StatusCollector
-from tests.daemon.page.documents import failing, job, quarantined, status, target
+from daemon.admin.status.metrics import StatusCollector
+from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 from tests.deploy.alert_cases import CASES, document
 from tests.needs import tool
 

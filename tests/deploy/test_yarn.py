@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from daemon.config.sections import flatten
+from settings.section import flatten
 from tests.deploy.conftest import Check
 
 TEXT = (Path(__file__).parents[2] / "deploy/yarn/config.toml").read_text()

@@ -14,7 +14,10 @@ from sparkwriter.session.jars import jars_folder
 from sparkwriter.session.java import find_java
 from tests.install.conftest import CHECKOUT, tracked
 
-PACKAGES = ("offsets", "changes", "actors", "sparkwriter", "daemon", "demo", "jars")
+PACKAGES = (
+    "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "daemon",
+    "demo", "jars",
+)  # fmt: skip
 LAUNCHER = "packaging/wheel/"
 CODE = "binlogd/code/"
 

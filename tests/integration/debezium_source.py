@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pymysql
 
-from tests.daemon.databases.servers import PASSWORD, Server
+from tests.databases.base.servers import PASSWORD, Server
 from tests.live.connect import Connect
 from tests.live.program import HOST
 

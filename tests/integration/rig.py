@@ -18,15 +18,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import ResettableSink
-from daemon.commands.progress import Quiet
+from daemon.app.progress import Quiet
+from daemon.app.service import Service
 from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.kafka.positions import log_ends
-from daemon.positions.offset_file import OffsetFile
-from daemon.runtime.lifecycle import Exit
-from daemon.service import Service
+from daemon.state.offset_file import OffsetFile
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
+from settings.exit import Exit
+from sources.kafka.queries import log_ends
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures
@@ -219,7 +219,7 @@ class Rig:
     def run(self, config: Path | None = None) -> Exit:
         """Run the daemon until caught up, in this process; raises Unusable."""
         said = io.StringIO()
-        from daemon.observe.logs import set_up_logs
+        from daemon.admin.logs import set_up_logs
 
         settings = load(config or self.write_config())
         set_up_logs(settings.log)

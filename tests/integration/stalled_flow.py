@@ -19,19 +19,20 @@ from actors.contract.effects import LaneMessages, Stage
 from actors.contract.ports import Stager
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model import Mode, TargetName
-from changes.routing import TargetRoute
+from actors.staging.folder import StagingFolder
+from actors.staging.process import StageProcesses
+from changes.model.model import Mode, TargetName
+from changes.routes.routing import TargetRoute
+from daemon.app.supervisor import EventQueue
+from daemon.app.topology import PipelineParts, Topology
+from daemon.config.config import formats
 from daemon.config.file import load
-from daemon.kafka.source import KafkaSource
-from daemon.positions.file_store import FileStore
-from daemon.positions.start_resolver import PositionResolver
-from daemon.runtime.supervisor import EventQueue
-from daemon.runtime.topology import PipelineParts, Topology
-from daemon.spills.file import SpillFolder
-from daemon.staging.folder import StagingFolder
-from daemon.staging.process import StageProcesses, formats
+from daemon.state.offset_file import FileStore
+from daemon.state.spills.file import SpillFolder
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from sources.kafka.source import KafkaSource
+from sources.kafka.start_resolver import PositionResolver
 from tests.integration.rig import canal
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.changes.formats import wire
 from tests.integration.rig import Rig, canal
 

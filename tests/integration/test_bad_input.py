@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
-from daemon.runtime.startup import Unusable
+from daemon.app.startup import Unusable
 from offsets.position import TopicPartition
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal, ddl
 
 

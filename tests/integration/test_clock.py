@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from daemon.observe import control
+from daemon.state import control
 from tests import needs
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import CHECKOUT, Follower, daemon, ended

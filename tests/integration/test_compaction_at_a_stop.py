@@ -9,13 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.contract.ports import ResettableSink, SinkUnavailable
-from changes.model import TargetName
-from daemon.runtime.lifecycle import Exit
+from actors.contract.ports import ResettableSink
+from changes.model.errors import SinkUnavailable
+from changes.model.model import TargetName
+from settings.exit import Exit
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.ownership import ForeignSnapshots
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Member

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.contract.ports import TargetRefused
-from daemon.runtime.lifecycle import Exit
+from changes.model.errors import TargetRefused
+from settings.exit import Exit
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import MYSQL_TYPES, Rig, canal, ddl
 

@@ -16,16 +16,15 @@ from typer.testing import CliRunner, Result
 
 from actors.contract.messages import DeadLetter
 from changes.formats import FORMATS
-from changes.model import TargetName
-from daemon.cli import app
+from changes.model.model import TargetName
+from daemon.cli.__main__ import app
 from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.letters.replay_plan import Planner
-from daemon.letters.store import open_letters
-from daemon.source.appending import Outgoing
-from daemon.source.opening import open_source
-from daemon.source.port import LogRecord
+from daemon.operations.replay.replay_plan import Planner
+from daemon.state.dead_letters.store import open_letters
 from offsets.position import TopicPartition
+from sources.base.port import LogRecord, Outgoing
+from sources.opening import open_source
 from tests.integration.rig import Rig, canal
 
 
@@ -356,8 +355,8 @@ def test_a_broker_that_is_away_is_one_line_and_status_1(rig: Rig) -> None:
     world.letter(0)
     world.config.write_text(world.config.read_text().replace(rig.broker.bootstrap, "127.0.0.1:1"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("daemon.kafka.positions.ANSWER_TIMEOUT_S", 2.0)
-        patch.setattr("daemon.kafka.append.TRANSACTION_S", 2.0)
+        patch.setattr("sources.kafka.queries.ANSWER_TIMEOUT_S", 2.0)
+        patch.setattr("sources.kafka.append.TRANSACTION_S", 2.0)
         for more in ([], ["--execute"]):
             done = world.run("replay", "--all", *more)
             assert done.exit_code == 1
@@ -485,7 +484,7 @@ def test_check_config_looks_at_the_topic_of_letters(rig: Rig) -> None:
     """Before the daemon is started with it; one that is missing is made then."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    from daemon.config.check import connect_problems
+    from daemon.operations.check import connect_problems
 
     world = World(rig, "topic")
     assert list(connect_problems(world.settings, list)) == []

@@ -14,12 +14,12 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
-from daemon.cli import app
+from daemon.admin.logs import set_up_logs
+from daemon.app.startup import Unusable
+from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.lifecycle import Exit
-from daemon.runtime.startup import Unusable
 from offsets.position import TopicPartition
+from settings.exit import Exit
 from tests.integration.rig import MYSQL_TYPES, Rig, canal
 from tests.integration.test_group import Log, Member
 

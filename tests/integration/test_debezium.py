@@ -10,8 +10,8 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from changes.formats.base import unpack
-from daemon.runtime.lifecycle import Exit
+from changes.formats.engine.format import unpack
+from settings.exit import Exit
 from tests.changes.formats.debezium.messages import (
     MYSQL,
     POSTGRES,

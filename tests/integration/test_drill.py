@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from actors.contract.ports import SinkUnavailable
-from changes.model import TargetName
-from daemon.cli import app
-from daemon.runtime.lifecycle import Exit
+from changes.model.errors import SinkUnavailable
+from changes.model.model import TargetName
+from daemon.cli.__main__ import app
 from offsets.recovery import NO_FILE
+from settings.exit import Exit
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, canal
 from tests.lake.lakes import Lake

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from daemon.admin.logs import set_up_logs
 from daemon.config.file import load
-from daemon.kafka import positions
-from daemon.kafka.positions import cluster_id, topic_ids
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.edits import Change
-from daemon.runtime.lifecycle import Exit
-from daemon.source.port import BrokerUnreachable
+from daemon.state.edits import Change
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from settings.exit import Exit
+from sources.base.port import BrokerUnreachable
+from sources.kafka import queries as positions
+from sources.kafka.queries import cluster_id, topic_ids
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Log, Member
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal, ddl
 
 P0 = "binlog"

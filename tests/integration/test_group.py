@@ -15,11 +15,11 @@ from confluent_kafka import Producer
 
 from actors.contract.ports import ResettableSink
 from actors.contract.writes import StagedBatch, TargetState
-from daemon.commands.progress import Quiet
+from daemon.admin.logs import set_up_logs
+from daemon.app.progress import Quiet
+from daemon.app.service import Service
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.lifecycle import Exit
-from daemon.service import Service
+from settings.exit import Exit
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_process import Follower, daemon, ended

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.model import TargetName
-from daemon.runtime.lifecycle import Exit
+from changes.model.errors import TargetRefused
+from changes.model.model import TargetName
+from settings.exit import Exit
 from sparkwriter.iceberg.catalog import LakeCatalog
 from tests.integration.rig import Rig, canal
 

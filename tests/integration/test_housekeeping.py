@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.contract.writes import StagedBatch
-from changes.model import OP, Column, Mode, TableSchema, TargetName
-from daemon.runtime.lifecycle import Exit
+from changes.model.model import OP, Column, Mode, TableSchema, TargetName
 from offsets.fence import Span
 from offsets.position import TopicPartition
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal
 
 pytestmark = pytest.mark.long
@@ -26,9 +26,9 @@ OTHER_DAEMON = """
 import pickle, sys
 from pathlib import Path
 import structlog
-from daemon.staging.folder import StagingFolder
+from actors.staging.folder import StagingFolder
 from sparkwriter.iceberg import statements
-from sparkwriter.iceberg.attempts import this_process
+from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.session.jars import lake_jars

@@ -15,19 +15,19 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from typer.testing import CliRunner
 
-from daemon.cli import app
-from daemon.commands.progress import Quiet
+from daemon.admin.logs import set_up_logs
+from daemon.app.progress import Quiet
+from daemon.app.service import Service
+from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.jobs import desk
-from daemon.jobs.port import Control, Look, Plan
-from daemon.jobs.record import Job, State, Wanted
-from daemon.jobs.store import JobStore
-from daemon.observe.logs import set_up_logs
-from daemon.operate.rebuild_job import RebuildKind
-from daemon.runtime.lifecycle import Exit
-from daemon.service import Service
-from daemon.sinks.tier import ConfiguredSinks
-from tests.daemon.jobs.toy import Count
+from daemon.operations import service as desk
+from daemon.operations.engine.port import Control, Look, Plan
+from daemon.operations.engine.record import Job, State, Wanted
+from daemon.operations.engine.store import JobStore
+from daemon.operations.rebuild.kind import RebuildKind
+from settings.exit import Exit
+from sparkwriter.sinks import ConfiguredSinks
+from tests.daemon.operations.toy import Count
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, ended, workload
 from tests.integration.test_sqlite_sink import read, start, write_config

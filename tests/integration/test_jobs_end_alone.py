@@ -15,11 +15,11 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from daemon.jobs.record import Job, State
+from daemon.operations.engine.record import Job, State
 from offsets.position import TopicPartition as Place
-from sparkwriter.jdbc.session import DbError
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import PASSWORD, Server, mariadb, within
+from sparkwriter.sql.base.session import DbError
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import PASSWORD, Server, mariadb, within
 from tests.integration.loads.orders import beat, read
 from tests.integration.rig import Rig, canal
 from tests.integration.test_jobs import send

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from daemon.observe import control
-from daemon.observe.observer import FRESH_S
+from daemon.admin.status.observer import FRESH_S
+from daemon.state import control
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import ROUTES, Follower, daemon, ended, workload
 

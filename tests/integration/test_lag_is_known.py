@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from daemon.admin.logs import set_up_logs
 from daemon.config.file import load
-from daemon.observe import control
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.lifecycle import Exit
+from daemon.state import control
 from demo.broker import DevBroker
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Member
 

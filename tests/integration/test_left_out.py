@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal, ddl
 from tests.integration.test_process import daemon, ended
 from tests.integration.test_sqlite_sink import read, start, write_config

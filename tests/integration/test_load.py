@@ -21,10 +21,10 @@ import pymysql
 import pytest
 from confluent_kafka import Producer
 
-from daemon.jobs.record import Job, State
-from daemon.jobs.store import JobStore
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import PASSWORD, Server, mariadb
+from daemon.operations.engine.record import Job, State
+from daemon.operations.engine.store import JobStore
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import PASSWORD, Server, mariadb
 from tests.integration.rig import MYSQL_TYPES, Rig, canal, ddl
 from tests.integration.test_process import Follower, daemon, run
 from tests.live.program import HOST

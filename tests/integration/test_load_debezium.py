@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.jobs.record import State
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import SERVERS, Server, within
+from daemon.operations.engine.record import State
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import SERVERS, Server, within
 from tests.integration.debezium_source import Shop, debezium, section
 from tests.integration.rig import Rig
 from tests.integration.test_load import Life, again, next_of

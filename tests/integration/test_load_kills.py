@@ -21,7 +21,7 @@ from demo.load.daemon import FINAL, Daemon, write_config
 from demo.load.mariadb import MariaDb, mariadb
 from demo.load.shop import DATABASE, TABLES, Changes, create
 from demo.produce import create_topic
-from tests.daemon.databases.servers import within
+from tests.databases.base.servers import within
 from tests.needs import needed
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.jobs.record import State
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import PASSWORD, as_server, replicated, within
+from daemon.operations.engine.record import State
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import PASSWORD, as_server, replicated, within
 from tests.integration.rig import Rig, canal
 from tests.integration.test_load import Life, Writer, in_source, next_of, prepared
 from tests.integration.test_process import daemon, ended, run

@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from daemon.jobs.record import State
+from daemon.operations.engine.record import State
 from offsets.position import TopicPartition as Place
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import Server, as_server, users
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import Server, as_server, users
 from tests.integration.rig import Rig, canal
 from tests.integration.test_load import Life, Writer, in_source, next_of, prepared
 from tests.integration.test_process import run

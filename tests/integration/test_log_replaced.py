@@ -10,11 +10,10 @@ import pytest
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
-from daemon.runtime.lifecycle import Exit
 from demo.broker import DevBroker
-from offsets.log_epochs import LogEpoch
-from offsets.position import TopicPartition
+from offsets.position import LogEpoch, TopicPartition
 from offsets.snapshot import PartitionState
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal
 
 pytestmark = pytest.mark.long

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.integration.rig import Rig
 
 

@@ -13,15 +13,15 @@ from structlog.testing import capture_logs
 
 from actors.contract.messages import Assigned, Confirmed, Revoked
 from daemon.config.pipelines import PipelineSection
-from daemon.kafka.commit_store import KafkaCommitStore
-from daemon.kafka.positions import group_commits
-from daemon.kafka.source import KafkaSource, Resolver
-from daemon.positions.start_resolver import PositionResolver
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
+from sources.kafka.commit_store import KafkaCommitStore
+from sources.kafka.queries import group_commits
+from sources.kafka.source import KafkaSource, Resolver
+from sources.kafka.start_resolver import PositionResolver
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import PROTOCOLS
 

@@ -16,17 +16,17 @@ from typer.testing import CliRunner, Result
 
 from actors.contract.ports import ResettableSink
 from actors.contract.writes import TargetState
-from changes.model import TargetName
-from daemon.cli import app
-from daemon.commands.progress import Quiet
+from changes.model.model import TargetName
+from daemon.admin.logs import set_up_logs
+from daemon.app.progress import Quiet
+from daemon.app.service import Service
+from daemon.app.startup import Unusable
+from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.positions.offset_file import OffsetFile
-from daemon.runtime.lifecycle import Exit
-from daemon.runtime.startup import Unusable
-from daemon.service import Service
-from offsets.moves import MarkMoves
+from daemon.state.offset_file import OffsetFile
 from offsets.position import TopicPartition
+from offsets.snapshot import MarkMoves
+from settings.exit import Exit
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Log, Member

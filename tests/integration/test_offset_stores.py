@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from daemon.kafka.commit_store import KafkaCommitStore
-from daemon.kafka.topic_store import KafkaTopicStore
-from daemon.runtime.lifecycle import Exit
-from daemon.runtime.startup import Unusable
+from daemon.app.startup import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from settings.exit import Exit
+from sources.kafka.commit_store import KafkaCommitStore
+from sources.kafka.topic_store import KafkaTopicStore
 from tests.integration.rig import Rig, canal
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
+from daemon.admin.logs import set_up_logs
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import PROTOCOLS, Log, Member, Shared
 
@@ -52,7 +52,7 @@ def test_a_second_daemon_stops_and_the_first_goes_on(
     rig: Rig, log: Log, protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second says why. The first hears nothing of it, and has every row."""
-    monkeypatch.setattr("daemon.kafka.only_member.LONGEST_WAIT_S", 1.0)
+    monkeypatch.setattr("sources.kafka.logs.LONGEST_WAIT_S", 1.0)
     shared = Shared(rig, PROTOCOLS[protocol])
     shared.wave()
     set_up_logs(load(shared.config("first")).log)
@@ -95,7 +95,7 @@ def test_two_that_start_at_the_same_time_do_not_both_write(
     rig: Rig, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each found the group empty. Static members stay in it, so both stop."""
-    monkeypatch.setattr("daemon.kafka.only_member.OnlyMember.may_join", lambda only: None)
+    monkeypatch.setattr("sources.kafka.logs.OnlyMember.may_join", lambda only: None)
     config = rig.write_config()
     set_up_logs(load(config).log)
     first = Member(rig, config)

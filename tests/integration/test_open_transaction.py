@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from daemon.observe import control
-from daemon.observe.status_table import troubles
+from daemon.admin.status.status_table import troubles
+from daemon.state import control
 from demo.broker import DevBroker
 from tests.integration.rig import canal
 from tests.integration.test_process import Follower, daemon, ended

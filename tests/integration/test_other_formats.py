@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.changes.formats.avro_records import Value, date_time, integer, record, text
 from tests.integration.rig import Rig
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from daemon.admin.logs import set_up_logs
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.lifecycle import Exit
 from demo.broker import DevBroker
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Log, Member
 

@@ -167,7 +167,7 @@ def test_a_warehouse_that_cannot_be_written_is_one_line(rig: Rig) -> None:
 
 def test_a_state_directory_in_use_is_one_line(rig: Rig) -> None:
     """Two daemons on one directory would overwrite each other's positions."""
-    from daemon.positions.offset_file import lock_state_dir
+    from daemon.state.offset_file import lock_state_dir
 
     with lock_state_dir(rig.folder / "state"):
         status, said = run("run", "--config", str(rig.write_config()))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
+from settings.exit import Exit
 from tests.changes.formats import wire
 from tests.integration.rig import Rig
 from tests.integration.test_process import ROUTES, Follower, daemon, ended

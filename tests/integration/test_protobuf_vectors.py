@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.changes import conformance
 from tests.integration.rig import Rig
 

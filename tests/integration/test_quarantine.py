@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, daemon, ended, run
 

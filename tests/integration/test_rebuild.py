@@ -12,13 +12,13 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
-from daemon.cli import app
-from daemon.commands.tables import rebuild
+from daemon.admin.logs import set_up_logs
+from daemon.cli.__main__ import app
+from daemon.cli.tables import rebuild
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.operate.rebuilds import Rebuilds
-from daemon.runtime.lifecycle import Exit
-from daemon.spills.file import SpillFolder
+from daemon.operations.rebuild.rebuilds import Rebuilds
+from daemon.state.spills.file import SpillFolder
+from settings.exit import Exit
 from sparkwriter.iceberg import swap as iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member

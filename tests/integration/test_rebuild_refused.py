@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.jobs.record import State
-from daemon.jobs.store import JobStore
+from daemon.operations.engine.record import State
+from daemon.operations.engine.store import JobStore
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, ended, run
 from tests.integration.test_sqlite_sink import start

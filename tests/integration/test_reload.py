@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from daemon.observe import control
+from daemon.state import control
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, daemon
 

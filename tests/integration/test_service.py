@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from daemon.observe import control
-from daemon.observe.observer import FRESH_S
-from daemon.version import VERSION
+from daemon.admin.status.observer import FRESH_S
+from daemon.state import control
 from demo.broker import DevBroker
+from settings.version import VERSION
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import CHECKOUT, Follower, daemon, ended
 

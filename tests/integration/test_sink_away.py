@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.observe import control
+from daemon.state import control
 from demo.servers.postgres import Postgres
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, ended

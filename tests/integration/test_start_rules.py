@@ -12,14 +12,14 @@ from confluent_kafka.admin import AdminClient
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from daemon.cli import app
+from daemon.admin.logs import set_up_logs
+from daemon.cli.__main__ import app
 from daemon.config.file import load
 from daemon.config.pipelines import PipelineSection
-from daemon.observe.logs import set_up_logs
-from daemon.positions.start_resolver import PositionResolver
-from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from offsets.store import Loaded
+from settings.exit import Exit
+from sources.kafka.start_resolver import PositionResolver
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member, log  # noqa: F401  # a fixture
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkwriter.session.thread_bounds import POOLS, SUBQUERIES, thread_bounds
+from sparkwriter.session.spark_conf import POOLS, SUBQUERIES, thread_bounds
 
 pytestmark = pytest.mark.long
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from daemon.config.file import load
-from daemon.sinks.tier import ConfiguredSinks
+from sparkwriter.sinks import ConfiguredSinks
 
 tier = ConfiguredSinks()
 tier.start(load(Path(sys.argv[1])))

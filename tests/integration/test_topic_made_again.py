@@ -8,13 +8,13 @@ import pytest
 
 from actors.contract.messages import Assigned, Confirmed, Revoked
 from daemon.config.pipelines import PipelineSection
-from daemon.kafka.positions import topic_ids
-from daemon.kafka.source import KafkaSource
-from daemon.kafka.topic_watch import TopicWatch
-from daemon.positions.start_resolver import PositionResolver
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
 from offsets.store import Loaded
+from sources.kafka.queries import topic_ids
+from sources.kafka.source import KafkaSource
+from sources.kafka.start_resolver import PositionResolver
+from sources.kafka.topic_watch import TopicWatch
 from tests.integration.rig import Rig
 
 WITHIN_S = 60.0

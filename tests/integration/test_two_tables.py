@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
+from settings.exit import Exit
 from tests.integration.rig import Rig, canal, ddl
 
 

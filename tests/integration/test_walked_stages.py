@@ -14,10 +14,9 @@ from typing import Any
 import pymysql
 import pytest
 
-from daemon.jobs.record import Job, State
-from daemon.jobs.states import STAGES
-from daemon.observe import control
-from tests.daemon.databases.servers import Server, within
+from daemon.operations.engine.record import STAGES, Job, State
+from daemon.state import control
+from tests.databases.base.servers import Server, within
 from tests.integration.loads.orders import beat
 from tests.integration.rig import Rig
 from tests.integration.test_jobs_end_alone import (
@@ -116,7 +115,7 @@ class Walk:
 
 
 def stage_of(job: Job, target: str) -> str:
-    """As ``daemon.jobs.states`` names it; "new" before its first step."""
+    """As ``daemon.operations.engine.record`` names it; "new" before its first step."""
     match job.wanted.kind:
         case "load":
             return str(job.memory.get("targets", {}).get(target, {}).get("stage", "new"))

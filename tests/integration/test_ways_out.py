@@ -17,14 +17,15 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from typer.testing import CliRunner, Result
 
-from actors.processor.life import Phase
-from daemon.cli import app
+from actors.target.target_state import Phase
+from daemon.admin.logs import set_up_logs
+from daemon.app.lifecycle import Stage
+from daemon.app.startup import Unusable
+from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.observe.logs import set_up_logs
-from daemon.runtime.lifecycle import Exit, Stage
-from daemon.runtime.startup import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from settings.exit import Exit
 from sparkwriter.iceberg import swap as iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member, log  # noqa: F401  # a fixture

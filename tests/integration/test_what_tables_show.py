@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
+from settings.exit import Exit
 from tests.changes.formats.json_messages import as_json
 from tests.integration.rig import Rig, canal, ddl
 

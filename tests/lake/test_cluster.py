@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from actors.contract.writes import StagedBatch, Swap
-from changes.model import (
+from changes.model.model import (
     HAS_PREFIX,
     OP,
     POSITION,
@@ -33,17 +33,17 @@ from changes.model import (
     TargetName,
     TruncateTable,
 )
-from changes.positions import position_text, with_ends
-from offsets.moves import MarkMoves
+from changes.model.positions import position_text, with_ends
+from changes.sql.spark import write_strategy as ways
 from offsets.position import TopicPartition
-from sparkwriter.iceberg.attempts import anonymous
+from offsets.snapshot import MarkMoves
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
-from sparkwriter.sql import ways
 from tests.lake.lakes import Lake
 from tests.lake.servers.cluster import can_part
 from tests.sparkwriter.conftest import LANE, Staging, way_of

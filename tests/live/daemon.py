@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daemon.jobs.record import Job
-from daemon.jobs.store import JobStore
-from daemon.positions.offset_file import OffsetFile
+from daemon.operations.engine.record import Job
+from daemon.operations.engine.store import JobStore
+from daemon.state.offset_file import OffsetFile
 from tests.live.commands import Command
 from tests.live.program import LiveError, Program
 from tests.live.told import Told, read

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from changes.model import TargetName
-from daemon.jobs.record import Job, State
+from changes.model.model import TargetName
+from daemon.operations.engine.record import Job, State
 from tests.live.commands import Command, Said
 from tests.live.comparison import Found
 from tests.live.daemon import Daemon

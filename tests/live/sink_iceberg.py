@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from demo.lake import open_session, read_tables
-from sparkwriter.session.java_failures import JavaFailure
+from sparkwriter.session.java_api import JavaFailure
 from tests.live.schema import Name
 from tests.live.sinks import Difference, Stored
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from changes.model import TargetName
+from changes.model.model import TargetName
 from tests.live.schema import Name
 
 OF_A_TARGET = ("quarantined", "ddl_not_understood", "dead_letter")

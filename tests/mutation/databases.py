@@ -7,23 +7,23 @@ from tests.mutation.mutation import Mutation
 OF_DATABASES = (
     Mutation(
         "a row of the ledger that somebody changed is refused",
-        "sparkwriter/jdbc/ledger.py",
+        "sparkwriter/sql/ledger.py",
         "        if checksum is not None and checksum != checksum_of(target, marks, made):\n",
         "        if False:\n",
-        ("tests/sparkwriter/jdbc/test_others.py",),
+        ("tests/sparkwriter/sql/test_others.py",),
     ),
     Mutation(
         "a table that somebody made again has none of the marks",
-        "sparkwriter/jdbc/identity.py",
+        "sparkwriter/sql/identity.py",
         "    if not known or of_ledger != ledger or identity == table.identity:\n",
         "    if True:\n",
-        ("tests/sparkwriter/jdbc/test_altered.py",),
+        ("tests/sparkwriter/sql/test_altered.py",),
     ),
     Mutation(
         "a table is replaced whatever is wrong with it",
-        "sparkwriter/ledgered/store.py",
+        "sparkwriter/kit/marks_table/store.py",
         "        old, new = self.replaced(swap.old), self.look(swap.new)\n",
         "        old, new = self.look(swap.old), self.look(swap.new)\n",
-        ("tests/sparkwriter/jdbc/test_altered.py",),
+        ("tests/sparkwriter/sql/test_altered.py",),
     ),
 )

@@ -7,23 +7,23 @@ from tests.mutation.mutation import Mutation
 OF_SPILLS = (
     Mutation(
         "a spill is listed before its messages count as done",
-        "actors/processor/quarantine.py",
+        "actors/target/quarantine.py",
         "        name, out = buffer.route.name, self._list(buffer, quarantine)\n",
         "        name, out = buffer.route.name, list[object]()\n",
-        ("tests/actors/processor/test_quarantine.py",),
+        ("tests/actors/target/test_quarantine.py",),
     ),
     Mutation(
         "nothing follows what a full spill dropped at a stop",
-        "actors/processor/quarantine.py",
+        "actors/target/quarantine.py",
         "        if quarantine.dropped:\n            return []  # nothing may follow the gap",
         "        if False:\n            return []  # nothing may follow the gap",
-        ("tests/actors/processor/test_away.py",),
+        ("tests/actors/target/test_away.py",),
     ),
     Mutation(
         "what a full spill dropped at a stop is noted",
-        "actors/processor/limits/full.py",
+        "actors/target/full.py",
         "    quarantine.dropped = True\n",
         "",
-        ("tests/actors/processor/test_away.py",),
+        ("tests/actors/target/test_away.py",),
     ),
 )

@@ -9,30 +9,30 @@ SIMULATION = "tests/simulation/verify"
 OF_VERIFICATIONS = (
     Mutation(
         "a repair leaves out rows that the log changes up to where the stream stands",
-        "daemon/jobs/verify/repair/rule.py",
+        "daemon/operations/verify/repair_story.py",
         "    return [key for key in ready.keys if key not in moved]\n",
         "    return [key for key in ready.keys if key not in moved or True]\n",
-        ("tests/daemon/jobs/verify/test_repair_rows.py", SIMULATION),
+        ("tests/daemon/operations/verify/test_repair_rows.py", SIMULATION),
     ),
     Mutation(
         "what another member has written is below the place where the stream stands",
-        "daemon/jobs/verify/repair/rule.py",
+        "daemon/operations/verify/repair_story.py",
         "marks.get(source, NO_OFFSET) + 1)\n",
         "0)\n",
-        ("tests/daemon/jobs/verify/test_rule.py",),
+        ("tests/daemon/operations/verify/test_rule.py",),
     ),
     Mutation(
         "keys that rows came to while their table was compared are looked at",
-        "daemon/jobs/verify/moves.py",
+        "daemon/operations/verify/key_texts.py",
         "    return after, looked(found, follower)\n",
         "    return after, seen\n",
-        ("tests/daemon/jobs/verify/test_repair_rows.py", SIMULATION),
+        ("tests/daemon/operations/verify/test_repair_rows.py", SIMULATION),
     ),
     Mutation(
         "a foreign key ends a repair's row, and the stream waits for it",
-        "sparkwriter/jdbc/session.py",
+        "sparkwriter/sql/base/session.py",
         "            return WaitsForRows(str(self))\n",
         "            return SinkUnavailable(str(self))\n",
-        ("tests/daemon/jobs/verify/test_repair_rows.py",),
+        ("tests/daemon/operations/verify/test_repair_rows.py",),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offsets.doubts import CHARACTERS, MOST, noted
+from offsets.snapshot import CHARACTERS, MOST, noted
 
 
 def test_nothing_is_no_mark() -> None:

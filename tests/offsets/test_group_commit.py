@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from offsets.group_commit import below_spills
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
+from offsets.store import below_spills
 
 ONE, TWO = TopicPartition("shop", 0), TopicPartition("shop", 1)
 

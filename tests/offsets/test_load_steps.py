@@ -9,11 +9,18 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from offsets.load import Broken, Load
-from offsets.load_steps import begun_load, broken, loaded, tidied
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild, Refused
-from offsets.rebuild_steps import cancelled, ended, is_complete, refused
+from offsets.rebuild import Broken, Load, Rebuild, Refused
+from offsets.rebuild_steps import (
+    begun_load,
+    broken,
+    cancelled,
+    ended,
+    is_complete,
+    loaded,
+    refused,
+    tidied,
+)
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.snapshot_text import NewerSnapshot, decode, encode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets.log_epochs import EpochSpan, LogEpoch, LogEpochs
+from offsets.position import EpochSpan, LogEpoch, LogEpochs
 
 
 def test_nothing_is_known_before_the_first_message_is_done() -> None:

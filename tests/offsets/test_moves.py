@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from offsets.snapshot import MarkMoves
 
 LANES = [TopicPartition("t", number) for number in range(3)]
 marks = st.dictionaries(st.sampled_from(LANES), st.integers(-1, 20))

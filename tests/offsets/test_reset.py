@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
 from offsets.reset import (
@@ -20,7 +19,7 @@ from offsets.reset import (
     Surroundings,
     plan_reset,
 )
-from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
+from offsets.snapshot import MarkMoves, PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.snapshot_text import decode, encode
 
 S = TopicPartition("shop", 0)

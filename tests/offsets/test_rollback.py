@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from offsets.position import TopicPartition
-from offsets.rollback import Gap, gaps, ways_out
+from offsets.recovery import Gap, gaps, ways_out
 
 ONE, TWO = TopicPartition("shop", 0), TopicPartition("shop", 1)
 

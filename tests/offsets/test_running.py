@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from offsets.parts import MOST_SAMPLES, Running, RunningTrail
 from offsets.position import TopicPartition
-from offsets.running import MOST_SAMPLES, Running, RunningTrail
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.snapshot_text import decode, encode
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets.log_epochs import LogEpoch
-from offsets.position import TopicPartition
+from offsets.position import LogEpoch, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.snapshot_text import DamagedSnapshot, NewerSnapshot, decode, encode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets.timeline import MOST_SAMPLES, Timeline
+from offsets.position import MOST_SAMPLES, Timeline
 
 
 def timeline(*samples: tuple[int, int]) -> Timeline:

@@ -15,14 +15,14 @@ from random import Random
 
 import pyarrow as pa
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
-from changes.model import FROM, FROM_PREFIX, OP, Column, TableSchema, TargetName
-from sparkwriter.jdbc.read import read_table
-from sparkwriter.jdbc.session import DbError, Session
-from sparkwriter.jdbc.store import JdbcStore
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import FROM, FROM_PREFIX, OP, Column, TableSchema, TargetName
+from changes.sql.spark.schema import arrow_type
+from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
-from sparkwriter.ledgered.store import LedgeredWriter
-from sparkwriter.sql.schema import arrow_type
+from sparkwriter.sql.base.session import DbError, Session
+from sparkwriter.sql.store import JdbcStore
+from sparkwriter.sql.stored import read_table
 from tests.own_tables.tables import Kind, OwnTable, Sent, made, own_table
 from tests.own_tables.values import TYPES, column, hard_value, texts
 from tests.sparkwriter.conftest import Staging

@@ -11,7 +11,7 @@ from random import Random
 
 import pyarrow as pa
 
-from sparkwriter.sql.schema import arrow_type
+from changes.sql.spark.schema import arrow_type
 
 TEXTS = (
     "", " ", "a", "A", "á", "a\u0301", "a ", "a  ", "ß", "ss", "ﬀ", "i", "İ", "\u0131", "数据",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from changes.formats.base import pack
+from changes.formats.engine.format import pack
 from tests.changes.formats.debezium.messages import MYSQL, POSTGRES, dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.shaping.rig import Change, Row, Source

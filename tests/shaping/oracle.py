@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from changes.shaping.shape import Shape
+from changes.routes.shaping.shape import Shape
 from tests.shaping.rig import Row, Rows
 
 

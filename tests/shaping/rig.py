@@ -15,16 +15,16 @@ from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import Staged
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
-from actors.processor.closing import rows_batch
+from actors.staging.staged_tables import ParquetTables
+from actors.staging.work import StageWork
+from actors.target.batching import rows_batch
 from changes.formats import FORMATS
-from changes.model import FormatOptions, Mode, TableName, TargetName
-from changes.routing import TargetRoute
-from changes.shaping.shape import Shape
-from daemon.staging.work import StageWork
+from changes.model.model import FormatOptions, Mode, TableName, TargetName
+from changes.routes.routing import TargetRoute
+from changes.routes.shaping.shape import Shape
 from offsets.fence import Span
-from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, TopicPartition
-from sparkwriter.kit.staged_tables import ParquetTables
+from offsets.snapshot import MarkMoves
 from sparkwriter.kit.writer import TargetWriter
 
 SOURCE = TopicPartition("shop", 0)

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changes.model import Mode
-from changes.shaping.shape import Shape
+from changes.model.model import Mode
+from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.rig import Change, Flow, Row, Source, bring_messages, changes, route_of

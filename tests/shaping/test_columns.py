@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changes.shaping.shape import Shape
+from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.oracle import shown

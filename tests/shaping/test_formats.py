@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.contract.ports import TargetRefused
-from changes.model import Mode
-from changes.shaping.shape import Shape
+from changes.model.errors import TargetRefused
+from changes.model.model import Mode
+from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.formats import TYPES, WRITES, Told, Write, debezium_keys_alone, debezium_toast

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.ports import TargetRefused
-from changes.shaping.shape import Shape
-from offsets.moves import MarkMoves
+from changes.model.errors import TargetRefused
+from changes.routes.shaping.shape import Shape
+from offsets.snapshot import MarkMoves
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.rig import SOURCE, Change, Flow, Row, Source, bring, changes, route_of

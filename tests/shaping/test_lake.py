@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from changes.shaping.shape import Shape
+from changes.routes.shaping.shape import Shape
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.shaping import oracle, test_filters
 from tests.shaping.rig import SALT, Change, Flow, bring, route_of

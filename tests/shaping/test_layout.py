@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from changes.model import (
+from changes.model.model import (
     AddColumn,
     ChangeColumn,
     Column,
@@ -18,9 +18,9 @@ from changes.model import (
     RenameColumn,
     TableName,
 )
-from changes.shaping.fingerprint import differing, only_adds
-from changes.shaping.shape import Shape
-from changes.shaping.statements import NamedByShape, shaped_statement
+from changes.routes.shaping.layout import differing, only_adds
+from changes.routes.shaping.shape import Shape
+from changes.routes.shaping.statements import NamedByShape, shaped_statement
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.rig import Change, Flow, Source, bring, route_of

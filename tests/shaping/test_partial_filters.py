@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.shaping.shape import Shape
+from changes.model.errors import TargetRefused
+from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.rig import Change, Flow, Row, Source, route_of

@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.ports import TargetRefused
-from changes.shaping.shape import Shape
+from changes.model.errors import TargetRefused
+from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.rig import Change, Flow, Row, Rows, Source, bring_messages, route_of

@@ -10,16 +10,16 @@ from actors.committer.rule import CommitterLogic
 from actors.contract.addresses import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
-from actors.processor.rule import ProcessorLogic
-from actors.processor.settings import ProcessorSettings
 from actors.runtime.effect_handlers import ProcessorEffects
+from actors.target.rule import ProcessorLogic
+from actors.target.settings import ProcessorSettings
 from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
-from changes.model import Mode
-from changes.routing import Route, Router, shard_of
-from changes.shaping.shape import Shape
-from daemon.runtime.stand_ins import loads_of, stand_ins
-from daemon.spills.spills import PipelineSpills, open_spills
+from changes.model.model import Mode
+from changes.routes.routing import Route, Router, shard_of
+from changes.routes.shaping.shape import Shape
+from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
+from daemon.state.spills.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson

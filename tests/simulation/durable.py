@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn, Protocol
 
-from actors.contract.spills import SpillRecord, SpillState
-from changes.model import TargetName
-from daemon.source.port import LogRecord, LogUnreadable
-from daemon.spills.file import Found, SpillError
+from actors.contract.raw_messages import SpillRecord, SpillState
+from changes.model.model import TargetName
+from daemon.state.spills.file import Found, SpillError
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark
+from sources.base.port import LogRecord, LogUnreadable
 from tests.simulation.shape import PLAIN, Shape
 from tests.simulation.sink import FakeSink
 from tests.simulation.source import CHANGELOG
@@ -27,7 +27,7 @@ Failing = Callable[[], bool]
 
 
 class SpillFile(Protocol):
-    """``daemon.spills.file.Spill`` as far as a processor uses it."""
+    """``daemon.state.spills.file.Spill`` as far as a processor uses it."""
 
     @property
     def state(self) -> SpillState: ...
@@ -46,7 +46,7 @@ class SpillFile(Protocol):
 
 
 class Folder(Protocol):
-    """``daemon.spills.file.SpillFolder`` as far as a pipeline uses it."""
+    """``daemon.state.spills.file.SpillFolder`` as far as a pipeline uses it."""
 
     def found(self, listed: Mapping[str, SpillMark]) -> tuple[Found, ...]: ...
 
@@ -172,7 +172,7 @@ class MemoryFolder:
 
 @dataclass(frozen=True, slots=True)
 class FakeLog:
-    """Stretches of the log, read beside the group (``daemon.kafka.log_reader``)."""
+    """Stretches of the log, read beside the group (``sources.kafka.log_reader``)."""
 
     messages: Log
     failing: Failing

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from changes.formats.base import pack
+from changes.formats.engine.format import pack
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position
 from tests.simulation.durable import PIPELINE, Durable

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from changes.formats.canal.json import CanalJson
-from changes.model import Head, Kind
+from changes.model.model import Head, Kind
 from offsets.parts import Part
 
 _MARK = b"#"

@@ -1,6 +1,7 @@
 """Net rows as the simulation has them, and the fold of a few lines: dicts, no Arrow.
 
-What it stands for (``changes.net.fold``) has tests of its own; here thousands of seeds get through.
+What it stands for (``changes.routes.fold``) has tests of its own; here thousands of seeds get
+through.
 """
 
 from __future__ import annotations

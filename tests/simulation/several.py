@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from changes.formats.base import DecoderDefaults, Entry, TableDecoder
-from changes.formats.multi_entry import head_of
-from changes.model import (
+from changes.formats.engine.format import DecoderDefaults, Entry, TableDecoder
+from changes.formats.engine.heads import head_of
+from changes.model.model import (
     BadRecord,
     Changes,
     ColumnTypes,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from changes.formats.auto import AUTO
-from changes.model import DdlPolicy, FormatOptions
-from changes.shaping.shape import NO_SHAPE
-from changes.shaping.shape import Shape as RouteShape
+from changes.model.model import DdlPolicy, FormatOptions
+from changes.routes.shaping.shape import NO_SHAPE
+from changes.routes.shaping.shape import Shape as RouteShape
 
 POSITIONS = "tidb-commit-ts"
 

@@ -12,22 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.contract.ports import LostRace
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model import POSITION, Mode, TableName, TargetName
+from changes.model.errors import LostRace
+from changes.model.model import POSITION, Mode, TableName, TargetName
+from changes.sql.spark.ddl_plan import DdlTable, LakeField
+from changes.sql.spark.schema import AddLakeColumn, LakeColumn, SchemaStep, StoredTable, arrow_type
 from offsets.fence import Marks
 from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.store import FOUND, Absent, Capabilities, Existing, Facts, TableChange
 from sparkwriter.kit.writer import TargetWriter
-from sparkwriter.sql.ddl_plan import DdlTable, LakeField
-from sparkwriter.sql.schema import (
-    AddLakeColumn,
-    LakeColumn,
-    SchemaStep,
-    StoredTable,
-    arrow_type,
-)
 from tests.simulation.rows import Key, Net
 from tests.simulation.staging import Content, Entry, StagedNets
 

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from actors.contract.effects import Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
+from actors.staging.work import StageWork
 from changes.formats.auto import make_format
-from changes.model import (
+from changes.model.model import (
     CHANGELOG_COLUMNS,
     FROM,
     FROM_PREFIX,
@@ -27,8 +28,7 @@ from changes.model import (
     Mode,
     TableSchema,
 )
-from changes.positions import position_text
-from daemon.staging.work import StageWork
+from changes.model.positions import position_text
 from tests.simulation.rows import Change, Net, Nets, fold, follow, newest
 from tests.simulation.several import SeveralCanalJson, entries_of
 from tests.simulation.shape import POSITIONS, Shape
@@ -56,7 +56,7 @@ class Staging(Protocol):
 
 class StagedNets(list[Net]):
     """The net rows of a table, which is there for a filter that decides them; as of
-    ``sparkwriter.kit.staged_tables.StagedTables``, for one write."""
+    ``actors.staging.staged_tables.StagedTables``, for one write."""
 
     def __init__(self, table: pa.Table, keys: tuple[str, ...]) -> None:
         super().__init__(_net(row, keys) for row in table.to_pylist())
@@ -74,7 +74,7 @@ class StagedNets(list[Net]):
 
 
 class RealStaging:
-    """The daemon's own work, on tables in a dict (``daemon.staging.work.Tables``)."""
+    """The daemon's own work, on tables in a dict (``actors.staging.work.Tables``)."""
 
     def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}

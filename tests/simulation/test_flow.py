@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from actors.contract import messages as msg
-from changes.model import DdlPolicy
+from changes.model.model import DdlPolicy
 from tests.simulation.durable import Durable
 from tests.simulation.lives import live_through
 from tests.simulation.oracle import assert_equal

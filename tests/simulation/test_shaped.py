@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from changes.shaping.shape import Shape as RouteShape
+from changes.routes.shaping.shape import Shape as RouteShape
 from tests.simulation.lives import live_through
 from tests.simulation.oracle import assert_equal
 from tests.simulation.shape import Shape, random_shape

@@ -16,8 +16,8 @@ from actors.committer.rule import Begin
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
-from actors.processor.settings import ProcessorSettings
 from actors.runtime.mailbox import Tick
+from actors.target.settings import ProcessorSettings
 from actors.writer import WriterLogic
 from offsets.position import TopicPartition
 from tests.simulation.cast import SMALL, Cast

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from actors.contract import messages as msg
-from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused, WaitsForName
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model import TargetName
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.model import TargetName
 from offsets.fence import Fenced, Straggler
 from tests.simulation.sink import FakeSink
 from tests.simulation.staging import Content

@@ -13,10 +13,10 @@ from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
 from actors.contract.writes import Doubt, StagedBatch
-from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName
+from changes.model.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.databases import Server, running
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from changes.model import TargetName
+from changes.model.model import TargetName
 from demo.servers.program import ServerMissing
-from sparkwriter.jdbc.connect import connect
-from sparkwriter.jdbc.read import read_table
-from sparkwriter.jdbc.session import Session
-from sparkwriter.jdbc.store import JdbcStore
-from sparkwriter.jdbc.url import parse_url
+from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
-from sparkwriter.ledgered.store import LedgeredWriter
+from sparkwriter.sql.base.session import Session
+from sparkwriter.sql.base.url import parse_url
+from sparkwriter.sql.connect import connect
+from sparkwriter.sql.store import JdbcStore
+from sparkwriter.sql.stored import read_table
 from tests.live.mariadb import MariaDb
 from tests.live.mysql import MySql
 from tests.live.postgres import Postgres

@@ -21,8 +21,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from daemon.kafka.positions import log_ends
 from demo.broker import DevBroker
+from sources.kafka.queries import log_ends
 from tests.integration.rig import MYSQL_TYPES, canal
 from tests.integration.test_process import Follower, daemon, ended
 

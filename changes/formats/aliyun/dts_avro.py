@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from changes.decoding.convert import check_zone
-from changes.decoding.layout import Refused
-from changes.decoding.untyped import as_text_columns
-from changes.formats.aliyun.explain import explain_record
+import msgspec
+from msgspec import Raw
+
 from changes.formats.aliyun.record import Head as AvroHead
 from changes.formats.aliyun.record import (
     Record,
@@ -16,11 +15,48 @@ from changes.formats.aliyun.record import (
     read_record,
     table_name,
 )
-from changes.formats.aliyun.rows import LETTERS, AliyunTableDecoder
+from changes.formats.aliyun.rows import LETTERS, UTC, AliyunTableDecoder, Image, row_of
 from changes.formats.aliyun.values import MYSQL_SOURCES, as_rows_declare
-from changes.formats.base import Confidence, Packed, RowChange, Statement
-from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
-from changes.mysql.ddl import read_ddl
+from changes.formats.engine.explain import images_of, key_of
+from changes.formats.engine.format import Confidence, Packed, RowChange, Statement
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.untyped import as_text_columns
+from changes.model.model import (
+    BadMessage,
+    ColumnTypes,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+)
+from changes.sql.convert import Converter, check_zone
+from changes.sql.mysql.ddl import read_ddl
+
+# Explains Alibaba DTS's records: each change with its key, its row before and after.
+
+
+def explain_record(
+    table: TableName, record: Record, options: FormatOptions, ts_ms: int | None
+) -> RowChange:
+    """Explain a record of a row; raises Refused."""
+    row = row_of(record)
+    types = {name: row.types.get(name, "text") for name, _ in record.fields}
+    raws = [_raw(row.now), _raw(row.was or {})]
+    (now, was), misfits = images_of(raws, types, Converter(UTC, options.zero_dates), row.keys)
+    misfit = misfits.get(0) or misfits.get(1)
+    if row.op != "U":
+        before, after = (None, now) if row.op == "I" else (now, None)
+        return RowChange(table, row.op, key_of(row.keys, now), before, after, ts_ms, misfit)
+    key = key_of(row.keys, was | now)
+    whole = now | key
+    return RowChange(table, "U", key, (whole | was) or None, whole, ts_ms, misfit)
+
+
+def _raw(image: Image) -> dict[str, Raw]:
+    return {name: Raw(msgspec.json.encode(text)) for name, text in image.items()}
+
 
 _DDL = Head(Kind.DDL, None)
 _NOTHING = Head(Kind.NOTHING, None)

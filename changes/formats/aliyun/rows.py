@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Struct
 
-from changes.configured_types import ConfiguredTypes
-from changes.decoding.assemble import Misfit, Pieces, RowSegment, assemble
-from changes.decoding.convert import Converter
-from changes.decoding.key_runs import KeyRun
-from changes.decoding.layout import Refused, Unfit, other_key
-from changes.decoding.row_blocks import BlockLayout
 from changes.formats.aliyun.record import Images, Record, read_record, table_name
 from changes.formats.aliyun.values import declared_types, text_of
-from changes.formats.base import DecoderDefaults
-from changes.lacking import carried_by_inserts
-from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
+from changes.formats.engine.assemble import Misfit, Pieces, RowSegment, assemble
+from changes.formats.engine.configured_types import ConfiguredTypes
+from changes.formats.engine.format import DecoderDefaults
+from changes.formats.engine.key_runs import KeyRun
+from changes.formats.engine.lacking import carried_by_inserts
+from changes.formats.engine.layout import Refused, Unfit, other_key
+from changes.formats.engine.row_blocks import BlockLayout
+from changes.model.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
+from changes.sql.convert import Converter
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
 """What happened to a row, by the operation of its record."""

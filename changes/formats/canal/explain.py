@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.configured_types import ConfiguredTypes
-from changes.decoding.convert import Converter
-from changes.decoding.images import images_of, key_of
-from changes.decoding.layout import Refused
-from changes.formats.base import RowChange
-from changes.formats.canal import careful
+from changes.formats.canal import slow_path as careful
 from changes.formats.canal.layout import LETTERS
-from changes.model import FormatOptions, TableName
+from changes.formats.engine.configured_types import ConfiguredTypes
+from changes.formats.engine.explain import images_of, key_of
+from changes.formats.engine.format import RowChange
+from changes.formats.engine.layout import Refused
+from changes.model.model import FormatOptions, TableName
+from changes.sql.convert import Converter
 
 _LONGEST = 19
 """Digits of a time in milliseconds: longer numbers are no time, and no library reads them."""

@@ -7,19 +7,6 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from changes.decoding.assemble import Text, as_texts
-from changes.decoding.flat_heads import Tables, stretches
-from changes.decoding.flat_rows import (
-    MARK,
-    MARK_NUMBER,
-    FlatRows,
-    flat_rows,
-    joined,
-    single,
-    split_by_mark,
-)
-from changes.decoding.proto_files import messages
-from changes.decoding.wire_columns import Likeness, Odd, cut_column, frame_around
 from changes.formats.canal.packet import (
     DELETE,
     INSERT,
@@ -30,7 +17,20 @@ from changes.formats.canal.packet import (
     ROWDATA,
     UPDATE,
 )
-from changes.model import Head
+from changes.formats.engine.assemble import Text, as_texts
+from changes.formats.engine.flat_heads import Tables, stretches
+from changes.formats.engine.flat_rows import (
+    MARK,
+    MARK_NUMBER,
+    FlatRows,
+    flat_rows,
+    joined,
+    single,
+    split_by_mark,
+)
+from changes.formats.engine.proto_files import messages
+from changes.formats.engine.wire_columns import Likeness, Odd, cut_column, frame_around
+from changes.model.model import Head
 
 _FLAT = messages("canal/flat.proto")
 _packets = _FLAT["Packets"].FromString

@@ -6,21 +6,65 @@ Other tools write the same shape with typed values or fewer members; those are r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from changes.decoding import glance
-from changes.decoding.convert import check_zone
-from changes.decoding.json_text import why_not
-from changes.decoding.layout import Refused
-from changes.formats.base import Confidence, Packed, RowChange, Statement
-from changes.formats.canal.ddl import read_statement
 from changes.formats.canal.explain import explain_rows, moment
 from changes.formats.canal.rows import CanalTableDecoder
-from changes.formats.repeated_renames import RepeatedRenames
-from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.formats.engine import json_text as glance
+from changes.formats.engine.format import Confidence, Packed, RowChange, Statement
+from changes.formats.engine.json_text import why_not
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.repeated_renames import RepeatedRenames
+from changes.model.model import (
+    AddColumn,
+    BadMessage,
+    ColumnTypes,
+    Ddl,
+    DropTable,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    RenameTable,
+    TableName,
+    TakeName,
+    TruncateTable,
+)
+from changes.sql.convert import check_zone
+from changes.sql.mysql.ddl import read_ddl
+from changes.sql.mysql.statement import not_understood
+from changes.sql.mysql.tokens import NotUnderstood
+
+# Reads statements as Canal sends them; what Canal itself could not parse is not followed.
+
+_HARMLESS = (AddColumn, TruncateTable, DropTable, RenameTable, TakeName)
+"""Steps that Canal survives without parsing them. After an added column its rows have more values
+than it knows names: it reads the columns again, or stops. The others don't change the columns."""
+
+
+def read_statement(
+    sql: str, header: TableName, *, session: bool = False, known: bool
+) -> tuple[Ddl, ...]:
+    """Read a statement; ``known``: whether Canal's own parser read it, which then names a database.
+
+    Where it did not, Canal keeps sending values under the former names and types, and the rows
+    don't show it: so a statement that changes these counts as not understood.
+    """
+    found = read_ddl(sql, header, session=session)
+    return found if known else tuple(map(_doubted, found))
+
+
+def _doubted(ddl: Ddl) -> Ddl:
+    safe = not ddl.redefined and all(isinstance(step, _HARMLESS) for step in ddl.steps)
+    if safe or ddl.refused or ddl.unread:
+        return ddl
+    why = NotUnderstood("Canal's own parser did not read it: rows may come under former columns")
+    return replace(ddl, steps=(), lenient=(), redefined=(), unread=not_understood(ddl.sql, why))
+
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
 _KINDS |= dict.fromkeys(

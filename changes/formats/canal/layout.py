@@ -11,9 +11,9 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
-from changes.decoding.layout import Layout
-from changes.mysql.types import as_bytes
-from changes.positions import position_text
+from changes.formats.engine.layout import Layout
+from changes.model.positions import position_text
+from changes.sql.mysql.types import as_bytes
 
 LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
 """The letter of a change, by the type of its message."""

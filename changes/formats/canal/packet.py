@@ -8,9 +8,9 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from changes.decoding.proto_files import messages
-from changes.formats.base import Confidence
-from changes.model import BadMessage, Kind, TableName
+from changes.formats.engine.format import Confidence
+from changes.formats.engine.proto_files import messages
+from changes.model.model import BadMessage, Kind, TableName
 
 _PACKET = messages("canal/packet.proto")
 _ENTRY = messages("canal/entry.proto")

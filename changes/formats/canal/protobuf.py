@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from changes.decoding.convert import Converter, check_zone
-from changes.decoding.flat_heads import heads_of_all
-from changes.decoding.layout import Refused
-from changes.decoding.row_images import explain_rows
-from changes.formats.base import Confidence, Entry, Packed, RowChange, Statement
-from changes.formats.canal.ddl import read_statement
 from changes.formats.canal.flat import heads_of_many
+from changes.formats.canal.json import read_statement
 from changes.formats.canal.packet import (
     entries_of,
     heads_of,
@@ -23,8 +18,22 @@ from changes.formats.canal.packet import (
     table_of,
 )
 from changes.formats.canal.wire import CanalWireDecoder, letter_of, text_rows
-from changes.formats.multi_entry import head_of
-from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.formats.engine.flat_heads import heads_of_all
+from changes.formats.engine.format import Confidence, Entry, Packed, RowChange, Statement
+from changes.formats.engine.heads import head_of
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_images import explain_rows
+from changes.model.model import (
+    BadMessage,
+    ColumnTypes,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+)
+from changes.sql.convert import Converter, check_zone
 
 
 class CanalProtobuf:

@@ -12,18 +12,18 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from changes.configured_types import ConfiguredTypes
-from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, RowSegment, assemble
-from changes.decoding.convert import Converter
-from changes.decoding.key_runs import KeyRun
-from changes.decoding.layout import Refused, Unfit, decoded, other_key
-from changes.formats.base import DecoderDefaults
-from changes.formats.canal import careful
+from changes.formats.canal import slow_path as careful
 from changes.formats.canal.layout import LETTERS, CanalLayout, HandleKey, place_texts
-from changes.lacking import carried_by_inserts
-from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
-from changes.positions import position_text
-from changes.values import Values
+from changes.formats.engine.assemble import BLOCK_ROWS, Misfit, Pieces, RowSegment, assemble
+from changes.formats.engine.configured_types import ConfiguredTypes
+from changes.formats.engine.format import DecoderDefaults
+from changes.formats.engine.key_runs import KeyRun
+from changes.formats.engine.lacking import carried_by_inserts
+from changes.formats.engine.layout import Refused, Unfit, decoded, other_key
+from changes.model.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
+from changes.model.positions import position_text
+from changes.model.records import Values
+from changes.sql.convert import Converter
 
 _FIRST_MESSAGES = 32
 """Messages decoded at once before it is known how many rows each has. More: thousands of rows

@@ -8,21 +8,16 @@ from typing import Any
 
 from msgspec import UNSET
 
-from changes.decoding.block_decoder import BlockDecodePass, BlockTableDecoder
-from changes.decoding.flat_rows import BulkBackoff, Leftover, moved_records
-from changes.decoding.layout import Refused
-from changes.decoding.row_blocks import Cell, RowBlocks, Shape, with_keys
-from changes.decoding.row_images import TextRow
 from changes.formats.canal.flat import first_of, rows_of_many, texts_of
 from changes.formats.canal.layout import type_word
 from changes.formats.canal.packet import DELETE, INSERT, UPDATE, rows_of, table_of
-from changes.model import (
-    ColumnTypes,
-    FormatOptions,
-    Mode,
-    TableName,
-)
-from changes.mysql.tokens import on_one_line
+from changes.formats.engine.block_decoder import BlockDecodePass, BlockTableDecoder
+from changes.formats.engine.flat_rows import BulkBackoff, Leftover, moved_records
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_blocks import Cell, RowBlocks, Shape, with_keys
+from changes.formats.engine.row_images import TextRow
+from changes.model.model import ColumnTypes, FormatOptions, Mode, TableName
+from changes.sql.mysql.tokens import on_one_line
 
 _SQL_SHOWN = 80
 """Characters of a statement that an error quotes."""

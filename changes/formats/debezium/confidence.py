@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from changes.decoding.glance import Members, is_empty, is_list, members, word
-from changes.decoding.layout import Refused
-from changes.formats.base import Confidence, Packed
-from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, WRAPPED
+from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, WRAPPED, side_topic
 from changes.formats.debezium.record import MARKS, is_envelope
-from changes.formats.debezium.side import side_topic
-from changes.formats.foreign import foreign
+from changes.formats.engine.format import Confidence, Packed
+from changes.formats.engine.heads import foreign
+from changes.formats.engine.json_text import Members, is_empty, is_list, members, word
+from changes.formats.engine.layout import Refused
 
 _OPS = frozenset("crudtm")
 

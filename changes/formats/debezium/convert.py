@@ -14,11 +14,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.decoding.convert import Converter, ValueMisfit
 from changes.formats.debezium import values
 from changes.formats.debezium.infinite import PRINTED, infinite
-from changes.formats.debezium.items import arrays
-from changes.formats.debezium.numbers import (
+from changes.formats.debezium.items import (
+    arrays,
     decimal_at_scale,
     decimals,
     integer,
@@ -26,10 +25,11 @@ from changes.formats.debezium.numbers import (
     whole_at_scale,
     wrapped_integer,
 )
-from changes.formats.debezium.stored import check_stored, words_of
 from changes.formats.debezium.types import LARGEST_SCALE, Sense, Wire, WireType
-from changes.model import ZeroDates
-from changes.types import SourceType
+from changes.formats.debezium.untyped import check_stored, words_of
+from changes.model.model import ZeroDates
+from changes.model.types import SourceType
+from changes.sql.convert import Converter, ValueMisfit
 
 _VALUE_SHOWN = 60
 """Characters of a value that an error message quotes."""

@@ -10,12 +10,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
-from changes.decoding.assemble import BLOCK_ROWS
-from changes.decoding.key_runs import KeyRun
-from changes.decoding.layout import Refused, decoded, other_key, spelled
-from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium import record as careful
-from changes.formats.debezium.identity import check_identity, may_be_filled
 from changes.formats.debezium.keys import (
     deleted_key,
     deleted_row,
@@ -24,15 +19,23 @@ from changes.formats.debezium.keys import (
     replaced_key,
 )
 from changes.formats.debezium.layout import NULL, DebeziumLayout, DeclaredColumn, cell
-from changes.formats.debezium.names import Names
 from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, Key, key_of
-from changes.formats.debezium.places import Place, place_texts, position_of
+from changes.formats.debezium.places import Names, Place, place_texts, position_of
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.row_segment import NOT_AT_HAND, JsonRowSegment
 from changes.formats.debezium.state import State
 from changes.formats.debezium.types import Field, from_schema, words
-from changes.formats.debezium.unsent import Unavailable, partial_image
-from changes.model import Kind
+from changes.formats.debezium.unsent import (
+    Unavailable,
+    check_identity,
+    may_be_filled,
+    partial_image,
+)
+from changes.formats.engine.assemble import BLOCK_ROWS
+from changes.formats.engine.format import VALUE_AT, packed_header, sizes
+from changes.formats.engine.key_runs import KeyRun
+from changes.formats.engine.layout import Refused, decoded, other_key, spelled
+from changes.model.model import Kind
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 

@@ -10,11 +10,6 @@ from decimal import Decimal
 import pyarrow as pa
 from msgspec import Raw
 
-from changes.decoding.convert import ValueMisfit
-from changes.decoding.images import shortest
-from changes.decoding.layout import Refused
-from changes.formats.base import RowChange
-from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.convert import DebeziumConverter
 from changes.formats.debezium.keys import deleted_key, replaced_key
 from changes.formats.debezium.layout import NULL, string_of
@@ -23,7 +18,12 @@ from changes.formats.debezium.places import moment
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.types import Field, Sense, Wire, WireType, from_schema, words
 from changes.formats.debezium.unsent import Unavailable
-from changes.model import FormatOptions, TableName
+from changes.formats.debezium.untyped import ConfiguredWireTypes
+from changes.formats.engine.explain import shortest
+from changes.formats.engine.format import RowChange
+from changes.formats.engine.layout import Refused
+from changes.model.model import FormatOptions, TableName
+from changes.sql.convert import ValueMisfit
 
 Image = dict[str, object]
 

@@ -12,22 +12,20 @@ from dataclasses import replace
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.decoding.convert import check_zone
-from changes.decoding.layout import Refused
-from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
 from changes.formats.debezium.layout import NULL, string_of
-from changes.formats.debezium.names import Names, Source
 from changes.formats.debezium.parts import members
-from changes.formats.debezium.places import moment
+from changes.formats.debezium.places import Names, Source, moment
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.repeated_statements import RepeatedStatements
 from changes.formats.debezium.rows import DebeziumTableDecoder
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
-from changes.model import (
+from changes.formats.engine.format import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
+from changes.formats.engine.layout import Refused
+from changes.model.model import (
     BadMessage,
     ColumnTypes,
     Ddl,
@@ -38,7 +36,8 @@ from changes.model import (
     TableName,
     TruncateTable,
 )
-from changes.mysql.ddl import read_ddl
+from changes.sql.convert import check_zone
+from changes.sql.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
 """Heads, and beginnings of records, in the caches: some for each table."""

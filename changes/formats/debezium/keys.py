@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import UNSET, Raw
 
-from changes.decoding.layout import Refused
 from changes.formats.debezium.layout import NULL
 from changes.formats.debezium.parts import Key, Members, columns_of
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.types import Field
+from changes.formats.engine.layout import Refused
 
 _FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
 

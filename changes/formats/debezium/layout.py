@@ -18,12 +18,12 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
-from changes.decoding.layout import Refused, Unfit, check_name, json_name, spelled
-from changes.formats.debezium.configured_types import NOTHING_CONFIGURED, ConfiguredWireTypes
 from changes.formats.debezium.places import Place
 from changes.formats.debezium.types import UNDECLARED, Wire, WireType, as_text
-from changes.model import Column, TableSchema
-from changes.types import widen
+from changes.formats.debezium.untyped import NOTHING_CONFIGURED, ConfiguredWireTypes
+from changes.formats.engine.layout import Refused, Unfit, check_name, json_name, spelled
+from changes.model.model import Column, TableSchema
+from changes.model.types import widen
 
 NULL = b"null"
 

@@ -9,12 +9,11 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw
 
-from changes.decoding.bare_numbers import with_text_for_bare_numbers
-from changes.decoding.json_text import why_not
-from changes.decoding.layout import Refused
-from changes.formats.base import packed_header, unpack
 from changes.formats.debezium.layout import NULL
 from changes.formats.debezium.types import Field
+from changes.formats.engine.format import packed_header, unpack
+from changes.formats.engine.json_text import why_not, with_text_for_bare_numbers
+from changes.formats.engine.layout import Refused
 
 Members = Mapping[str, Raw]
 
@@ -113,3 +112,33 @@ def prefix_of(value: bytes, payload: bytes) -> bytes | None:
         return None
     body = value[:-1].rstrip()
     return body[: len(body) - len(payload)] if body.endswith(payload) else None
+
+
+# Recognises records of Debezium's side topics: transactions, heartbeats, notifications.
+
+_TIMES = frozenset(("ts_ms", "ts_us", "ts_ns"))
+_TRANSACTION = frozenset(("status", "id", "event_count"))
+_NOTIFICATION = frozenset(("id", "aggregate_type", "type", "additional_data"))
+_CLOUD_EVENT = frozenset(("id", "source", "specversion", "data"))
+_OURS = "io.debezium."
+"""Begins the names of their schemas; those of rows begin with the connector's topic prefix."""
+
+
+def side_topic(found: Mapping[str, Raw], schema_name: str | None) -> str | None:
+    """The kind of a side topic's record, None where it may be a row.
+
+    A row's columns may have the same names: so it must have no other members than the known ones,
+    and its schema must not be a row's. Raises Refused for a CloudEvents record.
+    """
+    names = found.keys()
+    if names >= _CLOUD_EVENT:
+        raise Refused("a CloudEvents record, which is not read; use JsonConverter")
+    if schema_name is not None and not schema_name.startswith(_OURS):
+        return None
+    if _TRANSACTION <= names <= _TRANSACTION | _TIMES | {"data_collections"}:
+        return "transaction" if bytes(found["status"]) in (b'"BEGIN"', b'"END"') else None
+    if names & _TIMES and names <= _TIMES | {"serverName"}:
+        return "heartbeat"
+    if _NOTIFICATION <= names <= _NOTIFICATION | {"timestamp"}:
+        return "notification"
+    return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.decoding.layout import Refused
-from changes.positions import position_text
+from changes.formats.engine.layout import Refused
+from changes.model.model import TableName
+from changes.model.positions import position_text
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
@@ -60,3 +63,96 @@ def moment(found: Mapping[str, Raw] | None) -> int | None:
         if text.isdigit() and 0 < len(text) < 18 and int(text) > 0:
             return int(text)
     return None
+
+
+# Finds the table of a Debezium record.
+
+_KEY_NAME = re.compile(r"(?:.+\.)?([^.]+)\.([^.]+)\.(?:Key|Value|Envelope)")
+_SURE = re.compile(r"[^.]+\.([A-Za-z0-9-]+)\.([A-Za-z0-9-]+)\.Key")
+_SURE_PART = re.compile(r"[A-Za-z0-9-]+")
+_REPLACED = re.compile(r"[^A-Za-z0-9._-]")
+_CUT_AT = 249
+"""Characters at which Debezium cuts the beginning of a schema's name: the name of a topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The table of records that name none; None where it is not configured."""
+
+    database: str | None = None
+    table: str | None = None
+
+    @property
+    def default(self) -> TableName | None:
+        """The table, where both its names are set."""
+        if self.database is None or self.table is None:
+            return None
+        return TableName(self.database, self.table)
+
+
+class Source(msgspec.Struct, gc=False):
+    """The source of an envelope."""
+
+    connector: str | None = None
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    collection: str | None = None
+    keyspace: str | None = None
+
+    def name(self, names: Names) -> TableName | None:
+        """The table as routes name it: schema or database, whichever holds tables there.
+
+        Only SQL Server has both in one connector: then the two with a dot.
+        """
+        if not self.table:
+            return None
+        database = self.schema or self.db or self.keyspace or names.database
+        if self.connector == "sqlserver" and self.schema and self.db:
+            database = f"{self.db}.{self.schema}"
+        return TableName(database, self.table) if database else None
+
+
+def table_of(schema_name: str | None) -> TableName | None:
+    """The table that a schema's name ends in: ``prefix.database.table.Key``."""
+    found = _KEY_NAME.fullmatch(schema_name or "")
+    return None if found is None else TableName(found[1], found[2])
+
+
+def spelled_surely(key_name: str | None) -> TableName | None:
+    """The only table that the name of a key's schema can mean, None where it is ambiguous.
+
+    ``prefix.database.table.Key``, not cut, and without the sign that Debezium writes for others.
+    With more dots it may have a dotted prefix, or SQL Server's three names.
+    """
+    found = _SURE.fullmatch(key_name or "")
+    if found is None or len(found[0].removesuffix(".Key")) >= _CUT_AT:
+        return None
+    return TableName(found[1], found[2])
+
+
+def key_spells(key_name: str, table: TableName) -> bool:
+    """Whether the name of a key's schema may be of a table; others may have the same name."""
+    return f".{key_name.removesuffix('.Key')}".endswith(f".{_replaced(str(table))}")
+
+
+def row_spelled(value_name: str | None, table_name: str | None) -> tuple[TableName | None, bool]:
+    """The table in the name of a row's schema, and whether that could be another table's, too.
+
+    ``table_name``: the table's own name, where the row has it; the schema then has the database.
+    """
+    found = table_of(value_name)
+    if found is None or value_name is None:
+        return None, False
+    stem = value_name.rpartition(".")[0]
+    sure = spelled_surely(f"{stem}.Key") is not None
+    before, ends, _ = stem.rpartition(f".{_replaced(table_name)}") if table_name else ("", "", "")
+    if table_name is None or not ends or not stem.endswith(ends):
+        return found, not sure
+    database = before.rpartition(".")[2]
+    return TableName(database, table_name), _SURE_PART.fullmatch(database) is None
+
+
+def _replaced(name: str) -> str:
+    """A name as Debezium writes it: a ``_`` for each UTF-16 unit of most signs."""
+    return _REPLACED.sub(lambda sign: "_" * (1 + (sign[0] > "\uffff")), name)

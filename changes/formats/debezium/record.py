@@ -12,10 +12,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Raw
 
-from changes.decoding.layout import Refused
-from changes.formats.base import Packed, unpack
 from changes.formats.debezium.layout import NULL, string_of
-from changes.formats.debezium.names import Names, Source, row_spelled
 from changes.formats.debezium.parts import (
     WRAPPED,
     Members,
@@ -23,11 +20,14 @@ from changes.formats.debezium.parts import (
     field_of,
     members,
     prefix_of,
+    side_topic,
 )
-from changes.formats.debezium.side import side_topic
+from changes.formats.debezium.places import Names, Source, row_spelled
 from changes.formats.debezium.types import Field
-from changes.formats.foreign import foreign
-from changes.model import Kind, TableName
+from changes.formats.engine.format import Packed, unpack
+from changes.formats.engine.heads import foreign
+from changes.formats.engine.layout import Refused
+from changes.model.model import Kind, TableName
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 _ENVELOPE = frozenset(

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from changes.formats.base import VALUE_AT, sizes
-from changes.model import Ddl
+from changes.formats.engine.format import VALUE_AT, sizes
+from changes.model.model import Ddl
 
 _CONNECTORS = frozenset(("mysql", "mariadb"))
 _FILE = re.compile(r"(.+)\.([0-9]{1,19})")

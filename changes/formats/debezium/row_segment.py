@@ -12,11 +12,11 @@ import pyarrow as pa
 from msgspec import UNSET
 from msgspec.structs import astuple
 
-from changes.decoding.assemble import Misfit, RowSegment, Text
-from changes.decoding.layout import Refused
 from changes.formats.debezium.layout import NULL
 from changes.formats.debezium.types import Wire, WireType
 from changes.formats.debezium.unsent import NOTHING_UNAVAILABLE, Unavailable
+from changes.formats.engine.assemble import Misfit, RowSegment, Text
+from changes.formats.engine.layout import Refused
 
 NOT_AT_HAND = "a new row without this value, and the row that had it is not at hand"
 """The error of an insert that holds a placeholder."""

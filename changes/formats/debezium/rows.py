@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from changes.column_changes import ColumnChange
-from changes.decoding.assemble import Misfit, Pieces, assemble
-from changes.decoding.key_runs import KeyRun
-from changes.decoding.layout import Refused, Unfit
-from changes.formats.base import DecoderDefaults
 from changes.formats.debezium import record as careful
-from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.convert import DebeziumConverter
 from changes.formats.debezium.decode_pass import DecodePass
 from changes.formats.debezium.layout import DebeziumLayout
-from changes.formats.debezium.names import Names
+from changes.formats.debezium.places import Names
 from changes.formats.debezium.state import State
 from changes.formats.debezium.unsent import Unavailable
-from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
+from changes.formats.debezium.untyped import ConfiguredWireTypes
+from changes.formats.engine.assemble import Misfit, Pieces, assemble
+from changes.formats.engine.column_changes import ColumnChange
+from changes.formats.engine.format import DecoderDefaults
+from changes.formats.engine.key_runs import KeyRun
+from changes.formats.engine.layout import Refused, Unfit
+from changes.model.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 
 class DebeziumTableDecoder(DecoderDefaults):

@@ -12,11 +12,11 @@ from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from changes.formats.base import VALUE_AT, sizes
-from changes.formats.debezium.names import Names, key_spells, spelled_surely, table_of
 from changes.formats.debezium.parts import NOT_COLUMNS, key_of
+from changes.formats.debezium.places import Names, key_spells, spelled_surely, table_of
 from changes.formats.debezium.record import Tombstone
-from changes.model import BadMessage, Head, Kind, TableName
+from changes.formats.engine.format import VALUE_AT, sizes
+from changes.model.model import BadMessage, Head, Kind, TableName
 
 _DELETES_KEPT = 256
 """Deletes of a partition whose tombstones have not come. Fewer: connectors that write to one

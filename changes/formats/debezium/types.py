@@ -13,9 +13,8 @@ from typing import Any
 import pyarrow as pa
 from msgspec import Raw, Struct
 
-from changes.column_changes import ListedType
-from changes.digits import is_digits
-from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
+from changes.formats.engine.column_changes import ListedType
+from changes.model.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType, is_digits
 
 
 class Wire(Enum):
@@ -33,7 +32,7 @@ class Sense(Enum):
 
     TEXT = "text"
     PLAIN = "plain"
-    """Text, read by its Arrow type alone (``changes.decoding.convert``): a configured type."""
+    """Text, read by its Arrow type alone (``changes.sql.convert``): a configured type."""
     DATE = "date"
     """In days, or as text: a declared date."""
     WHOLE = "whole"

@@ -7,18 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from changes.decoding.layout import Refused
-from changes.decoding.untyped import as_text_columns
-from changes.model import (
-    Ddl,
-    DdlStep,
-    DropTable,
-    NameStep,
-    RenameTable,
-    TableName,
-    TakeName,
-)
-from changes.mysql.ddl import read_ddl
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.untyped import as_text_columns
+from changes.model.model import Ddl, DdlStep, DropTable, NameStep, RenameTable, TableName, TakeName
+from changes.sql.mysql.ddl import read_ddl
 
 TYPES = frozenset(
     (

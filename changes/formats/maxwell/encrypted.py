@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.decoding.layout import Refused
+from changes.formats.engine.layout import Refused
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.algorithms import AES

@@ -8,19 +8,27 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from changes.decoding import glance
-from changes.decoding.convert import check_zone
-from changes.decoding.json_explain import explain_row
-from changes.decoding.json_rows import JsonTableDecoder
-from changes.decoding.json_text import why_not
-from changes.decoding.layout import Refused
-from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
+from changes.formats.engine import json_text as glance
+from changes.formats.engine.explain import explain_row
+from changes.formats.engine.format import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
+from changes.formats.engine.json_rows import JsonTableDecoder
+from changes.formats.engine.json_text import why_not
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.repeated_renames import RepeatedRenames
 from changes.formats.maxwell.ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
-from changes.formats.maxwell.keys import body, is_record_key
-from changes.formats.maxwell.rows import LETTERS, MaxwellDialect, moment
-from changes.formats.repeated_renames import RepeatedRenames
-from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.formats.maxwell.rows import LETTERS, MaxwellDialect, body, is_record_key, moment
+from changes.model.model import (
+    BadMessage,
+    ColumnTypes,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+)
+from changes.sql.convert import check_zone
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
 _KINDS |= dict.fromkeys(TYPES, Kind.DDL)

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from changes.decoding.convert import Converter, check_zone
-from changes.decoding.flat_heads import heads_of_all
-from changes.decoding.layout import Refused
-from changes.decoding.row_images import explain_rows
-from changes.formats.base import Confidence, Entry, Packed, RowChange, Statement
-from changes.formats.multi_entry import head_of
+from changes.formats.engine.flat_heads import heads_of_all
+from changes.formats.engine.format import Confidence, Entry, Packed, RowChange, Statement
+from changes.formats.engine.heads import head_of
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_images import explain_rows
 from changes.formats.tencent.flat import heads_of_many
 from changes.formats.tencent.message import (
     check_packed,
@@ -33,7 +32,7 @@ from changes.formats.tencent.message import (
     shard_of,
 )
 from changes.formats.tencent.rows import UTC, TencentTableDecoder, text_rows
-from changes.model import (
+from changes.model.model import (
     BadMessage,
     ChangeColumn,
     ColumnTypes,
@@ -50,7 +49,8 @@ from changes.model import (
     TakeName,
     TruncateTable,
 )
-from changes.mysql.ddl import read_ddl
+from changes.sql.convert import Converter, check_zone
+from changes.sql.mysql.ddl import read_ddl
 from offsets.parts import Part
 
 _PART = Head(Kind.PART, None)

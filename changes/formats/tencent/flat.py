@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 from msgspec import UNSET
 
-from changes.decoding.assemble import Text, as_texts
-from changes.decoding.flat_heads import Tables, stretches
-from changes.decoding.flat_rows import (
+from changes.formats.engine.assemble import Text, as_texts
+from changes.formats.engine.flat_heads import Tables, stretches
+from changes.formats.engine.flat_rows import (
     MARK,
     MARK_NUMBER,
     FlatRows,
@@ -22,10 +22,10 @@ from changes.decoding.flat_rows import (
     joined,
     split_by_mark,
 )
-from changes.decoding.layout import Refused
-from changes.decoding.proto_files import messages
-from changes.decoding.wire_columns import Likeness, Odd, cut_column, frame_around
-from changes.formats.base import packed_values
+from changes.formats.engine.format import packed_values
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.proto_files import messages
+from changes.formats.engine.wire_columns import Likeness, Odd, cut_column, frame_around
 from changes.formats.tencent.message import DDL, DML, SOURCES, TAGS, VERSION
 from changes.formats.tencent.values import (
     BYTES,
@@ -38,7 +38,7 @@ from changes.formats.tencent.values import (
     Way,
     cell_of,
 )
-from changes.model import Head
+from changes.model.model import Head
 
 _FLAT = messages("tencent/flat.proto")
 _envelopes = _FLAT["Envelopes"].FromString

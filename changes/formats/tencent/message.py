@@ -10,9 +10,9 @@ import msgspec
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from changes.decoding.proto_files import messages
-from changes.formats.base import VALUE_AT, Confidence, Packed, pack, packed_headers, sizes
-from changes.model import BadMessage, Kind, TableName
+from changes.formats.engine.format import VALUE_AT, Confidence, Packed, pack, packed_headers, sizes
+from changes.formats.engine.proto_files import messages
+from changes.model.model import BadMessage, Kind, TableName
 from offsets.parts import Part
 
 _PROTO = messages("tencent/dts.proto")

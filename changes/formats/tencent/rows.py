@@ -9,20 +9,15 @@ from typing import Any
 
 from msgspec import UNSET
 
-from changes.decoding.block_decoder import BlockDecodePass, BlockTableDecoder
-from changes.decoding.flat_rows import BulkBackoff, Leftover, moved_records
-from changes.decoding.layout import Refused
-from changes.decoding.row_blocks import Cell, RowBlocks, Shape, with_keys
-from changes.decoding.row_images import TextRow
+from changes.formats.engine.block_decoder import BlockDecodePass, BlockTableDecoder
+from changes.formats.engine.flat_rows import BulkBackoff, Leftover, moved_records
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_blocks import Cell, RowBlocks, Shape, with_keys
+from changes.formats.engine.row_images import TextRow
 from changes.formats.tencent.flat import rows_of_many, texts_of
 from changes.formats.tencent.message import read_columns, row_events
 from changes.formats.tencent.values import Way, cells_of, cells_of_rows, declared, way_of
-from changes.model import (
-    BadMessage,
-    ColumnTypes,
-    FormatOptions,
-    Mode,
-)
+from changes.model.model import BadMessage, ColumnTypes, FormatOptions, Mode
 
 LETTERS = {0: "I", 1: "U", 2: "D"}
 _OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}

@@ -12,12 +12,11 @@ from zoneinfo import ZoneInfo
 
 from msgspec import UNSET
 
-from changes.decoding.charsets import decode_text
-from changes.decoding.layout import Refused
-from changes.decoding.row_blocks import Cell
-from changes.digits import is_digits
-from changes.mysql.types import from_mysql
-from changes.types import TIMESTAMP_UTC, TextForm
+from changes.formats.engine.charsets import decode_text
+from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_blocks import Cell
+from changes.model.types import TIMESTAMP_UTC, TextForm, is_digits
+from changes.sql.mysql.types import from_mysql
 
 NIL, BYTES, _DECIMAL, STRING, NA = 0, 11, 12, 13, 14
 NUMBERS = frozenset((*range(1, 11), _DECIMAL))

@@ -25,6 +25,6 @@ def use_code() -> None:
 def main() -> None:
     """The command ``binlogd``."""
     use_code()
-    from daemon.cli import main as command  # only now on the path
+    from daemon.cli.__main__ import main as command  # only now on the path
 
     command()

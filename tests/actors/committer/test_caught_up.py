@@ -8,10 +8,10 @@ from __future__ import annotations
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from changes.model import TargetName
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from tests.actors.processor.processor_rig import ProcessorRig, canal
+from tests.actors.target.processor_rig import ProcessorRig, canal
 
 SOURCE = TopicPartition("t", 0)
 T = "lake.s.t"

@@ -9,7 +9,7 @@ from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.runtime.mailbox import Tick
-from changes.model import TargetName
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 

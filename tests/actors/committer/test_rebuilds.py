@@ -8,10 +8,9 @@ from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from changes.model import TargetName
-from offsets.load import Broken, Load
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild
+from offsets.rebuild import Broken, Load, Rebuild
 from offsets.snapshot import PartitionState, Snapshot, SpillMark
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)

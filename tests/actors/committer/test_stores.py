@@ -12,8 +12,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.runtime.effect_handlers import CommitterEffects
 from actors.runtime.mailbox import Tick
-from offsets.log_epochs import EpochSpan, LogEpoch
-from offsets.position import TopicPartition
+from offsets.position import EpochSpan, LogEpoch, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 

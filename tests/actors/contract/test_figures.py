@@ -15,11 +15,11 @@ from actors.contract.figures import CommitterFigures, FetcherFigures, Figures, P
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
-from actors.processor.rule import ProcessorLogic
-from actors.processor.settings import ProcessorSettings
+from actors.target.rule import ProcessorLogic
+from actors.target.settings import ProcessorSettings
 from changes.formats import FORMATS
-from changes.model import Column, FormatOptions, Mode, TableSchema, TargetName
-from changes.routing import Route, Router
+from changes.model.model import Column, FormatOptions, Mode, TableSchema, TargetName
+from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
@@ -154,7 +154,7 @@ def batch(*offsets: int) -> msg.RecordBatch:
 
 
 def _table() -> Any:
-    from changes.model import TableName
+    from changes.model.model import TableName
 
     return TableName("s", "t")
 

@@ -11,10 +11,10 @@ from actors.contract import messages as msg
 from actors.contract.figures import Figures
 from actors.fetcher.sorting import Sorter
 from changes.formats import FORMATS
-from changes.model import FormatOptions, Mode
-from changes.routing import Route, Router
+from changes.model.model import FormatOptions, Mode
+from changes.routes.routing import Route, Router
 from tests.actors.fetcher.test_rule import ddl, failure, fetcher, message, offers, polled
-from tests.actors.processor.processor_rig import S0
+from tests.actors.target.processor_rig import S0
 from tests.changes.formats import wire
 
 

@@ -8,13 +8,13 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from changes.formats import FORMATS
-from changes.formats.base import Format, pack
-from changes.model import FormatOptions, Kind, Mode, TableName
-from changes.routing import Route, Router
+from changes.formats.engine.format import Format, pack
+from changes.model.model import FormatOptions, Kind, Mode, TableName
+from changes.routes.routing import Route, Router
 from offsets.ledger import LaneLedger
+from offsets.parts import Running
 from offsets.position import Lane, Run, TopicPartition
 from offsets.recovery import Watermarks
-from offsets.running import Running
 from tests.changes.formats import wire
 
 SOURCE = TopicPartition("binlog", 0)

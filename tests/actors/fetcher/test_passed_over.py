@@ -7,8 +7,8 @@ from actors.contract import messages as msg
 from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import FormatOptions, Mode
-from changes.routing import Route, Router
+from changes.model.model import FormatOptions, Mode
+from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from tests.changes.formats.debezium.messages import MYSQL, envelope, record

@@ -6,7 +6,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.rate import Rate
+from actors.fetcher.offers import Rate
 from actors.runtime.mailbox import Tick
 from tests.actors.fetcher.test_rule import LOG, SOURCE, fetcher, message, offers, polled
 

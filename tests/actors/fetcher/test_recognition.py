@@ -13,10 +13,10 @@ from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.recognition import RecognitionBounds
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from changes.formats.auto import AutoFormat
-from changes.formats.base import mark_in, marked_name, pack, unpack
+from changes.formats.engine.format import mark_in, marked_name, pack, unpack
 from changes.formats.recognise import TopicFormats
-from changes.model import FormatOptions, Mode
-from changes.routing import Route, Router
+from changes.model.model import FormatOptions, Mode
+from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot

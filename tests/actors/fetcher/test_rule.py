@@ -11,8 +11,8 @@ from actors.contract.addresses import Address
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS
-from changes.model import FormatOptions, Mode
-from changes.routing import Route, Router, shard_of
+from changes.model.model import FormatOptions, Mode
+from changes.routes.routing import Route, Router, shard_of
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 

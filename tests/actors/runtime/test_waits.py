@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.runtime.waits import Waits
+from actors.runtime.backoff import Waits
 
 
 def test_a_wait_doubles_up_to_the_longest_and_stays_there() -> None:

@@ -16,8 +16,8 @@ from bench.compare.messages import encoder, keys, messages
 from bench.compare.rows import SENT, texts
 from bench.compare.workloads import Workload, stream, workloads
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import FormatOptions, Mode
 
 EVERY = workloads(0.001)
 SMALL = {name: EVERY[name] for name in ("wide", "wide-multi", "wide-dts", "databases-postgresql")}

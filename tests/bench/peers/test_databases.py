@@ -12,7 +12,7 @@ from bench.peers.binlogd import configured
 from bench.peers.debezium_jdbc import connector
 from bench.peers.streaming_jdbc import apply_sql, stage_sql
 from daemon.config.file import load
-from daemon.sinks.sections import JdbcSection
+from sparkwriter.sql.section import JdbcSection
 
 POSTGRES = {
     "type": "postgresql", "url": "jdbc:postgresql://127.0.0.1:9/postgres", "user": "postgres",

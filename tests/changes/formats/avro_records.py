@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changes.formats.aliyun.schema import OPERATIONS, SOURCES
+from changes.formats.aliyun.record import OPERATIONS, SOURCES
 
 Value = Any
 """None, "NULL", "NONE", or a pair of a record's name and its members in order."""

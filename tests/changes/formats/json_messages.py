@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from changes.formats import FORMATS
-from changes.formats.base import Format, pack
-from changes.model import Changes, FormatOptions, Mode
+from changes.formats.engine.format import Format, pack
+from changes.model.model import Changes, FormatOptions, Mode
 
 RECORD_KEY = b'{"database":"shop","table":"orders","pk.id":1}'
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from changes.formats.base import Format
-from changes.model import BadMessage, BadRecord, Kind, Mode
+from changes.formats.engine.format import Format
+from changes.model.model import BadMessage, BadRecord, Kind, Mode
 
 _STRANGE = (
     b"\x00",

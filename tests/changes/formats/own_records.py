@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changes.formats.base import Packed, unpack
+from changes.formats.engine.format import Packed, unpack
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from changes.formats.base import Format, RowChange
-from changes.model import OP, Mode
-from changes.net.fold import fold
+from changes.formats.engine.format import Format, RowChange
+from changes.model.model import OP, Mode
+from changes.routes.fold import fold
 
 COLUMNS = ("id", "name", "description", "weight")
 

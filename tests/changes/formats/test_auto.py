@@ -12,9 +12,9 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat, make_format
-from changes.formats.base import Confidence, Packed, mark_in, marked_name, pack, unpack
+from changes.formats.engine.format import Confidence, Packed, mark_in, marked_name, pack, unpack
 from changes.formats.recognise import TopicFormats, confidences, recognised, unclear
-from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
+from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
 from tests.changes.formats import wire
 from tests.changes.formats.debezium.messages import dumps

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import FormatOptions, Mode
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
 from tests.changes.formats.debezium.messages import POSTGRES, dumps, envelope

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode
 from tests.changes.formats.canal.messages import message
 from tests.changes.formats.debezium.messages import dumps, envelope, structure, typed
 from tests.changes.formats.json_messages import Number, maxwell, ogg

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import FormatOptions, Kind
+from changes.formats.engine.format import pack
+from changes.model.model import FormatOptions, Kind
 from tests.changes import conformance
 
 EMPTY = [(None, "null"), (b"", "zero-length")]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import TableDecoder
-from changes.model import OP, BadRecord, FormatOptions, Mode
-from changes.net.fold import concat_changes, fold
+from changes.formats.engine.format import TableDecoder
+from changes.model.model import OP, BadRecord, FormatOptions, Mode
+from changes.routes.fold import concat_changes, fold
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
 from tests.changes.formats.canal.messages import message
@@ -60,7 +60,7 @@ def dts_cells(image: Image) -> list[bytes]:
 
 
 def tencent(was: Image, now: Image) -> bytes:
-    from changes.formats.base import pack
+    from changes.formats.engine.format import pack
 
     columns = [wire.dts_column("id", "int", key=True), wire.dts_column("name", "text")]
     row = wire.dts_row(dts_cells(was), dts_cells(now))

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import Format, Packed, pack
-from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
+from changes.formats.engine.format import Format, Packed, pack
+from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
 from tests.changes import conformance
 from tests.changes.formats import samples
 from tests.changes.formats.mutator import bad_place, mutants, read

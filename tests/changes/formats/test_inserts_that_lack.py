@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import Changes, FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import Changes, FormatOptions, Mode
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record
 from tests.changes.formats.debezium.messages import dumps, envelope

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.model import OP, Mode
-from changes.net.fold import fold
+from changes.model.model import OP, Mode
+from changes.routes.fold import fold
 from tests.changes.formats.json_messages import Number, made, maxwell, ogg
 
 NAMES = st.sampled_from(["a", "B_c", "d", "é", 'q"'])

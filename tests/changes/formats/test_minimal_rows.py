@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import pack
-from changes.model import OP, BadMessage, BadRecord, TableName
+from changes.formats.engine.format import pack
+from changes.model.model import OP, BadMessage, BadRecord, TableName
 from tests.changes.formats.json_messages import decode, made, ogg, rows
 
 ROWS = {

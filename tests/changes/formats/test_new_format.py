@@ -13,9 +13,9 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
-from changes.formats.base import Format, Packed, pack
+from changes.formats.engine.format import Format, Packed, pack
 from changes.formats.recognise import TopicFormats, confidences, recognised
-from changes.model import BadMessage, FormatOptions, Kind, Mode, TableName
+from changes.model.model import BadMessage, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats.mutator import mutants, read
 from tests.changes.formats.own_records import OWN
 

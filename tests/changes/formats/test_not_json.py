@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import pack
-from changes.model import BadMessage, BadRecord, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import BadMessage, BadRecord, Mode
 from tests.changes.formats.json_messages import made
 
 GOOD = {

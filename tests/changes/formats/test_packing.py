@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changes.formats.base import VALUE_AT, Packed, pack, packed_header, unpack
+from changes.formats.engine.format import VALUE_AT, Packed, pack, packed_header, unpack
 
 PARTS = st.none() | st.binary(max_size=40)
 HEADERS = st.lists(st.tuples(st.text(max_size=8), PARTS), max_size=4)

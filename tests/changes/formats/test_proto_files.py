@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changes.decoding.proto_files import messages, read_proto
+from changes.formats.engine.proto_files import messages, read_proto
 
 
 def test_two_files_of_one_package_may_share_a_name() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from changes.decoding import flat_rows
 from changes.formats import FORMATS
-from changes.formats.base import Format, TableDecoder, pack, unpack
 from changes.formats.canal import wire as canal_wire
+from changes.formats.engine import flat_rows
+from changes.formats.engine.format import Format, TableDecoder, pack, unpack
 from changes.formats.tencent import rows as tencent_rows
-from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Head, Kind, Mode
+from changes.model.model import BadMessage, BadRecord, Changes, FormatOptions, Head, Kind, Mode
 from tests.changes.formats import wire
 from tests.changes.formats.mutator import mutants
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import FormatOptions, Mode
 from tests.changes.formats import wire
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import Chunked, Format, pack, unpack
-from changes.model import HAS_PREFIX, OP, FormatOptions, Kind, Mode, TableName
+from changes.formats.engine.format import Chunked, Format, pack, unpack
+from changes.model.model import HAS_PREFIX, OP, FormatOptions, Kind, Mode, TableName
 from offsets.parts import PartAssembler
 from offsets.position import TopicPartition
 from tests.changes import conformance

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import pack
-from changes.model import BadRecord, FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import BadRecord, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg
 

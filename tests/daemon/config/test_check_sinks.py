@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from sparkwriter.session import jars
-from tests.daemon.config.test_check import TEXT, check, lines
+from tests.daemon.operations.test_check import TEXT, check, lines
 
 
 def test_a_cluster_that_takes_anybody_is_a_warning(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_a_catalog_for_one_daemon_is_a_warning(tmp_path: Path) -> None:
 def test_connect_opens_the_embedded_catalog_without_spark(tmp_path: Path) -> None:
     """A file that is no database is told at once."""
     from daemon.config.config import Config
-    from daemon.sinks.iceberg import IcebergSink
-    from daemon.sinks.sections import IcebergSection
+    from sparkwriter.iceberg.adapter import IcebergSink
+    from sparkwriter.iceberg.section import IcebergSection
 
     def lake(**catalog: str) -> IcebergSink:
         section = IcebergSection(kind="iceberg", catalog=catalog)

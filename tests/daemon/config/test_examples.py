@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from daemon.cli import app
-from daemon.sinks.sections import KINDS
+from daemon.cli.__main__ import app
+from sparkwriter.sections import KINDS
 from sparkwriter.session.java import CHECKOUT
 
 EXAMPLES = sorted((CHECKOUT / "examples").glob("*.toml"))

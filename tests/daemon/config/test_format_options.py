@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from changes.model import FormatOptions
+from changes.model.model import FormatOptions
 from daemon.config.file import ConfigError, load
 
 TEXT = """

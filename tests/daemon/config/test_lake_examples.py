@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.file import load
-from daemon.sinks.kinds import sinks_of
+from sparkwriter.sinks import sinks_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 SECTION = re.compile(r"^## Catalogs and object stores\n(.*?)^## ", re.S | re.M)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from changes.model import Mode
-from changes.routing import Route
+from changes.model.model import Mode
+from changes.routes.routing import Route
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.options import Write, write_of
+from sparkwriter.iceberg.section import Write, write_of
 
 BASE = """
 [kafka]

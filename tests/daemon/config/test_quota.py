@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.file import ConfigError
-from tests.daemon.reload.test_difference import TEXT, read
+from tests.daemon.operations.reload.test_difference import TEXT, read
 
 
 def of(tmp_path: Path, p: str, q: str = "") -> dict[str, float]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from changes.shaping.shape import Shape
-from daemon.config.check import warnings
+from changes.routes.shaping.shape import Shape
 from daemon.config.file import load
+from daemon.operations.check import warnings
 from tests.daemon.config.test_pipelines import BASE, problems, read
 
 ROUTE = """

@@ -14,12 +14,12 @@ from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import Failed, FailureKind, Fetched, Published, Staged
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model import Mode, TableSchema, TargetName
-from changes.routing import TargetRoute
+from changes.model.model import Mode, TableSchema, TargetName
+from changes.routes.routing import TargetRoute
+from daemon.config.sections import TracingSection
 from daemon.tracing import batches
 from daemon.tracing.batches import BatchTraces
 from daemon.tracing.exporting import QUEUED, Exporting
-from daemon.tracing.section import TracingSection
 from offsets.fence import Span
 from offsets.position import TopicPartition
 from tests.daemon.tracing.receiver import silent

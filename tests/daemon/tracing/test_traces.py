@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import structlog
 
-from daemon.commands.progress import Quiet
-from daemon.config import check
+from daemon.app.progress import Quiet
+from daemon.app.service import Service
+from daemon.app.startup import Unusable
 from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.runtime.startup import Unusable
-from daemon.service import Service
-from daemon.sinks.tier import ConfiguredSinks
-from daemon.source import opening
-from daemon.tracing.section import TracingSection
+from daemon.config.sections import TracingSection
+from daemon.operations import check
+from sources import opening
+from sparkwriter.sinks import ConfiguredSinks
 from tests.daemon.flow import Flow, Log, pipeline
 from tests.daemon.tracing.receiver import Receiver, Span, closed, receiving, silent
 
@@ -157,9 +157,9 @@ def test_few_are_sampled_and_none_without_an_endpoint(
 def test_without_an_endpoint_nothing_of_it_is_imported() -> None:
     """Off is off: neither the packages nor anything between an actor and its effects."""
     code = (
-        "import sys, daemon.service, daemon.cli\n"
+        "import sys, daemon.app.service, daemon.cli\n"
         "from daemon.tracing.opening import Tracing\n"
-        "from daemon.tracing.section import TracingSection\n"
+        "from daemon.config.sections import TracingSection\n"
         "from types import SimpleNamespace as N\n"
         "assert Tracing(N(tracing=TracingSection()), 'run').around is None\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"

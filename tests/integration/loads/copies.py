@@ -8,7 +8,7 @@ from typing import Any
 
 import pymysql
 
-from tests.daemon.databases.servers import PASSWORD, Server
+from tests.databases.base.servers import PASSWORD, Server
 from tests.integration.rig import Rig
 from tests.live.program import HOST
 

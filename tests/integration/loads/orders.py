@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from offsets.position import TopicPartition
-from tests.daemon.databases.servers import Server, within
+from tests.databases.base.servers import Server, within
 from tests.integration.loads.copies import selected, session
 from tests.integration.rig import Rig, canal
 from tests.integration.test_load import Life

@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from daemon.jobs.record import Job, State
-from daemon.jobs.store import JobStore
+from daemon.operations.engine.record import Job, State
+from daemon.operations.engine.store import JobStore
 from demo.broker import DevBroker
 from demo.load.daemon import Daemon, write_config
 from demo.load.mariadb import mariadb
 from demo.load.shop import DATABASE, TABLES, Changes, create
 from demo.produce import create_topic
-from tests.daemon.databases.servers import within
+from tests.databases.base.servers import within
 from tests.integration.rig import canal
 from tests.integration.test_load_kills import compare
 from tests.integration.test_process import run

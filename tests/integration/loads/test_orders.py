@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 import pytest
 
 from demo.broker import DevBroker
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import Server, mariadb, within
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import Server, mariadb, within
 from tests.integration.loads.copies import write_config
 from tests.integration.loads.orders import KEYS, RANGE_ROWS, HeldLoad, Rows, Table, beat, read
 from tests.integration.rig import Rig

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.jobs.record import Job, State
-from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import Server, mariadb
+from daemon.operations.engine.record import Job, State
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import Server, mariadb
 from tests.integration.loads.copies import selected, write_config
 from tests.integration.rig import Rig, canal
 from tests.integration.test_load import ROWS, Life, Writer, in_source, prepared

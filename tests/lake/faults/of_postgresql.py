@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from tests.lake.faults.of_writes import STEPS, check, write_until_there
 from tests.lake.faults.wire import Wire
 from tests.lake.faults.world import World, world

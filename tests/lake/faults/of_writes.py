@@ -16,11 +16,11 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import AddColumn, Column, TruncateTable
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.model import AddColumn, Column, TruncateTable
 from offsets.fence import Fenced
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.lake.faults.catalogue import (
     FAULTS,

@@ -13,13 +13,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.contract.writes import StagedBatch
-from changes.model import Column, KeyBound, TableSchema, TableStep, TargetName
+from changes.model.model import Column, KeyBound, TableSchema, TableStep, TargetName
 from demo.servers.s3 import BUCKET, REGION
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.lake.faults.catalogue import of_catalog
 from tests.lake.lakes import Lake

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
+from actors.contract.ports import SwapTooEarly
 from actors.contract.writes import Swap, TargetState
-from changes.model import TargetName
-from daemon.operate.rebuilds import Rebuilds
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import TargetName
+from daemon.operations.rebuild.rebuilds import Rebuilds
 from offsets.fence import of_streams
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark

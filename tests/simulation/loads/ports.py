@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model import Column, TableName, TableSchema
-from changes.shaping.rows import shaped_rows, shaped_schema
-from changes.shaping.shape import NO_SHAPE
-from changes.shaping.shape import Shape as RouteShape
-from daemon.databases.port import DatabaseAway, KeyRange, Moment
-from daemon.jobs.load.ports import Chunk, Described
+from changes.model.model import Column, TableName, TableSchema
+from changes.routes.shaping.shape import NO_SHAPE
+from changes.routes.shaping.shape import Shape as RouteShape
+from changes.routes.shaping.statements import shaped_rows, shaped_schema
+from daemon.operations.load.ports import Chunk, Described
+from databases.base.port import DatabaseAway, KeyRange, Moment
 from offsets.position import TopicPartition
 from tests.simulation.loads.durable import Clockwork
 from tests.simulation.loads.history import TableThen
@@ -26,7 +26,8 @@ Passing = Callable[[], None]
 
 
 class FakeTables:
-    """``daemon.jobs.load.ports.Tables``. The database's clock counts commits, a second each."""
+    """``daemon.operations.load.ports.Tables``. The database's clock counts commits, a second
+    each."""
 
     def __init__(
         self,
@@ -155,7 +156,7 @@ def _is_in(key: int, part: KeyRange) -> bool:
 
 
 class FakeLog:
-    """``daemon.jobs.load.ports.Log``."""
+    """``daemon.operations.load.ports.Log``."""
 
     def __init__(self, clockwork: Clockwork) -> None:
         self._clockwork = clockwork

@@ -15,8 +15,8 @@ from multiprocessing import get_context
 
 import pytest
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
-from changes.model import DdlPolicy
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import DdlPolicy
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
 from tests.simulation.loads.world import SETTINGS, Driver

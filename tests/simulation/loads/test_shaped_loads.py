@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from changes.shaping.shape import Shape as RouteShape
+from changes.routes.shaping.shape import Shape as RouteShape
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
 from tests.simulation.loads.test_loads import assert_loaded

@@ -9,18 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from actors.contract import messages as msg
-from actors.contract.ports import LostRace, SinkUnavailable
 from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.mailbox import Tick
-from daemon.databases.port import DatabaseAway
-from daemon.jobs.load.attempts import undo
-from daemon.jobs.load.memory import Memory
-from daemon.jobs.load.ports import LoadSettings
-from daemon.jobs.load.rule import LoadSteps, new_memory
-from daemon.jobs.load.step import Step
-from daemon.jobs.port import Advanced, Finished, JobFailed
-from daemon.jobs.record import Job, Wanted
-from daemon.runtime.edits import EditFailed
+from changes.model.errors import LostRace, SinkUnavailable
+from daemon.operations.engine.port import Advanced, Finished, JobFailed
+from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.load.attempts import undo
+from daemon.operations.load.memory import Memory, Step
+from daemon.operations.load.ports import LoadSettings
+from daemon.operations.load.rule import LoadSteps, new_memory
+from daemon.state.edits import EditFailed
+from databases.base.port import DatabaseAway
 from offsets.snapshot import Snapshot
 from tests.simulation.durable import PIPELINE
 from tests.simulation.loads.durable import MARGIN_S, LoadDurable

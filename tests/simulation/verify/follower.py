@@ -6,22 +6,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from changes.formats.auto import make_format
-from changes.model import TableName
-from changes.routing import Router
-from daemon.databases.port import Key, SourceColumn, SourceTable, Texts
-from daemon.databases.streamed import StreamedColumn
-from daemon.jobs.load.wanted import Wanted
-from daemon.jobs.moments import behind, frontiers_of
-from daemon.jobs.verify.columns import Pair
-from daemon.jobs.verify.key_texts import keys_of, moves_of
-from daemon.jobs.verify.log_changes import LogChanges
-from daemon.jobs.verify.lookout import not_following
-from daemon.jobs.verify.looks import Ends, NotPassed
-from daemon.jobs.verify.moves import Move
-from daemon.source.port import LogRecord
+from changes.model.model import TableName
+from changes.routes.routing import Router
+from changes.sql.forms import Form
+from daemon.operations.engine.source_watermarks import behind, frontiers_of
+from daemon.operations.load.columns import Wanted
+from daemon.operations.verify.columns import Pair
+from daemon.operations.verify.in_flight import Ends, NotPassed
+from daemon.operations.verify.in_flight_here import not_following
+from daemon.operations.verify.key_texts import Move, keys_of, moves_of
+from daemon.operations.verify.log_changes import LogChanges
+from databases.base.port import Key, SourceColumn, SourceTable, Texts
+from databases.streamed import StreamedColumn
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from sparkwriter.sql.forms import Form
+from sources.base.port import LogRecord
 from tests.simulation.cast import routes
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.source import target_of
@@ -33,7 +32,7 @@ MOST_WAITS = 3000
 
 
 class LogReader:
-    """``daemon.source.port.Reader`` over the simulated log."""
+    """``sources.base.port.Reader`` over the simulated log."""
 
     def __init__(self, durable: LoadDurable) -> None:
         self._durable = durable

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from daemon.databases.port import Key
+from databases.base.port import Key
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.sink import FakeSink
 from tests.simulation.stream import Log

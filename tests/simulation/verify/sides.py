@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from daemon.databases.port import Key, Texts
-from daemon.jobs.verify.sides import Group, Sum
-from sparkwriter.sql.checksums import Grid, Interval
-from tests.daemon.jobs.verify.memory import MemorySide
+from changes.sql.spark.checksums import Grid, Interval
+from daemon.operations.verify.sides import Group, Sum
+from databases.base.port import Key, Texts
+from tests.daemon.operations.verify.memory import MemorySide
 
 Rows = Mapping[tuple[Any, ...], Mapping[str, Any]]
 

@@ -10,19 +10,26 @@ from typing import Any
 import pyarrow as pa
 
 from actors.contract import messages as msg
-from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForRows
 from actors.contract.writes import StagedBatch
-from changes.model import Column, Mode, TableName, TableSchema, TargetName
-from daemon.databases.port import DatabaseAway, Key
-from daemon.jobs.moments import frontiers_of
-from daemon.jobs.verify import compare, groups
-from daemon.jobs.verify.lookout import not_following
-from daemon.jobs.verify.looks import NotPassed, Seen, looked
-from daemon.jobs.verify.moves import Trail, follow
-from daemon.jobs.verify.repair.parts import Written, written
-from daemon.jobs.verify.repair.rule import Ready, calm_keys, made_ready, places, stands_behind
-from daemon.jobs.verify.work import Table
-from daemon.runtime.edits import EditFailed, EditRefused
+from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
+from changes.model.model import Column, Mode, TableName, TableSchema, TargetName
+from daemon.operations.engine.source_watermarks import frontiers_of
+from daemon.operations.verify import compare, groups
+from daemon.operations.verify.in_flight import NotPassed, Seen, looked
+from daemon.operations.verify.in_flight_here import not_following
+from daemon.operations.verify.key_texts import Trail, follow
+from daemon.operations.verify.repair_story import (
+    Ready,
+    Written,
+    calm_keys,
+    made_ready,
+    places,
+    stands_behind,
+    written,
+)
+from daemon.operations.verify.work import Table
+from daemon.state.edits import EditFailed, EditRefused
+from databases.base.port import DatabaseAway, Key
 from offsets.fence import Fenced, Span, of_streams
 from offsets.position import NO_OFFSET, repair_lane
 from offsets.snapshot import Snapshot

@@ -13,16 +13,16 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
-from changes.model import OP, KeyBound, TargetName
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.model import OP, KeyBound, TargetName
+from changes.sql.spark import write_strategy as ways
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.publish import MAIN, publish_attempt
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.sql import ways
 from tests.sparkwriter.conftest import way_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("write", [Write.MERGE])]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkwriter.iceberg.attempts import (
+from sparkwriter.iceberg.ownership import (
     Attempt,
     Owner,
     anonymous,

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from changes.model import HAS_PREFIX, OP, Column, TableSchema, TargetName
-from sparkwriter.iceberg.attempts import anonymous
+from changes.model.model import HAS_PREFIX, OP, Column, TableSchema, TargetName
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.ownership import anonymous
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from tests.sparkwriter.conftest import LANE, Staging

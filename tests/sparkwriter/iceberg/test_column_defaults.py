@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from actors.contract.writes import StagedBatch
-from changes.model import AddColumn, Column, DropColumn, TableName
+from changes.model.model import AddColumn, Column, DropColumn, TableName
 from tests.sparkwriter.conftest import Staging
 
 pytestmark = pytest.mark.integration

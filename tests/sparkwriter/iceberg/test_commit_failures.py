@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from sparkwriter.iceberg.commit_failures import never_lands, why
+from sparkwriter.iceberg.publish import never_lands, why
 
 ICEBERG = "org.apache.iceberg.exceptions."
 REFUSED = ICEBERG + "CommitFailedException"

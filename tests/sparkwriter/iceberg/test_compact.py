@@ -10,17 +10,17 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from changes.model import TargetName
+from changes.model.model import TargetName
 from offsets.fence import Fenced
 from offsets.position import TopicPartition
-from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.publish import MAIN
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 

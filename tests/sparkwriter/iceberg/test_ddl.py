@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
-from changes.model import (
+from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.model import (
     AddColumn,
     ChangeColumn,
     Column,

@@ -11,7 +11,7 @@ from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 from pyroaring import BitMap64
 
-from sparkwriter.iceberg.deletion_vectors import blob_of, vector_of, write_vectors
+from sparkwriter.iceberg.stored_keys import blob_of, vector_of, write_vectors
 
 POSITIONS = st.frozensets(st.integers(0, 200_000) | st.integers(2**31, 2**33), min_size=1)
 

@@ -10,14 +10,14 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
-from changes.model import TargetName
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.publish import MAIN
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.iceberg.test_fence import LANE, Deaf, Raced, load
 

@@ -18,8 +18,8 @@ WRITES = """
 import os, sys
 from pathlib import Path
 import pyarrow as pa
-from changes.model import Column, TableSchema, TargetName
-from sparkwriter.iceberg.options import Write
+from changes.model.model import Column, TableSchema, TargetName
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.compact import Compactions

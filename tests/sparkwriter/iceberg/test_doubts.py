@@ -9,9 +9,16 @@ import pyarrow as pa
 import pytest
 
 from actors.contract.writes import Doubt, Swap
-from changes.model import ChangeColumn, Column, DropTable, TableSchema, TargetName, TruncateTable
+from changes.model.model import (
+    ChangeColumn,
+    Column,
+    DropTable,
+    TableSchema,
+    TargetName,
+    TruncateTable,
+)
 from sparkwriter.iceberg import ddl as iceberg_ddl
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.conftest import LANE, Staging
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
-from changes.model import TargetName
+from changes.model.model import TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.publish import MAIN
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.conftest import way_of
 

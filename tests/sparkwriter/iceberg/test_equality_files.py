@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import FROM, OP, Column, Mode, TableSchema, TargetName
-from changes.shaping.layout import Sort, Transform
+from changes.model.errors import TargetRefused
+from changes.model.model import FROM, OP, Column, Mode, TableSchema, TargetName
+from changes.routes.shaping.layout import Sort, Transform
+from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.iceberg.equality_files import (
     FIELD_ID,
     ROWS_AT_ONCE,
@@ -23,7 +24,6 @@ from sparkwriter.iceberg.equality_files import (
     plan_equality,
 )
 from sparkwriter.iceberg.partitions import MOST_PARTITIONS, Scattered
-from sparkwriter.sql.ddl_plan import LakeField
 
 FIELDS = (LakeField(7, "Note", "string"), LakeField(2, "id", "long"), LakeField(9, "n", "int"))
 SCHEMA = TableSchema(

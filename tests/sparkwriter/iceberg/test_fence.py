@@ -18,8 +18,8 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
-from changes.model import OP, TargetName
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.model import OP, TargetName
 from offsets.fence import Fenced, Span, Straggler
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog

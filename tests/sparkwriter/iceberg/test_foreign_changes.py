@@ -12,15 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.contract.ports import TargetRefused
-from changes.model import HAS_PREFIX, Mode, TruncateTable
+from changes.model.errors import TargetRefused
+from changes.model.model import HAS_PREFIX, Mode, TruncateTable
+from changes.sql.spark.words import dotted
 from offsets.snapshot import TargetMark
-from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.ownership import anonymous
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
-from sparkwriter.sql.plan import dotted
 from tests.sparkwriter.conftest import LANE, Staging
 
 Rows = Callable[..., list[tuple[object, ...]]]

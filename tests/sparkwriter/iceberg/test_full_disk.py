@@ -14,12 +14,12 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable
-from changes.model import Column, TableSchema, TargetName
+from changes.model.errors import SinkUnavailable
+from changes.model.model import Column, TableSchema, TargetName
 from sparkwriter.iceberg import files as iceberg_files
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.needs import missing
 from tests.sparkwriter.conftest import Staging

@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import Doubt, StagedBatch
-from changes.model import OP, POSITION, AddColumn, Column, TargetName
-from changes.net.fold import fold, has_deletes, key_bounds
-from changes.positions import position_text, with_ends
+from changes.model.errors import TargetRefused
+from changes.model.model import OP, POSITION, AddColumn, Column, TargetName
+from changes.model.positions import position_text, with_ends
+from changes.routes.fold import fold, has_deletes, key_bounds
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.sql import LooseTables
-from sparkwriter.iceberg.tombstones import Tombstones, tombstones_of
+from sparkwriter.iceberg.staged_source import LooseTables
+from sparkwriter.iceberg.swap import Tombstones, tombstones_of
 from sparkwriter.iceberg.upkeep import UpkeepSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import TargetState
+from changes.model.errors import TargetRefused
 from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.sink import IcebergWriter

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.shaping.layout import Sort, Transform
+from changes.model.errors import TargetRefused
+from changes.routes.shaping.layout import Sort, Transform
+from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.iceberg.layout import StoredLayout, check_layout, layout_of
-from sparkwriter.iceberg.options import Layout
-from sparkwriter.sql.ddl_plan import LakeField
+from sparkwriter.iceberg.section import Layout
 
 FIELDS = (LakeField(1, "id", "long"), LakeField(2, "At", "timestamp"), LakeField(3, "d", "double"))
 

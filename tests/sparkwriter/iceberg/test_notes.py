@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from sparkwriter.iceberg.notes import LONGEST_NOTE, noted, notes
 
 

@@ -16,14 +16,14 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import HAS_PREFIX, OP, Column, KeyBound, TableSchema, TargetName
-from sparkwriter.iceberg.attempts import anonymous
+from changes.model.errors import TargetRefused
+from changes.model.model import HAS_PREFIX, OP, Column, KeyBound, TableSchema, TargetName
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.partitions import MOST_PARTITIONS
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from tests.sparkwriter.conftest import Staging, way_of

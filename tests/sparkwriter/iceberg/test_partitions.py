@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg import transforms, types
 
-from changes.shaping.layout import Transform, transform_of
+from changes.routes.shaping.layout import Transform, transform_of
 from sparkwriter.iceberg.partitions import said, split, transformed
 
 TIMES = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))

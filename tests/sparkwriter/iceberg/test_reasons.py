@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.contract.ports import LostRace, TargetRefused, WaitsForName
-from changes.model import TargetName
+from changes.model.errors import LostRace, TargetRefused, WaitsForName
+from changes.model.model import TargetName
 from offsets.fence import Straggler
 from sparkwriter.iceberg.refusals import check_metastore, reasons
 

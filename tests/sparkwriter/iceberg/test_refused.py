@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
-from changes.model import AddColumn, Column, RenameColumn, TableSchema
-from sparkwriter.iceberg.options import Write
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import AddColumn, Column, RenameColumn, TableSchema
 from sparkwriter.iceberg.refusals import reasons
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.conftest import Staging
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, TargetRefused
-from changes.model import Column, Mode, TableSchema, TargetName
+from changes.model.errors import LostRace, TargetRefused
+from changes.model.model import Column, Mode, TableSchema, TargetName
 from offsets.fence import Span
-from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from offsets.snapshot import MarkMoves
 from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.publish import create_branch
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.kit.changelog import rows_above
+from sparkwriter.kit.shape import rows_above
 
 LANE = TopicPartition("shop", 0)
 OTHER = TopicPartition("shop", 1)

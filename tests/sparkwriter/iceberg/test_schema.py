@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import TargetRefused
-from changes.model import OP, AddColumn, Column, Mode, TableSchema
+from changes.model.errors import TargetRefused
+from changes.model.model import OP, AddColumn, Column, Mode, TableSchema
+from changes.sql.spark.words import dotted
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.sql.plan import dotted
 
 pytestmark = pytest.mark.integration
 Rows = Callable[..., list[tuple[object, ...]]]

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.model import DropTable, TableName, TruncateTable
-from offsets.moves import MarkMoves
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import DropTable, TableName, TruncateTable
+from changes.sql.spark.words import dotted
 from offsets.position import TopicPartition
+from offsets.snapshot import MarkMoves
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.ownership import SOURCE
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.source import SOURCE
-from sparkwriter.sql.plan import dotted
 from tests.sparkwriter.conftest import LANE, Staging
 
 Rows = Callable[..., list[tuple[object, ...]]]

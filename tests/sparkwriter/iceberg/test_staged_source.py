@@ -11,13 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable
-from changes.model import HAS_PREFIX
+from changes.model.errors import SinkUnavailable
+from changes.model.model import HAS_PREFIX
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.sql import LooseTables
-from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
+from sparkwriter.iceberg.staged_source import LooseTables, SharedStaging, StagedSource
 from tests.sparkwriter.conftest import Staging, way_of
 
 pytestmark = pytest.mark.integration

@@ -12,16 +12,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable
 from actors.contract.writes import StagedBatch
-from changes.model import Column, DropTable, Mode, TableSchema, TruncateTable
+from changes.model.errors import SinkUnavailable
+from changes.model.model import Column, DropTable, Mode, TableSchema, TruncateTable
 from offsets.fence import Fenced, Span, Straggler
-from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, Step, TopicPartition
-from offsets.snapshot import TargetMark
-from sparkwriter.iceberg.attempts import anonymous
+from offsets.snapshot import MarkMoves, TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.publish import MAIN
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from changes.sql.spark.ddl_plan import LakeField
+from changes.sql.spark.schema import arrow_type
 from sparkwriter.iceberg import stored_keys
 from sparkwriter.iceberg.equality_files import FIELD_ID
 from sparkwriter.iceberg.stored_keys import KeySet, Unseekable, positions_of
-from sparkwriter.sql.ddl_plan import LakeField
-from sparkwriter.sql.schema import arrow_type
 
 Key = tuple[object, ...]
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
+from actors.contract.ports import SwapTooEarly
 from actors.contract.writes import Swap
-from changes.model import TargetName
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.sink import IcebergWriter

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace
-from changes.model import OP, Column, KeyBound, TableSchema
+from changes.model.errors import LostRace
+from changes.model.model import OP, Column, KeyBound, TableSchema
 from sparkwriter.iceberg import files as iceberg_files
 from sparkwriter.iceberg import vectors as iceberg_vectors
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.conftest import way_of
 

@@ -6,8 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.warm_up import TARGET, warm_up
+from sparkwriter.iceberg.sink import TARGET, IcebergWriter, warm_up
 
 
 @pytest.mark.integration

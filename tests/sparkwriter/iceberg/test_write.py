@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actors.contract.writes import TargetState
-from changes.model import (
+from changes.model.model import (
     CHANGELOG_COLUMNS,
     FROM,
     FROM_PREFIX,
@@ -27,10 +27,11 @@ from changes.model import (
     TableSchema,
     TargetName,
 )
+from changes.sql.spark.words import dotted, string_literal
 from offsets.fence import Fenced, Span
 from offsets.position import TopicPartition
+from sparkwriter.iceberg.plan import literal
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.sql.plan import dotted, literal, string_literal
 
 pytestmark = pytest.mark.integration
 LANE = TopicPartition("shop", 0)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from actors.contract.ports import Swaps
-from changes.model import Column, TableSchema, TargetName
+from changes.model.model import Column, TableSchema, TargetName
+from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent, TableStore
-from sparkwriter.ledgered.store import LedgeredWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import JdbcTables

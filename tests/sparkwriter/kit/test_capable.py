@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.model import OP, DropTable
-from changes.shaping.undecided import RowFilter
+from changes.model.errors import TargetRefused
+from changes.model.model import OP, DropTable
+from changes.routes.shaping.partial import RowFilter
 from sparkwriter.kit.store import Capabilities, Delivery
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore

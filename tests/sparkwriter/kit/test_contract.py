@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import TargetRefused
 from actors.contract.writes import Doubt, TargetState
-from changes.model import FROM, FROM_PREFIX, OP, Column, Mode, TableName, TableSchema
+from changes.model.errors import TargetRefused
+from changes.model.model import FROM, FROM_PREFIX, OP, Column, Mode, TableName, TableSchema
 from offsets.fence import Fenced, Span, Straggler
-from offsets.moves import MarkMoves
 from offsets.position import Step, TopicPartition
+from offsets.snapshot import MarkMoves
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.conftest import LANE
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import LostRace, TargetRefused
-from changes.model import (
+from changes.model.errors import LostRace, TargetRefused
+from changes.model.model import (
     FROM,
     FROM_PREFIX,
     LEFT,
@@ -21,7 +21,7 @@ from changes.model import (
     RenameColumn,
     TableSchema,
 )
-from changes.shaping.undecided import RowFilter
+from changes.routes.shaping.partial import RowFilter
 from sparkwriter.kit.store import FOUND, Absent, Facts
 from sparkwriter.kit.writer import TargetWriter
 

@@ -10,11 +10,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors.contract.writes import Doubt, StagedBatch
-from changes.model import CHANGELOG_COLUMNS, OP, AddColumn, Column, DropColumn, Mode, TableSchema
-from sparkwriter.jdbc.dialect import target_name
-from sparkwriter.jdbc.session import make_once
+from changes.model.model import (
+    CHANGELOG_COLUMNS,
+    OP,
+    AddColumn,
+    Column,
+    DropColumn,
+    Mode,
+    TableSchema,
+)
 from sparkwriter.kit.shape import lacked
 from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.sql.base.session import make_once, target_name
 from tests.sparkwriter.databases import JdbcTables
 
 ID_NOTE = (Column("id", pa.int64()), Column("note", pa.string()))

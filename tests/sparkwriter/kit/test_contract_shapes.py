@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.model import OP, AddColumn, Column, TableSchema
-from changes.shaping.shape import Shape
+from changes.model.errors import TargetRefused
+from changes.model.model import OP, AddColumn, Column, TableSchema
+from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.store import Absent
 from sparkwriter.kit.writer import TargetWriter
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.ports import SwapTooEarly
 from actors.contract.writes import Swap
-from daemon.operate.lost_changes import lacking
+from changes.model.errors import TargetRefused
+from daemon.operations.rebuild.rebuilds import lacking
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.kit.conftest import exists

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkwriter.session.catalog_conf import catalog_defaults
+from sparkwriter.session.spark_conf import catalog_defaults
 
 BOUNDS = {"rest.client.socket-timeout-ms", "jdbc.socketTimeout"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkwriter.session.extras import driver_extra, needed_extras
 from sparkwriter.session.jars import EXTRAS, JarsError, extra_jars, extra_list, read_lock
+from sparkwriter.session.spark_conf import driver_extra, needed_extras
 
 S3_IO = "org.apache.iceberg.aws.s3.S3FileIO"
 POSTGRESQL = "jdbc:postgresql://db/lake"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkwriter.session.java_garbage import JavaGarbage
+from sparkwriter.session.java_api import JavaGarbage
 
 
 @pytest.fixture

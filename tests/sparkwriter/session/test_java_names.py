@@ -8,7 +8,7 @@ import pytest
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
-from sparkwriter.session.java_names import JavaNames
+from sparkwriter.session.java_api import JavaNames
 
 
 def test_a_name_is_asked_for_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import logging
 import structlog
 from pathlib import Path
 from actors.contract.ports import SinkUnavailable
-from sparkwriter.session.java_failures import JavaFailure
+from sparkwriter.session.java_api import JavaFailure
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper

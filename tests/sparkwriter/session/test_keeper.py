@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import structlog
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from sparkwriter.session.jvm import how_ended
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
 

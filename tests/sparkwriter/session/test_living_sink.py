@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import TargetState
-from changes.model import TargetName
+from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.model import TargetName
 from offsets.fence import Fenced
-from offsets.moves import MarkMoves
-from sparkwriter.session.java_garbage import JavaGarbage
+from offsets.snapshot import MarkMoves
+from sparkwriter.session.java_api import JavaGarbage
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.session.living_sink import LivingSink
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
+from sparkwriter.iceberg.probe import check_warehouse
 from sparkwriter.iceberg.sink import check_catalog
-from sparkwriter.iceberg.warehouse import check_warehouse
 from sparkwriter.session.durable_files import CLASS
 from sparkwriter.session.session import (
     FILE_SYSTEM,
@@ -245,5 +245,5 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
         check=False,
     )
     last = child.stderr.decode().splitlines()[-1]
-    assert last.startswith("actors.contract.ports.SinkUnavailable: Spark does not start: ")
+    assert last.startswith("changes.model.errors.SinkUnavailable: Spark does not start: ")
     assert str(log) in last

@@ -13,18 +13,17 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, SinkUnavailable
-from changes.model import TargetName
+from changes.model.errors import LostRace, SinkUnavailable
+from changes.model.model import TargetName
+from changes.sql.spark import write_strategy as ways
 from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import look
-from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.session.java_failures import JavaFailure
-from sparkwriter.session.java_garbage import JavaGarbage
+from sparkwriter.session.java_api import JavaFailure, JavaGarbage
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.session.living_sink import LivingSink
-from sparkwriter.sql import ways
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 WITHIN_S = 60.0

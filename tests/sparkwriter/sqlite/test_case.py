@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.model import OP, Column, TableSchema, TargetName
-from changes.shaping.columns import check_names
-from changes.shaping.refused import ShapeRefused
+from changes.model.errors import TargetRefused
+from changes.model.model import OP, Column, TableSchema, TargetName
+from changes.routes.shaping.columns import check_names
+from changes.routes.shaping.names import ShapeRefused
+from sparkwriter.kit.marks_table.sqlite_ledger import quote, table_name
 from sparkwriter.kit.writer import TargetWriter
-from sparkwriter.ledgered.sqlite_ledger import quote, table_name
 from sparkwriter.sqlite.store import SqliteStore
 from tests.sparkwriter.conftest import Staging
 

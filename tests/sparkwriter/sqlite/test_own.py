@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import TargetRefused
-from changes.model import Column, TableSchema, TargetName
-from sparkwriter.ledgered.store import LedgeredWriter
+from changes.model.errors import TargetRefused
+from changes.model.model import Column, TableSchema, TargetName
+from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.sparkwriter.conftest import Staging
 

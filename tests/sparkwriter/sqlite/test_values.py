@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.contract.ports import TargetRefused
-from changes.model import OP, Column, TableSchema, TargetName
+from changes.model.errors import TargetRefused
+from changes.model.model import OP, Column, TableSchema, TargetName
+from changes.sql.spark.schema import arrow_type
+from sparkwriter.kit.marks_table.sqlite_ledger import table_name
 from sparkwriter.kit.store import Absent
 from sparkwriter.kit.writer import TargetWriter
-from sparkwriter.ledgered.sqlite_ledger import table_name
-from sparkwriter.sql.schema import arrow_type
+from sparkwriter.sqlite.rows import default_of, from_sqlite, to_sqlite
 from sparkwriter.sqlite.store import SqliteStore
-from sparkwriter.sqlite.values import default_of, from_sqlite, to_sqlite
 from tests.sparkwriter.conftest import Staging
 
 KINDS = {

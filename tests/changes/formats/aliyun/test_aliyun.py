@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.formats.base import RowChange, Statement
-from changes.model import (
+from changes.formats.engine.format import RowChange, Statement
+from changes.model.model import (
     FROM_PREFIX,
     HAS_PREFIX,
     OP,
@@ -25,8 +25,8 @@ from changes.model import (
     TableName,
     TruncateTable,
 )
-from changes.net.fold import fold
-from daemon.commands.decode import decode_files
+from changes.routes.fold import fold
+from daemon.cli.decode import decode_files
 from tests.changes.formats.avro_records import integer, long, record, text
 from tests.changes.formats.json_messages import decode, made, rows
 from tests.changes.formats.mutator import bad_place, mutants, read

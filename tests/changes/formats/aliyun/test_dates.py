@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from changes.model import OP, BadRecord
+from changes.model.model import OP, BadRecord
 from tests.changes.formats.avro_records import date_time, integer, record, text
 from tests.changes.formats.json_messages import rows
 

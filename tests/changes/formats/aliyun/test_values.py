@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.model import BadRecord
+from changes.model.model import BadRecord
 from tests.changes.formats.avro_records import date_time, integer, record, text
 from tests.changes.formats.json_messages import decode, rows
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from changes.formats.canal.json import CanalJson
-from changes.model import Changes, FormatOptions, Mode, ZeroDates
-from changes.values import Values
+from changes.model.model import Changes, FormatOptions, Mode, ZeroDates
+from changes.model.records import Values
 
 TYPES = {"id": "int(11)", "name": "varchar(64)", "price": "decimal(10,2)"}
 

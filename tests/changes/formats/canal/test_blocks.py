@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.decoding.assemble import BLOCK_ROWS
 from changes.formats.canal.json import CanalJson
-from changes.model import OP, BadRecord, Changes, FormatOptions, Mode
-from changes.net.fold import concat_changes, fold
-from changes.values import Values
+from changes.formats.engine.assemble import BLOCK_ROWS
+from changes.model.model import OP, BadRecord, Changes, FormatOptions, Mode
+from changes.model.records import Values
+from changes.routes.fold import concat_changes, fold
 from tests.changes.formats.canal.messages import decode, message
 
 TYPES = {"id": "int(11)", "k": "varchar(9)", "a": "varchar(9)", "b": "int(11)"}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from changes.formats import FORMATS
-from changes.model import BadRecord, FormatOptions, Mode
-from changes.values import Values
+from changes.model.model import BadRecord, FormatOptions, Mode
+from changes.model.records import Values
 from tests.changes.formats import wire
 from tests.changes.formats.canal.messages import message
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.formats.base import RowChange, Statement
 from changes.formats.canal.json import CanalJson
-from changes.model import BadMessage, BadRecord, FormatOptions, Mode, TableName
+from changes.formats.engine.format import RowChange, Statement
+from changes.model.model import BadMessage, BadRecord, FormatOptions, Mode, TableName
 from tests.changes.formats.canal.messages import decode, message
 
 CANAL = CanalJson(FormatOptions())

@@ -6,7 +6,7 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.canal.json import CanalJson
-from changes.model import BadMessage, FormatOptions, Head, Kind, TableName
+from changes.model.model import BadMessage, FormatOptions, Head, Kind, TableName
 from tests.changes.formats.canal.messages import message
 
 CANAL = CanalJson(FormatOptions())

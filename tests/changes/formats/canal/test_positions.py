@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from changes.formats.canal.json import CanalJson
-from changes.model import OP, POSITION, BadRecord, Changes, FormatOptions, Mode
+from changes.model.model import OP, POSITION, BadRecord, Changes, FormatOptions, Mode
 from tests.changes.formats.canal.messages import TYPES, message
 
 OPTIONS = FormatOptions(extra={"positions": "tidb-commit-ts"})

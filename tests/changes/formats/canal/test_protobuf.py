@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import MultiEntry
-from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
+from changes.formats.engine.format import MultiEntry
+from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats import wire
 
 FORMAT = FORMATS["canal-protobuf"](FormatOptions())

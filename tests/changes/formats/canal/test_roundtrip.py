@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changes.formats.canal.json import CanalJson
-from changes.model import OP, FormatOptions, Mode
+from changes.model.model import OP, FormatOptions, Mode
 from tests.changes.formats.canal.messages import decode, message
 
 MOMENTS = st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from changes.formats.canal.json import CanalJson
-from changes.model import (
+from changes.model.model import (
     FROM,
     FROM_PREFIX,
     HAS_PREFIX,

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.formats.base import RowChange, Statement
 from changes.formats.canal.json import CanalJson
-from changes.model import OP, BadRecord, FormatOptions, Kind, Mode, TableName
-from changes.net.fold import fold
+from changes.formats.engine.format import RowChange, Statement
+from changes.model.model import OP, BadRecord, FormatOptions, Kind, Mode, TableName
+from changes.routes.fold import fold
 from tests.changes import conformance
 
 CANAL = CanalJson(FormatOptions())

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from changes.formats.canal.json import CanalJson
-from changes.model import HAS_PREFIX, OP, BadRecord, Changes, FormatOptions, Mode
+from changes.model.model import HAS_PREFIX, OP, BadRecord, Changes, FormatOptions, Mode
 from tests.changes.formats.canal.messages import TYPES, decode, message
 
 

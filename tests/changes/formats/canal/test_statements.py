@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from changes.formats import FORMATS
-from changes.model import Ddl, FormatOptions
+from changes.model.model import Ddl, FormatOptions
 from tests.changes.formats import wire
 from tests.changes.formats.canal.messages import message
 

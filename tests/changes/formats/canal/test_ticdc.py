@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from changes.formats.canal.json import CanalJson
-from changes.model import BadRecord, FormatOptions
+from changes.model.model import BadRecord, FormatOptions
 from tests.changes.formats.canal.messages import column, decode, message
 
 OPTIONS = FormatOptions()

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from changes.formats.canal.json import CanalJson
-from changes.model import BadRecord, FormatOptions, Mode
-from changes.values import Values
+from changes.model.model import BadRecord, FormatOptions, Mode
+from changes.model.records import Values
 from tests.changes.formats.canal.messages import column, decode, message
 
 LABELS_64 = ",".join(f"'m{n}'" for n in range(64))

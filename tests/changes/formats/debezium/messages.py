@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from changes.formats.base import pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import Changes, FormatOptions, Mode, ZeroDates
+from changes.formats.engine.format import pack
+from changes.model.model import Changes, FormatOptions, Mode, ZeroDates
 
 MYSQL = {
     "version": "3.0.0.Final", "connector": "mysql", "name": "s", "ts_ms": 1589373515000,

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.formats.base import pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import HAS_PREFIX, BadRecord, FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import HAS_PREFIX, BadRecord, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     POSTGRES,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from changes.column_changes import ColumnChange
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import FormatOptions, Mode
+from changes.formats.engine.column_changes import ColumnChange
+from changes.model.model import FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
     envelope,
     field,

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from changes.formats.base import pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import BadMessage, FormatOptions, Mode
+from changes.formats.engine.format import pack
+from changes.model.model import BadMessage, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     dumps,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import OP, BadRecord, FormatOptions, Mode
+from changes.model.model import OP, BadRecord, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import MYSQL, POSTGRES, envelope, record, wrapped
 
 FIELDS = {"id": "int32", "code": "string", "n": "int32", "note": "string"}

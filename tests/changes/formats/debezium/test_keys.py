@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import pack
 from changes.formats.canal.json import CanalJson
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import (
+from changes.formats.engine.format import pack
+from changes.model.model import (
     FROM,
     HAS_PREFIX,
     OP,
@@ -20,7 +20,7 @@ from changes.model import (
     FormatOptions,
     Mode,
 )
-from changes.net.fold import fold
+from changes.routes.fold import fold
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     POSTGRES,

@@ -9,9 +9,9 @@ import pytest
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from changes.formats.auto import AutoFormat
-from changes.formats.base import mark_of
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import FormatOptions
+from changes.formats.engine.format import mark_of
+from changes.model.model import FormatOptions
 from tests.actors.fetcher.test_passed_over import ONE, batch, fetcher
 from tests.changes.formats.debezium.messages import record, structure
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import POSITION, BadRecord, FormatOptions, Mode
+from changes.model.model import POSITION, BadRecord, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
     POSTGRES,
     UNAVAILABLE,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import pack
-from changes.model import HAS_PREFIX, BadMessage, BadRecord, Kind
+from changes.formats.engine.format import pack
+from changes.model.model import HAS_PREFIX, BadMessage, BadRecord, Kind
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     POSTGRES,

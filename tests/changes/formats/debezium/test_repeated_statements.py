@@ -10,10 +10,10 @@ import pytest
 from actors.contract import messages as msg
 from actors.fetcher.sorting import Sorted, Sorter
 from changes.formats.auto import AutoFormat
-from changes.formats.base import mark_of
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import FormatOptions, Mode
-from changes.routing import Route, Router
+from changes.formats.engine.format import mark_of
+from changes.model.model import FormatOptions, Mode
+from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from tests.changes.formats.debezium.messages import MYSQL, record
 

@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.model import OP, Mode
-from changes.net.fold import fold
+from changes.model.model import OP, Mode
+from changes.routes.fold import fold
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     change,

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.formats.base import RowChange, Statement, pack, unpack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import OP, BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
-from changes.net.fold import fold
+from changes.formats.engine.format import RowChange, Statement, pack, unpack
+from changes.model.model import OP, BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
+from changes.routes.fold import fold
 from tests.changes import conformance
 from tests.changes.formats import samples
 from tests.changes.formats.mutated import damaged, survive

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import RowChange, Statement, pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import (
+from changes.formats.engine.format import RowChange, Statement, pack
+from changes.model.model import (
     OP,
     BadMessage,
     FormatOptions,

@@ -9,8 +9,8 @@ import pytest
 from actors.contract import messages as msg
 from actors.fetcher.sorting import Sorter
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import Ddl, DropTable, FormatOptions, Mode
-from changes.routing import Route, Router
+from changes.model.model import Ddl, DropTable, FormatOptions, Mode
+from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from tests.changes.formats.debezium.messages import MYSQL, change, record
 

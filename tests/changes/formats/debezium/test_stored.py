@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from changes.formats.auto import AutoFormat
-from changes.formats.base import mark_of, pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import (
+from changes.formats.engine.format import mark_of, pack
+from changes.model.model import (
     CHANGELOG_COLUMNS,
     BadRecord,
     Changes,
@@ -23,7 +23,7 @@ from changes.model import (
     Mode,
     TableSchema,
 )
-from changes.types import TIMESTAMP, TIMESTAMP_UTC
+from changes.model.types import TIMESTAMP, TIMESTAMP_UTC
 from tests.changes.formats.debezium.messages import change, dumps, envelope, record, typed
 
 OTHER = Column("other", pa.float64())

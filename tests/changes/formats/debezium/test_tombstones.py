@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from changes.formats.auto import AutoFormat
-from changes.formats.base import mark_of
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import BadMessage, FormatOptions, Head, Kind, TableName
+from changes.formats.engine.format import mark_of
+from changes.model.model import BadMessage, FormatOptions, Head, Kind, TableName
 from tests.changes.formats.debezium.messages import (
     MYSQL,
     envelope,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import RowChange, pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.model import HAS_PREFIX, BadRecord, FormatOptions, Mode
-from changes.net.fold import fold
+from changes.formats.engine.format import RowChange, pack
+from changes.model.model import HAS_PREFIX, BadRecord, FormatOptions, Mode
+from changes.routes.fold import fold
 from tests.changes.formats.debezium.messages import (
     MYSQL,
     POSTGRES,

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.formats.base import pack, unpack
-from changes.model import OP, BadRecord, Mode
+from changes.formats.engine.format import pack, unpack
+from changes.model.model import OP, BadRecord, Mode
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     column,

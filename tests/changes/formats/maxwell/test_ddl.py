@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import Statement, pack
-from changes.model import (
+from changes.formats.engine.format import Statement, pack
+from changes.model.model import (
     AddColumn,
     BadMessage,
     Column,
@@ -21,7 +21,7 @@ from changes.model import (
     TableName,
     TakeName,
 )
-from changes.types import TEXT
+from changes.model.types import TEXT
 from tests.changes.formats.json_messages import made
 
 FORMAT = made("maxwell-json")

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from changes.formats.base import RowChange, pack, unpack
-from changes.model import OP, BadMessage, BadRecord, Kind, TableName
+from changes.formats.engine.format import RowChange, pack, unpack
+from changes.model.model import OP, BadMessage, BadRecord, Kind, TableName
 from tests.changes.formats.json_messages import as_json, decode, made, maxwell, rows
 
 KEY = "0123456789abcdef"

@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import RowChange, pack
-from changes.model import FROM_PREFIX, HAS_PREFIX, OP, BadMessage, BadRecord, Kind, Mode, TableName
-from changes.net.fold import fold
+from changes.formats.engine.format import RowChange, pack
+from changes.model.model import (
+    FROM_PREFIX,
+    HAS_PREFIX,
+    OP,
+    BadMessage,
+    BadRecord,
+    Kind,
+    Mode,
+    TableName,
+)
+from changes.routes.fold import fold
 from tests.changes.formats.json_messages import RECORD_KEY, Number, decode, made, maxwell, rows
 
 MAXWELL = "maxwell-json"

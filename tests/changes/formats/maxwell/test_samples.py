@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import RowChange, Statement, pack
-from changes.model import BadMessage, Kind, Mode
+from changes.formats.engine.format import RowChange, Statement, pack
+from changes.model.model import BadMessage, Kind, Mode
 from tests.changes import conformance
 from tests.changes.formats import samples
 from tests.changes.formats.json_messages import made

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import RowChange, Statement
-from changes.model import (
+from changes.formats.engine.format import RowChange, Statement
+from changes.model.model import (
     FROM_PREFIX,
     HAS_PREFIX,
     OP,
@@ -21,7 +21,7 @@ from changes.model import (
     TableName,
     TruncateTable,
 )
-from changes.net.fold import fold
+from changes.routes.fold import fold
 from tests.changes.formats.json_messages import Number, decode, made, ogg, rows
 
 OGG = "ogg-json"

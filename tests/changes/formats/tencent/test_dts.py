@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import Chunked, MultiEntry, pack
-from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
+from changes.formats.engine.format import Chunked, MultiEntry, pack
+from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats import wire
 
 FORMAT = FORMATS["tencent-dts"](FormatOptions())

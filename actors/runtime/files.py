@@ -1,0 +1,95 @@
+"""Files and folders that only this user can read: rows of the source are in them.
+
+Whatever the process's umask is. Tables are made by the umask instead: other engines read those.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from uuid import uuid4
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+
+def private_opener(path: str, flags: int) -> int:
+    """For ``open(…, opener=private_opener)``: a file that this makes is its owner's alone."""
+    return os.open(path, flags, FILE_MODE)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file, for somebody who opens it by its name: it keeps its mode.
+
+    Raises OSError.
+    """
+    os.close(private_opener(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder for this user alone, unless it exists. Missing parents follow the umask.
+
+    Raises OSError.
+    """
+    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def close_folder(folder: Path) -> None:
+    """Make the folder, or close an existing one to others, as an earlier version left it open.
+
+    One that belongs to somebody else, or that all share (sticky, as /tmp), stays as it is.
+    Raises OSError.
+    """
+    make_private_folder(folder)
+    found = folder.stat()
+    open_to_others = found.st_mode & 0o077 and not found.st_mode & stat.S_ISVTX
+    if open_to_others and found.st_uid == os.geteuid():
+        folder.chmod(FOLDER_MODE)
+
+
+# The state directory's id. It names the branches of its daemon's writes.
+
+_ID = re.compile(r"[0-9a-f]{12}")
+
+
+def state_id(state_dir: Path) -> str:
+    """The id: 12 hexadecimal digits, created at the first start and kept.
+
+    Called under the directory's lock. A damaged file is replaced. What the last run left in the
+    targets then counts as another machine's and is removed when it is old enough. Raises OSError.
+    """
+    path = state_dir / "id"
+    if (known := known_id(state_dir)) is not None:
+        return known
+    new_id = uuid4().hex[:12]
+    temporary = state_dir / "id.new"
+    with open(temporary, "w", encoding="ascii", opener=private_opener) as file:
+        file.write(f"{new_id}\n")
+    os.replace(temporary, path)
+    return new_id
+
+
+def known_id(state_dir: Path) -> str | None:
+    """The id, None if there is none. For readers: creates nothing. Raises OSError."""
+    try:
+        text = (state_dir / "id").read_text(encoding="ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return text if _ID.fullmatch(text) else None
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Replace a file's text: a crash leaves the old one or the new one, whole. Raises OSError."""
+    temporary = path.with_name(f"{path.name}.new")
+    with open(temporary, "wb", opener=private_opener) as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,259 @@
+"""Stages a batch: decodes its messages, folds them, writes one file.
+
+Plain work without threads or processes. ``process.py`` runs it beside the daemon.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.contract.effects import LaneMessages, Stage
+from actors.contract.messages import BadMessageAt, Staged, StageFailed
+from actors.staging.staged_tables import Tables
+from changes.formats.engine.assemble import Pieces
+from changes.formats.engine.column_changes import ColumnChange, changed_types
+from changes.formats.engine.format import Format, TableDecoder
+from changes.formats.engine.lacking import Shown, common, shown_by_tables
+from changes.model.model import (
+    CHANGELOG_COLUMNS,
+    FROM,
+    HAS_PREFIX,
+    BadMessage,
+    BadRecord,
+    Changes,
+    Mode,
+    TableSchema,
+    TargetName,
+)
+from changes.model.positions import has_positions
+from changes.routes.fold import (
+    concat_changes,
+    fold,
+    has_deletes,
+    has_rows,
+    key_bounds,
+    partial_columns,
+)
+from changes.routes.shaping.decoder import FormatRecords, ShapedDecoder
+from changes.routes.shaping.names import ShapeRefused
+from changes.routes.shaping.partial import as_whole, redecided
+from changes.routes.shaping.shape import Shape
+
+# Tells what each source table's rows have, of a target that several tables may feed.
+
+Decoded = Sequence[tuple[LaneMessages, Changes]]
+"""What became of lanes' messages, of those that have rows."""
+
+
+def tables_shown(
+    request: Stage, decoded: Decoded, schema: TableSchema, format_: Format
+) -> Mapping[str, Shown]:
+    """By source table what its rows have, under the target's names; none where no insert lacks a
+    column, so that whole rows cost nothing. A table that is not known is empty."""
+    if request.merged is None:
+        return {}
+    wide = request.merged.union(column.name.lower() for column in schema.columns)
+    found: dict[str, Shown] = {}
+    for lane, changes in decoded:
+        has = changes.carried
+        if has is None or wide <= {name.lower() for name in has}:
+            continue
+        for table, shown in _by_table(lane, changes, request.route.shape, has, format_):
+            found[table] = shown.and_(found.get(table, Shown()))
+    return found
+
+
+def _by_table(
+    lane: LaneMessages, changes: Changes, shape: Shape, has: frozenset[str], format_: Format
+) -> Iterable[tuple[str, Shown]]:
+    pieces, values = changes.origins, lane.messages.values
+    unknown = [("", Shown(has, has))]
+    if not isinstance(pieces, Pieces):  # a filter has taken rows away
+        return unknown
+    read = max(pieces.records) + 1
+    try:
+        heads = list(format_.heads(values[:read]))
+    except BadMessage:
+        return unknown
+    if len(heads) < read:  # a format that takes messages apart
+        return unknown
+    tables = ["" if head.table is None else str(head.table) for head in heads]
+    made = has - {shape.name_of(name) for name in pieces.columns}
+    made |= {name for name, _ in shape.computed}
+    return [
+        (table, Shown(_having(shape, rows.any, made), _inserts(shape, rows, made)))
+        for table, rows in shown_by_tables(pieces, tables).items()
+    ]
+
+
+def _inserts(shape: Shape, rows: Shown, made: frozenset[str]) -> frozenset[str] | None:
+    return None if rows.inserts is None else _having(shape, rows.inserts, made)
+
+
+def _having(shape: Shape, names: frozenset[str], made: frozenset[str]) -> frozenset[str]:
+    """With the columns that the route makes of them."""
+    return _named(shape, names) | (made - shape.computed_without(names))
+
+
+def _named(shape: Shape, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(shape.name_of(name) for name in names if shape.shows(name))
+
+
+class StageWork:
+    """Stages the batches of one pipeline, and remembers its targets' columns.
+
+    For one thread at a time. All batches of a target must come to the same instance.
+    """
+
+    def __init__(
+        self, format_: Format, tables: Tables, now_s: Callable[[], float] = time.time
+    ) -> None:
+        self._format = format_
+        self._tables = tables
+        self._now_s = now_s
+        self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
+        self._declared: dict[TargetName, Mapping[str, str]] = {}
+
+    def stage(self, request: Stage, path: str) -> Staged | StageFailed:
+        """Stage the request. A full disk is an answer, and so is a shape that does not fit; any
+        other fault is raised."""
+        try:
+            return self._stage(request, path)
+        except ShapeRefused as error:
+            return Staged(request.route.name, refused=str(error))
+
+    def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
+        target, decoder = request.route.name, self._decoder(request)
+        read, bad = _decode_all(decoder, request.lanes)
+        decoded = [changes for _, changes in read]
+        changes, nulled = sum(p.count for p in decoded), sum(p.nulled for p in decoded)
+        schema = decoder.schema
+        if not (decoded or request.earlier_files):
+            return Staged(target, changes=changes, nulled=nulled, bad=bad)
+        assert schema is not None
+        upsert = bool(schema.keys)
+        try:
+            table = self._table(request, decoded, schema.keys)
+            size = self._tables.write(path, table)
+        except OSError as error:
+            return StageFailed(target, f"{path}: {error}")
+        declared, changed = self._declarations(target, decoder, table, again=request.all_types)
+        if request.earlier_files:
+            changed = tuple(each._replace(amid=True) for each in changed)
+        return Staged(
+            target=target,
+            path=path,
+            rows=table.num_rows,
+            size=size,
+            changes=changes,
+            nulled=nulled,
+            schema=schema,
+            mode=Mode.UPSERT if upsert else Mode.APPEND,
+            has_deletes=upsert and has_deletes(table),
+            has_rows=not upsert or has_rows(table),
+            partial=partial_columns(table) if upsert else (),
+            bounds=key_bounds(table, schema.keys) if upsert else (),
+            positions=decoder.positions if upsert else None,
+            bad=bad,
+            declared_types=declared,
+            column_changes=changed,
+            begins=decoded[0].begins if decoded else "",
+            moves=FROM in table.column_names,
+            carried=common(part.carried for part in decoded),
+            tables=tables_shown(request, read, schema, self._format),
+        )
+
+    def _decoder(self, request: Stage) -> TableDecoder:
+        """The target's decoder, a new one for each generation."""
+        target, route = request.route.name, request.route
+        generation, decoder = self._decoders.get(target, (request.generation, None))
+        if decoder is None or generation != request.generation:
+            decoder = self._format.table_decoder(route.mode, route.keys, route.types)
+            if route.shape:
+                decoder = ShapedDecoder(
+                    decoder, route.shape, FormatRecords(self._format, self._now_s)
+                )
+            if request.stored is not None:
+                decoder.use_stored_schema(request.stored)
+            self._decoders[target] = request.generation, decoder
+            self._declared.pop(target, None)
+        return decoder
+
+    def _table(self, request: Stage, decoded: Sequence[Changes], keys: Sequence[str]) -> pa.Table:
+        """The rows of earlier files and of decoded messages, folded if they have keys. Raises
+        OSError, and ShapeRefused."""
+        tables = [self._tables.read(file) for file in request.earlier_files]
+        tables += [part.table for part in decoded]
+        if not keys:
+            return concat_changes(tables)
+        filter_ = request.route.shape.row_filter
+        if filter_ is None or has_positions(tables[0]):
+            return fold(concat_changes(tables), keys)
+        table = concat_changes(as_whole(tables))
+        partial = bool(partial_columns(table))
+        folded = fold(table, keys)
+        return redecided(folded, filter_) if partial else folded
+
+    def _declarations(
+        self, target: TargetName, decoder: TableDecoder, table: pa.Table, *, again: bool
+    ) -> tuple[Mapping[str, str] | None, tuple[ColumnChange, ...]]:
+        """The types that differ from the last answer, with ``again`` those of all columns that the
+        table's rows have, and the columns that changed without a statement."""
+        changed, declared = decoder.take_column_changes(), dict(decoder.declared_types)
+        was, self._declared[target] = self._declared.get(target, {}), declared
+        fresh = {name: words for name, words in declared.items() if was.get(name) != words}
+        if all(each.kind == "filled" for each in changed):  # no column list says it more precisely
+            changed += tuple(changed_types(was, declared))
+        if again and declared:
+            fresh |= {name: declared[name] for name in _in_rows(table) if name in declared}
+        return fresh or None, changed
+
+
+def _in_rows(changes: pa.Table) -> Iterator[str]:
+    """The columns that some row has. Others may be known from earlier messages alone."""
+    for name in changes.column_names:
+        has = HAS_PREFIX + name
+        if has not in changes.column_names or pc.any(changes[has]).as_py():
+            yield name
+
+
+def _decode_all(
+    decoder: TableDecoder, lanes: tuple[LaneMessages, ...]
+) -> tuple[list[tuple[LaneMessages, Changes]], BadMessageAt | None]:
+    """Decode as far as possible: the good messages' rows, and the first bad one."""
+    decoded: list[tuple[LaneMessages, Changes]] = []
+    for place, lane in enumerate(lanes):
+        changes, bad = _decode(decoder, lane)
+        if changes is not None:
+            decoded.append((lane, _counted_on(changes, lane.rows_before)))
+        if bad is not None:
+            return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
+    return decoded, None
+
+
+def _counted_on(changes: Changes, rows: int) -> Changes:
+    """Add ``rows`` to a changelog's row numbers: the message's first ``rows`` were staged
+    before."""
+    marks = [name for name, _ in CHANGELOG_COLUMNS]
+    if not rows or changes.table.column_names[: len(marks)] != marks:
+        return changes
+    place = marks.index("_index")
+    numbers = pc.add(changes.table.column(place), pa.scalar(rows, pa.int32()))
+    return replace(changes, table=changes.table.set_column(place, "_index", numbers))
+
+
+def _decode(decoder: TableDecoder, lane: LaneMessages) -> tuple[Changes | None, BadRecord | None]:
+    bad: BadRecord | None = None
+    offsets, values = lane.messages.offsets, lane.messages.values
+    while offsets:
+        try:
+            return decoder.decode(lane.source.partition, offsets, values), bad
+        except BadRecord as error:
+            # Without the bad one the layout may differ: the good part may be shorter.
+            bad, offsets, values = error, offsets[: error.index], values[: error.index]
+    return None, bad

@@ -1,0 +1,299 @@
+"""Closes a target's batches, has them staged, hands them to writers; the processor says when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.writes import StagedBatch
+from actors.target.barrier import BarrierPlanner, notes_of
+from actors.target.batching import (
+    DataError,
+    accepted,
+    after_bad,
+    check_lanes,
+    check_step,
+    check_steps,
+    close_rows,
+    close_staged_files,
+    problem_of,
+    record_at,
+    rows_batch,
+)
+from actors.target.buffer import TargetBuffer
+from actors.target.column_changes import any_columns, note_column_changes, with_column_changes
+from actors.target.entry_groups import EntryGroups
+from actors.target.pending import Chunk, Closing, StagedFile
+from changes.formats.engine.format import Format
+from changes.formats.engine.lacking import common
+from changes.model.model import DdlPolicy
+from changes.routes.routing import Router
+from offsets.position import NO_OFFSET, TopicPartition
+
+
+class Batches:
+    """Makes one processor's batches. Deterministic: it answers with effects.
+
+    ``batch_bytes`` bounds what is decoded at once, in raw messages or staged files.
+    """
+
+    def __init__(
+        self,
+        me: Address,
+        format_: Format,
+        router: Router,
+        ddl: DdlPolicy,
+        batch_bytes: int,
+        run_id: str,
+        dead_letters: bool,
+        group: str,
+    ) -> None:
+        """``run_id`` makes batch names unique over restarts.
+
+        ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
+        ``group`` is what the batches carry of it.
+        """
+        self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
+        self._me = me
+        self._committer = Address(me.pipeline, "committer")
+        self._router = router
+        self._barriers = BarrierPlanner(format_, router, ddl)
+        self._entry_groups = EntryGroups(format_, router, self._barriers, self)
+        self._batch_bytes = batch_bytes
+        self._run_id = run_id
+        self._group = group
+        self._number = 0
+
+    def close(self, buffer: TargetBuffer, now: float) -> list[object]:
+        """Close one batch (or one barrier) of a target that has no write in flight.
+
+        Raises DataError.
+        """
+        if not buffer.queue.barrier_first:
+            return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
+        if buffer.through:
+            return self._rows(buffer, [], None)
+        if buffer.queue.chunks[0].ddl and self._entry_groups.wait_in(buffer.queue.chunks[0]):
+            return self._entry_groups.close(buffer, now)
+        if buffer.queue.chunks[0].ddl:
+            return self._barrier(buffer, now)
+        buffer.columns.change()
+        (first,) = buffer.queue.take(1)
+        buffer.queue.give_back(replace(first, restarts_columns=False))
+        return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
+
+    def _rows(
+        self, buffer: TargetBuffer, chunks: list[Chunk], behind_write: TopicPartition | None
+    ) -> list[object]:
+        """Have chunks decoded and staged: as the batch, or as a file behind the write."""
+        staged_files = () if behind_write is not None else self._files_of_one_write(buffer)
+        others = bool(chunks and staged_files) and chunks[0].table != staged_files[0].table
+        if (len(staged_files) < len(buffer.staged_files) or others) and behind_write is None:
+            for chunk in reversed(chunks):
+                buffer.queue.give_back(chunk)
+            return self.start_staging(buffer, close_staged_files(buffer, staged_files))
+        closing, replayed = close_rows(buffer, chunks, staged_files, behind_write)
+        out: list[object] = []
+        buffer.tally.messages_replayed += replayed
+        if replayed:
+            fields = {"target": buffer.name, "messages": replayed}
+            out.append(fx.Log("info", "replay_dropped", fields))
+        if staged_files or any(part.lane.messages for part in closing.parts):
+            return out + self.start_staging(buffer, closing)
+        return out + self._covered(buffer, closing)
+
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """Have what is closed staged as the batch."""
+        buffer.life.stage(closing)
+        return [self.stage(buffer)]
+
+    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """It holds no row: then it is done, unless it waits behind the write."""
+        closing.cover(None)
+        buffer.cover(closing.through, closing.epochs)
+        return self.nothing_to_write(buffer) if closing.behind_write is None else []
+
+    def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
+        chunk = buffer.queue.take(1)[0]
+        buffer.cover({chunk.source: chunk.messages.last}, {chunk.source: chunk.epoch})
+        try:
+            check_step(buffer, chunk.source, chunk.messages.last)
+            barrier = self._barriers.plan(buffer, chunk, self.next_id())
+        except DataError:
+            buffer.through.clear()  # nothing came before it in this write: it waits again
+            buffer.queue.give_back(chunk)
+            raise
+        out = notes_of(buffer, barrier)
+        if barrier.batch is None:
+            return out + self.nothing_to_write(buffer)
+        buffer.write_from = {chunk.source: chunk.messages.first}
+        through, epochs = dict(buffer.through), dict(buffer.epochs)
+        return out + self.submit(buffer, barrier.batch, epochs, through, now)
+
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+        """Replays and messages without effect are done as soon as what came before them is."""
+        done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
+        buffer.through.clear()
+        buffer.epochs.clear()
+        return [fx.Tell(self._committer, done)] if done.through else []
+
+    def _files_of_one_write(self, buffer: TargetBuffer) -> tuple[StagedFile, ...]:
+        """The oldest files, as many as may be read back at once: after a long outage there may
+        be gigabytes of them."""
+        taken: list[StagedFile] = []
+        size = 0
+        for file in buffer.staged_files:
+            size += file.size
+            if taken and (size > self._batch_bytes or file.table != taken[0].table):
+                break
+            taken.append(file)
+        return tuple(taken)
+
+    def stage(self, buffer: TargetBuffer) -> fx.Stage:
+        """Ask for what is closed to be staged, for the first time or again."""
+        closing = buffer.life.closing
+        assert closing is not None
+        paths, columns = tuple(file.path for file in closing.staged_files), buffer.columns
+        lanes = tuple(part.lane for part in closing.parts)
+        stored = columns.reminder(buffer.state.schema)
+        more = columns.generation, stored, not columns.types, any_columns(buffer, closing.table)
+        return fx.Stage(buffer.route, paths, lanes, *more)
+
+    def stage_behind(self, buffer: TargetBuffer) -> list[object]:
+        """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
+        chunks: list[Chunk] = []
+        while buffer.queue.chunks and not buffer.queue.barrier_first:
+            first = buffer.queue.chunks[0]
+            if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
+                break
+            chunks += buffer.queue.take(1)
+        if not chunks:
+            return []
+        return self._rows(buffer, chunks, chunks[0].source)
+
+    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
+        """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
+        closing = buffer.life.closing
+        assert closing is not None
+        staged = accepted(staged, buffer)
+        if staged.declared_types is not None:
+            buffer.columns.learn(staged.declared_types)
+        changed = self._columns(buffer, closing, staged)
+        if closing.entry_group is not None:
+            return changed + self._entry_groups.staged(buffer, staged, now)
+        # A refusal leaves the batch's messages at hand. A file waits behind a write, maybe the one
+        # that ends such a message.
+        if closing.behind_write is None:
+            check_steps(buffer, closing, staged)
+        check_lanes(buffer, closing, staged)
+        buffer.life.staged()
+        buffer.forget_files(closing.staged_files)
+        buffer.tally.rows_read += staged.changes
+        buffer.tally.values_nulled += staged.nulled
+        problem = problem_of(closing, staged.bad)
+        closing.cover(staged.bad)
+        out = changed
+        if staged.bad is not None and self._restarts(buffer, closing, staged.bad):
+            out += self._restart_columns(buffer, closing, staged.bad, now)
+        elif staged.bad is not None and self._dead_letters is not None:
+            out += self._condemn(buffer, closing, staged.bad, now)
+        elif problem is not None:
+            buffer.doomed = problem
+            buffer.queue.clear()
+        if closing.behind_write is not None:
+            return out + self._file_staged(buffer, closing, staged)
+        return out + self._batch_staged(buffer, closing, staged, now)
+
+    def _columns(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
+        """Take the changes of columns that the rows show."""
+        parts = closing.parts
+        last = f" {parts[-1].lane.source} offset {parts[-1].through}" if parts else ""
+        shared = partial(self._router.shared, buffer.route.name)
+        place, behind = f"up to{last}", closing.behind_write is not None
+        return note_column_changes(buffer, staged, place, shared=shared, behind_write=behind)
+
+    def _restarts(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
+        """Whether a message is only of other columns than those before it. Where nothing was known
+        before it, it is a bad one."""
+        return bad.of_table and buffer.columns.restarted_at != record_at(closing, bad)
+
+    def _restart_columns(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have what came before it written, and it and the rest decoded as if it were the first:
+        the sink then decides what becomes of the stored columns, and names those it refuses."""
+        for chunk in reversed(after_bad(closing, bad, now, restarts_columns=True)):
+            buffer.queue.give_back(chunk)
+        buffer.columns.restart(record_at(closing, bad))
+        fields = {"target": buffer.name, "what": problem_of(closing, bad)}
+        return [fx.Log("warning", "columns_differ", fields)]
+
+    def _condemn(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have the bad record stored; what follows it waits, undecoded, at the front."""
+        assert self._dead_letters is not None
+        for chunk in reversed(after_bad(closing, bad, now)):
+            buffer.queue.give_back(chunk)
+        source, epoch, offset = buffer.pending_letter = record_at(closing, bad)
+        value = closing.parts[bad.lane_index].lane.messages.values[bad.index]
+        name = buffer.route.name
+        letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
+        return [fx.Tell(self._dead_letters, letter)]
+
+    def _file_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[object]:
+        buffer.cover(closing.through, closing.epochs)
+        if staged.path is not None:
+            ((source, through),) = closing.through.items()
+            first = closing.firsts()[source]
+            more = staged.changes, staged.size, through, first, closing.table, staged.carried
+            buffer.staged_files.append(StagedFile(source, staged.path, *more))
+        return []
+
+    def _batch_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged, now: float
+    ) -> list[object]:
+        if staged.path is None:
+            buffer.cover(closing.through, closing.epochs)
+            return self.nothing_to_write(buffer)
+        lanes = buffer.spans(closing.through)
+        batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
+        more = sum(file.changes for file in closing.staged_files)
+        carried = common((batch.carried, *(file.carried for file in closing.staged_files)))
+        batch = replace(batch, changes=batch.changes + more, carried=carried)
+        # A bad record at the front of a lane was given back: the write has nothing of it.
+        firsts = closing.firsts().items()
+        buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
+        return self.submit(buffer, batch, closing.epochs, closing.through, now)
+
+    def submit(
+        self,
+        buffer: TargetBuffer,
+        batch: StagedBatch,
+        epochs: Mapping[TopicPartition, int],
+        through: Mapping[TopicPartition, int],
+        now: float,
+    ) -> list[object]:
+        """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
+        batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
+        if batch.path is not None:
+            batch = with_column_changes(buffer, batch, self._router)
+        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
+        for source, last in through.items():
+            if buffer.through.get(source, last + 1) <= last:  # no file waits behind this write
+                buffer.through.pop(source)
+                buffer.epochs.pop(source)
+        buffer.life.submit(write)
+        buffer.tally.write_since = now
+        return [fx.Tell(WRITERS, write)]
+
+    def next_id(self) -> str:
+        """A name for a batch, unique over restarts."""
+        self._number += 1
+        return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"

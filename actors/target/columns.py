@@ -1,0 +1,66 @@
+"""What is known of a target's columns beside what the target itself shows.
+
+It follows what is planned and staged, ahead of the target. Written by its own methods, by
+``column_changes`` (what rows show) and by ``barrier`` (what statements do).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from actors.contract.writes import Doubt
+from actors.target.pending import DeadRecord
+from changes.model.model import TableSchema
+
+
+@dataclass(slots=True)
+class Columns:
+    """What is known of one target's columns."""
+
+    types: dict[str, str] = field(default_factory=dict)
+    """Their types in the source's words, by names in small letters, as far as known. Whenever the
+    target is looked at again they are forgotten: what they came from may be given up, or another
+    member's."""
+    stated: set[str] = field(default_factory=set)
+    """Those that statements added, after their tables: rows that have them are no change."""
+    filled: set[str] = field(default_factory=set)
+    """Those reported because their NULLs may come as the default, after their tables."""
+    shown: dict[str, set[str]] = field(default_factory=dict)
+    """Of source tables among several, the columns that their rows have shown where some inserts
+    came without columns."""
+    left_out: set[str] = field(default_factory=set)
+    """What was said of columns that such inserts may leave out."""
+    begun: bool = False
+    """Whether the target's first change of this run was looked at."""
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+    """Changes that rows show and no statement announced, until a write has published them."""
+    generation: int = 0
+    """How often what is known was out of date, by a DDL or by other columns."""
+    _reminded: int | None = None
+    """The last generation for which the decoder got the stored columns."""
+    restarted_at: DeadRecord | None = None
+    """The latest message whose columns replaced those before."""
+
+    def learn(self, declared: Mapping[str, str]) -> None:
+        """Take types that came with rows."""
+        self.types |= {name.lower(): words for name, words in declared.items()}
+
+    def forget_types(self) -> None:
+        """Forget the types, because the target is looked at again."""
+        self.types = {}
+
+    def change(self) -> None:
+        """Start a generation: what decoders know of the columns is out of date."""
+        self.generation += 1
+
+    def restart(self, record: DeadRecord) -> None:
+        """Rows have other columns than those before: they are decoded as if they were the first."""
+        self.restarted_at = record
+
+    def reminder(self, stored: TableSchema | None) -> TableSchema | None:
+        """The stored columns, where the decoder needs them. Once is enough, and cheaper: it
+        remembers, and a hundred types take 1 ms to send."""
+        known = self._reminded == self.generation
+        self._reminded = self.generation
+        return None if known else stored

@@ -1,0 +1,189 @@
+"""Keeps what one processor holds within its budgets: stages, spills, or leaves data waiting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from actors.contract import effects as fx
+from actors.contract.figures import bare
+from actors.target.buffer import TargetBuffer
+from actors.target.quarantine import Quarantines
+from actors.target.release import Releases
+from actors.target.settings import ProcessorSettings
+from actors.target.target_state import Phase
+from offsets.position import TopicPartition
+
+# Targets that a person has paused: nothing is written, what comes is kept in their spill.
+
+WHY = "a person has paused it"
+
+
+class PausedTargets:
+    """Those of one processor. A paused target is spilled as one whose sink is away, and its release
+    waits for that person's word: so it goes on exactly where it was."""
+
+    def __init__(self, quarantines: Quarantines, names: Iterable[str]) -> None:
+        self._quarantines = quarantines
+        self._names = set(names)
+
+    def __contains__(self, target: str) -> bool:
+        return target in self._names
+
+    def put(self, target: str, paused: bool) -> fx.Reply:
+        """Pause a target, or not any more."""
+        if paused:
+            self._names.add(target)
+        else:
+            self._names.discard(target)
+        return fx.Reply(True)
+
+    def advance(
+        self, buffer: TargetBuffer, epochs: Mapping[TopicPartition, int], now: float
+    ) -> list[object]:
+        """Spill what waits for a paused target. A write in flight goes on; a release breaks off."""
+        quarantine = buffer.quarantine
+        if quarantine is not None:
+            if quarantine.away and quarantine.releasing and not quarantine.ending:
+                return self._quarantines.relapse(buffer, WHY, now, refused=False)
+            return []
+        waits = bool(buffer.queue.chunks or buffer.staged_files)
+        sound = buffer.load is None and buffer.doomed is None and buffer.pending_letter is None
+        if not (waits and sound) or buffer.life.phase is Phase.STAGING:
+            return []
+        return self._quarantines.begin(buffer, WHY, epochs, now, away=True)
+
+
+# Targets whose sink is away: they fill their own spill, so that targets in other sinks go on.
+
+
+class Absences:
+    """Says which of one processor's targets are spilled. Deterministic: it answers with effects."""
+
+    def __init__(
+        self,
+        quarantines: Quarantines,
+        releases: Releases,
+        paused: PausedTargets,
+        after_s: float | None,
+    ) -> None:
+        """``after_s``: how long a sink may take to answer; None: for ever, there is no other one
+        that would have to wait for it."""
+        self._quarantines = quarantines
+        self._releases = releases
+        self._paused = paused
+        self._after_s = after_s
+
+    def due_at(self, buffer: TargetBuffer) -> float | None:
+        """When a target is spilled unless its sink answers before. None: not."""
+        if self._after_s is None or buffer.asked_at is None or not self._may_be_spilled(buffer):
+            return None
+        return buffer.asked_at + self._after_s
+
+    def advance(
+        self,
+        buffer: TargetBuffer,
+        epochs: Mapping[TopicPartition, int],
+        now: float,
+        draining: bool,
+    ) -> list[object]:
+        """Spill a target whose sink has been silent for too long, or begin its release."""
+        buffer.note_asked(now)
+        if buffer.name in self._paused:
+            return self._paused.advance(buffer, epochs, now)
+        quarantine = buffer.quarantine
+        if quarantine is not None and draining and quarantine.away and buffer.life.waiting:
+            # A stop does not wait for the sink: the spill has what is in the write.
+            why = "the daemon stops, and its sink takes no write"
+            return self._quarantines.relapse(buffer, why, now, refused=False)
+        if quarantine is not None:
+            return self._releases.of_away(buffer, draining)
+        due_at = self.due_at(buffer)
+        if due_at is None or now < due_at:
+            return []
+        assert buffer.asked_at is not None
+        why = f"its sink has not answered for {now - buffer.asked_at:.0f} s"
+        if buffer.tally.lasting and buffer.tally.error:
+            why += f": {bare(buffer.name, buffer.tally.error)}"
+        return self._quarantines.begin(buffer, why, epochs, now, away=True)
+
+    def overflows(
+        self, buffers: Collection[TargetBuffer], epochs: Mapping[TopicPartition, int], now: float
+    ) -> list[object]:
+        """Spill the largest target of the sink for which more than half of all waits."""
+        if self._after_s is None:
+            return []
+        waiting: Counter[str] = Counter()
+        for buffer in buffers:
+            waiting[buffer.route.name.sink] += buffer.held_bytes + buffer.staged_bytes
+        sink, most = max(waiting.items(), key=lambda item: item[1])
+        if most * 2 <= waiting.total():
+            return []
+        mine = [b for b in buffers if b.route.name.sink == sink and self._may_be_spilled(b)]
+        if not mine:
+            return []
+        largest = max(mine, key=lambda b: b.held_bytes + b.staged_bytes)
+        why = f"more waits for {sink} than for all other sinks, and there is no room for more"
+        return self._quarantines.begin(largest, why, epochs, now, away=True)
+
+    def _may_be_spilled(self, buffer: TargetBuffer) -> bool:
+        """While it is asked of the sink, something waits behind that, and nothing but the sink
+        holds it."""
+        asked = buffer.life.phase in (Phase.OPENING, Phase.WRITING)
+        waits = bool(buffer.queue.chunks or buffer.staged_files)
+        alone = buffer.quarantine is None and buffer.load is None
+        sound = buffer.doomed is None and buffer.pending_letter is None
+        return asked and waits and alone and sound
+
+
+class Relief:
+    """Deterministic: it answers with effects."""
+
+    def __init__(
+        self,
+        settings: ProcessorSettings,
+        absences: Absences,
+        may_stage: Callable[[TargetBuffer], bool],
+        stage_behind: Callable[[TargetBuffer], list[object]],
+    ) -> None:
+        self._settings = settings
+        self._absences = absences
+        self._may_stage = may_stage
+        self._stage_behind = stage_behind
+        self.holds = False
+        """Whether data is left waiting."""
+
+    def relieve(
+        self, buffers: Collection[TargetBuffer], epochs: Mapping[TopicPartition, int], now: float
+    ) -> list[object]:
+        """Stage the largest buffers while too much is held. Where none can be, spill what waits
+        for a sink that is behind the others; else leave data waiting."""
+        out: list[object] = []
+        settings = self._settings
+        waiting = filter(self._may_stage, (b for b in buffers if b.queue.chunks))
+        candidates = sorted(waiting, key=lambda b: b.queue.size)
+        staged = sum(b.staged_bytes for b in buffers)
+        while self._held(buffers) > settings.memory_bytes and candidates:
+            if staged > settings.staged_bytes:
+                break
+            out += self._stage_behind(candidates.pop())
+        while self._is_full(buffers):
+            spilled = self._absences.overflows(buffers, epochs, now)
+            if not spilled:
+                break
+            out += spilled
+        hold = self._is_full(buffers)
+        if hold != self.holds:
+            self.holds = hold
+            staged = sum(b.staged_bytes for b in buffers)
+            fields = {"buffered_bytes": self._held(buffers), "staged_bytes": staged}
+            out += [fx.Hold(hold), fx.Log("info", "hold" if hold else "flow", fields)]
+        return out
+
+    def _held(self, buffers: Collection[TargetBuffer]) -> int:
+        return sum(b.held_bytes for b in buffers)
+
+    def _is_full(self, buffers: Collection[TargetBuffer]) -> bool:
+        staged = sum(b.staged_bytes for b in buffers)
+        settings = self._settings
+        return self._held(buffers) > settings.memory_bytes or staged > settings.staged_bytes

@@ -1,0 +1,277 @@
+"""Quarantine: a target that its sink refuses holds up no other, and loses nothing.
+
+Its raw messages, from the first unwritten one on, go to a spill on disk and count as done once
+they are there. A release replays the spill through the normal way of a change, in order, before
+anything younger; the target's marks drop what of it was written already, so a release that breaks
+off is simply started again. While it runs, new messages are spilled too, until the replay has come
+to the end of the spill: the rest waits in memory for the last write of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import Address
+from actors.contract.raw_messages import SpillRecord, SpillState
+from actors.runtime.backoff import Waits
+from actors.target.buffer import TargetBuffer
+from actors.target.full import drop_waiting, follows, full
+from actors.target.loads import Loads
+from actors.target.pending import Chunk
+from actors.target.quarantine_state import Quarantine
+from actors.target.rollback import chunks_of, covered, into_quarantine, no_more_at_hand
+from actors.target.settings import QuarantineSettings
+from actors.target.target_state import Phase
+from offsets.position import NO_OFFSET, TopicPartition
+from offsets.snapshot import SpillMark
+
+BETWEEN_PIECES_S = 0.01
+"""Between two pieces of the log that are read again: the other targets have their turn."""
+
+
+class Quarantines:
+    """Makes one processor's quarantines. Deterministic: it answers with effects."""
+
+    def __init__(self, me: Address, loads: Loads, settings: QuarantineSettings) -> None:
+        self._me = me
+        self._loads = loads
+        self._committer = Address(me.pipeline, "committer")
+        self._supervisor = Address(me.pipeline, "supervisor")
+        self._settings = settings
+
+    # --- into it
+
+    def begin(
+        self,
+        buffer: TargetBuffer,
+        reason: str,
+        epochs: Mapping[TopicPartition, int],
+        now: float,
+        *,
+        away: bool = False,
+    ) -> list[object]:
+        """Spill what is held from the first unwritten message on, of lanes that are still ours:
+        ``epochs`` are the present ones. ``away``: its sink does not answer.
+        A write that is in flight goes on; if it lands, the marks drop its part of the replay.
+        """
+        quarantine = Quarantine(reason, SpillState(), away=away, since=now)
+        quarantine.rereads = tuple(
+            fx.LogRange(source, first, last)
+            for source, epoch, first, last in no_more_at_hand(buffer)
+            if epochs.get(source) == epoch
+        )
+        for source, (epoch, last) in covered(buffer).items():
+            if epochs.get(source) == epoch:
+                quarantine.through[source] = last
+                quarantine.epochs[source] = epoch
+        for chunk in (*chunks_of(buffer.life.closing, now), *buffer.queue.chunks):
+            if epochs.get(chunk.source) != chunk.epoch:
+                continue
+            # Not what the target has: a release would find its mark beyond the spill.
+            fresh = chunk.above(buffer.hwm(chunk.source))
+            if fresh is not None:
+                quarantine.waiting.append(fresh)
+            else:
+                quarantine.through[chunk.source] = chunk.messages.last
+                quarantine.epochs[chunk.source] = chunk.epoch
+        gone = into_quarantine(buffer)
+        buffer.quarantine = quarantine
+        buffer.tally.failed(reason, now)
+        fields = {"target": buffer.name, "reason": reason}
+        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        said = ("warning", "away") if away else ("error", "quarantined")
+        return [*out, fx.Log(*said, fields), *self._spill(buffer, now)]
+
+    def relapse(
+        self, buffer: TargetBuffer, reason: str, now: float, *, refused: bool = True
+    ) -> list[object]:
+        """A release broke off: the spill is whole, the target's marks say what of it is written.
+
+        ``refused``: somebody has to look why, also where the sink was only away until now.
+        """
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.away = quarantine.away and not refused
+        gone = into_quarantine(buffer)
+        buffer.doomed = None
+        quarantine.position, quarantine.reason = None, reason
+        buffer.tally.failed(reason, now)
+        fields = {"target": buffer.name, "reason": reason}
+        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        level = "warning" if quarantine.away else "error"
+        said = fx.Log(level, "release_broke_off", fields)
+        return [*out, said, *self._list(buffer, quarantine)]
+
+    def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
+        """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        if buffer.load is not None and buffer.load.broken is not None:
+            return self._loads.passed_over(buffer, chunk)
+        spilled = quarantine.spill.lanes.get(chunk.source, (NO_OFFSET, NO_OFFSET))[1]
+        fresh = chunk.above(max(spilled, buffer.hwm(chunk.source)))
+        held = 0 if fresh is None else len(fresh.messages)
+        buffer.tally.messages_replayed += len(chunk.messages) - held
+        if fresh is not None:
+            quarantine.waiting.append(fresh)
+            return []
+        through = {chunk.source: chunk.messages.last}
+        done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)
+        # A crash may have come between the spill and its listing.
+        return [*self._list(buffer, quarantine), fx.Tell(self._committer, done)]
+
+    def forget(
+        self, buffer: TargetBuffer, sources: frozenset[TopicPartition], now: float
+    ) -> list[object]:
+        """Partitions went away: what is spilled stays, what waits is read again."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.waiting = deque(c for c in quarantine.waiting if c.source not in sources)
+        quarantine.rereads = tuple(r for r in quarantine.rereads if r.source not in sources)
+        for source in sources:
+            quarantine.through.pop(source, None)
+            quarantine.epochs.pop(source, None)
+        replaying = quarantine.releasing and not quarantine.ending
+        if not replaying or sources.isdisjoint(quarantine.spill.lanes):
+            return []
+        # Messages of the spill may have been dropped with the partition: the replay starts again.
+        why = "partitions were taken away during the release"
+        return self.relapse(buffer, why, now, refused=not quarantine.away)
+
+    # --- on disk
+
+    def advance(self, buffer: TargetBuffer, now: float, draining: bool) -> list[object]:
+        """Spill, replay or end it, whatever is due."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        if buffer.life.phase is Phase.STOPPED or quarantine.busy:
+            return []
+        if draining and quarantine.full and quarantine.waiting:
+            return drop_waiting(buffer, quarantine)
+        if quarantine.dropped:
+            return []  # nothing may follow the gap: it stays as it is until the next start
+        if quarantine.retry_at is not None and now < quarantine.retry_at:
+            return []
+        if self._spill_due(buffer, quarantine, now, draining):
+            return self._spill(buffer, now)
+        if not (quarantine.releasing and buffer.life.phase is Phase.READY and buffer.settled):
+            return []
+        quarantine.retry_at = None
+        name, position = buffer.route.name, quarantine.position
+        assert position is not None
+        if quarantine.read_all:
+            quarantine.busy = quarantine.ending = True
+            return [fx.EndSpill(name)]
+        if draining:
+            return []
+        quarantine.busy = True
+        return [fx.ReadSpill(name, position, self._settings.page_bytes)]
+
+    def due_at(self, buffer: TargetBuffer, draining: bool = False) -> float | None:
+        """When there is something to do without a message; None: not by itself."""
+        quarantine = buffer.quarantine
+        if quarantine is None or quarantine.broken or quarantine.dropped:
+            return None
+        if buffer.life.phase is Phase.STOPPED:
+            return None
+        if quarantine.retry_at is not None:
+            return quarantine.retry_at
+        ready = buffer.life.phase is Phase.READY and buffer.settled
+        if quarantine.releasing and ready and (quarantine.read_all or not draining):
+            # A page that held replays alone has no write whose end would go on.
+            return 0.0
+        if not quarantine.waiting or follows(buffer, quarantine) or quarantine.full:
+            return None
+        return quarantine.waiting[0].since + self._settings.age_s
+
+    def _spill_due(
+        self, buffer: TargetBuffer, quarantine: Quarantine, now: float, draining: bool
+    ) -> bool:
+        settings = self._settings
+        if quarantine.idle or quarantine.ending:
+            return False
+        size = quarantine.waiting_bytes
+        if follows(buffer, quarantine) and size < settings.page_bytes and not draining:
+            return False
+        first = quarantine.waiting[0].since if quarantine.waiting else now
+        retrying = quarantine.retry_at is not None or bool(quarantine.rereads)
+        aged = now >= first + settings.age_s or size >= settings.page_bytes
+        return draining or retrying or aged or not quarantine.waiting
+
+    def _bound(self, buffer: TargetBuffer, quarantine: Quarantine) -> int:
+        if buffer.load is not None:
+            return self._settings.load_bytes
+        return self._settings.away_bytes if quarantine.away else self._settings.bytes_
+
+    def _spill(self, buffer: TargetBuffer, now: float) -> list[object]:
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.retry_at = None
+        load, bound = buffer.load, self._bound(buffer, quarantine)
+        if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
+            if load is not None:
+                return self._loads.give_up(buffer, bound)
+            stop = self._me.pipeline if self._settings.stop else None
+            return [full(buffer, quarantine, bound, stop)]
+        if quarantine.idle:
+            return []
+        quarantine.busy = True
+        name, reason, away = buffer.route.name, quarantine.reason, quarantine.away
+        pieces = quarantine.next_rereads(self._settings.reread_offsets if away else None)
+        if quarantine.left_to_reread:
+            quarantine.retry_at = now + BETWEEN_PIECES_S
+            return [fx.Spill(name, reason, pieces, (), away)]
+        records = tuple(
+            SpillRecord(chunk.source, offset, chunk.ddl, value)
+            for chunk in quarantine.waiting
+            for offset, value in zip(chunk.messages.offsets, chunk.messages.values, strict=True)
+        )
+        return [fx.Spill(name, reason, pieces, records, away)]
+
+    def spilled(self, buffer: TargetBuffer, state: SpillState) -> list[object]:
+        """All that waited is on disk: listed, then done."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        begun = not quarantine.spill.messages and state.messages > 0
+        quarantine.spill, quarantine.attempts, quarantine.busy = state, 0, False
+        name, out = buffer.route.name, self._list(buffer, quarantine)
+        if begun:
+            fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
+            out.append(fx.Log("info", "spilling", fields))
+        quarantine.rereads = quarantine.left_to_reread
+        if quarantine.rereads:
+            return out  # the next piece follows, then what waits in memory
+        through, epochs = quarantine.through, quarantine.epochs
+        for chunk in quarantine.waiting:
+            through[chunk.source] = max(chunk.messages.last, through.get(chunk.source, -1))
+            epochs[chunk.source] = chunk.epoch
+        quarantine.waiting.clear()
+        quarantine.through, quarantine.epochs = {}, {}
+        if through:
+            out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
+        return out
+
+    def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+        state = quarantine.spill
+        mark = SpillMark(state.bytes, dict(state.lanes), quarantine.away)
+        return [fx.Tell(self._committer, msg.SpillListed(buffer.name, mark))] if state.lanes else []
+
+    def failed(self, buffer: TargetBuffer, failed: msg.SpillFailed, now: float) -> list[object]:
+        """The disk, or the broker, did not do it: again later; ``lasting``: it never will."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.busy = False
+        if failed.lasting:
+            # Nothing more goes in, so the end need not wait for it.
+            quarantine.full = quarantine.broken = True
+            reason = f"{buffer.name}: its spill is not whole: {failed.reason}"
+            return [fx.Tell(self._supervisor, msg.PipelineFailed(self._me.pipeline, reason))]
+        settings = self._settings
+        quarantine.attempts += 1
+        wait = Waits(settings.retry_base_s, settings.retry_max_s).after(quarantine.attempts)
+        quarantine.retry_at = now + wait
+        fields = {"target": buffer.name, "reason": failed.reason, "retry_in_s": round(wait, 3)}
+        return [fx.Log("warning", "spill_failed", fields)]

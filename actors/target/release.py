@@ -1,0 +1,141 @@
+"""Release of a target: its spill is replayed in order, then its quarantine is over.
+
+``quarantine`` drives it, page by page, and breaks it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.messages import OF_SPILL
+from actors.contract.raw_messages import Messages, SpillRecord
+from actors.target.buffer import TargetBuffer
+from actors.target.pending import Chunk
+from changes.model.model import TableName
+from offsets.position import TopicPartition
+
+
+class Releases:
+    """Makes one processor's releases. Deterministic: it answers with effects."""
+
+    def __init__(self, me: Address) -> None:
+        self._me = me
+        self._committer = Address(me.pipeline, "committer")
+
+    def begin(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+        """Begin to replay, if that can be now; the answer says."""
+        quarantine = buffer.quarantine
+        if quarantine is None:
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is not in quarantine"))]
+        if buffer.load is not None and (buffer.load.filling or buffer.load.broken is not None):
+            line = f"{buffer.name}: {quarantine.reason}: its job says when it goes on"
+            return [fx.Reply(msg.RetryAnswer(False, line))]
+        if quarantine.releasing:
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is being released already"))]
+        if draining or not buffer.life.releasable:
+            what = "an opening" if buffer.life.write is None else "a write"
+            why = "the daemon is stopping" if draining else f"{what} of it has not ended yet"
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name}: {why}"))]
+        if quarantine.rereads:
+            # They come before all that waits in memory; without them the replay has a hole.
+            line = f"{buffer.name}: its spill could not be written yet"
+            return [fx.Reply(msg.RetryAnswer(False, line))]
+        held = f"{quarantine.spill.messages} spilled messages ({quarantine.spill.bytes} bytes)"
+        said = f"{buffer.name}: {held} are being replayed"
+        return [fx.Reply(msg.RetryAnswer(True, said)), *self._begin(buffer)]
+
+    def of_load(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+        """Begin once by itself when all rows of the database are there: if it breaks off, somebody
+        has to look why, as ever."""
+        quarantine, load = buffer.quarantine, buffer.load
+        if quarantine is None or load is None or load.filling or load.broken is not None:
+            return []
+        if draining or not quarantine.fresh or not buffer.life.releasable:
+            return []
+        quarantine.fresh = False
+        return self._begin(buffer)
+
+    def of_away(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+        """Begin by itself where the sink was away: the opening is asked for until it answers. What
+        is to be read again from the log comes before all that."""
+        quarantine = buffer.quarantine
+        if quarantine is None or not quarantine.away or quarantine.releasing or draining:
+            return []
+        if quarantine.rereads or quarantine.busy or not buffer.life.releasable:
+            return []
+        return self._begin(buffer)
+
+    def _begin(self, buffer: TargetBuffer) -> list[object]:
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.position, quarantine.full = 0, False
+        buffer.life.look()
+        buffer.reopen = False
+        fields = {"target": buffer.name, "messages": quarantine.spill.messages}
+        return [
+            *([] if quarantine.away else [fx.Log("info", "release_begun", fields)]),
+            fx.Tell(WRITERS, buffer.opening(self._me)),
+        ]
+
+    def passed(self, buffer: TargetBuffer) -> str | None:
+        """Why the spill can't be replayed: another member wrote younger changes of its lanes.
+
+        A sink that was away had nothing to refuse. Its spill may have been begun below the marks,
+        which were not known, and beside a write that landed: what the marks hold is dropped.
+        """
+        quarantine = buffer.quarantine
+        if quarantine is None or quarantine.away:
+            return None
+        for source, (first, last) in quarantine.spill.lanes.items():
+            if buffer.hwm(source) > last:
+                return (
+                    f"{buffer.name} holds {source} through {buffer.hwm(source)}, beyond its spill "
+                    f"({first}..{last}): another member wrote it meanwhile, so the "
+                    "spill can't be replayed in order"
+                )
+        return None
+
+    def replayed(self, buffer: TargetBuffer, read: msg.SpillRead, now: float) -> None:
+        """A page of the spill: it goes the way of all messages, and is acknowledged already."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.position, quarantine.busy = read.position, False
+        records: list[SpillRecord] = []
+        for record in read.records:
+            same = records and _kind(records[0]) == _kind(record) and not record.ddl
+            if records and not same:
+                buffer.add(_chunk(records, now))
+                records.clear()
+            records.append(record)
+        if records:
+            buffer.add(_chunk(records, now))
+
+    def ended(self, buffer: TargetBuffer) -> list[object]:
+        """The spill is written, and gone: what waited follows it."""
+        quarantine, buffer.quarantine = buffer.quarantine, None
+        assert quarantine is not None
+        buffer.cover(quarantine.through, quarantine.epochs)
+        for chunk in quarantine.waiting:
+            buffer.add(chunk)
+        buffer.tally.lasting = False
+        fields = {"target": buffer.name, "messages": quarantine.spill.messages}
+        return [
+            fx.Tell(self._committer, msg.SpillListed(buffer.name, None)),
+            fx.Log("info", "back" if quarantine.away else "released", fields),
+        ]
+
+
+def _chunk(records: Sequence[SpillRecord], now: float) -> Chunk:
+    """Records of one lane: rows, or a single barrier."""
+    offsets = [record.offset for record in records]
+    messages = Messages.of(offsets, [record.value for record in records])
+    first = records[0]
+    return Chunk(first.source, OF_SPILL, messages, first.ddl, now, table=first.table)
+
+
+def _kind(record: SpillRecord) -> tuple[TopicPartition, bool, TableName | None]:
+    """What the records of a chunk have in common."""
+    return record.source, record.ddl, record.table

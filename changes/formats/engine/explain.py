@@ -1,0 +1,141 @@
+"""Rows of JSON values as people read them: with the lake's values, a column at a time."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+from msgspec import Raw
+
+from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
+from changes.formats.engine.format import RowChange
+from changes.formats.engine.json_rows import Row
+from changes.formats.engine.json_text import text_of
+from changes.formats.engine.layout import Refused
+from changes.model.model import FormatOptions, TableName
+from changes.model.types import TEXT, SourceType, TextForm
+from changes.sql.convert import Converter, ValueMisfit
+from changes.sql.mysql.types import from_mysql
+
+Image = dict[str, object]
+
+
+def key_of(keys: Sequence[str], image: Image) -> Image:
+    """The key of a row; raises Refused where a part of it is null or missing."""
+    for name in keys:
+        if image.get(name) is None:
+            raise Refused(f"key column {name} is {'null' if name in image else 'missing'}")
+    return {name: image[name] for name in keys}
+
+
+def images_of(
+    rows: Sequence[Mapping[str, Raw]],
+    types: Mapping[str, str],
+    converter: Converter,
+    keys: Sequence[str],
+    configured: ConfiguredTypes = NOTHING_CONFIGURED,
+) -> tuple[list[Image], dict[int, str]]:
+    """The rows' values, converted a column at a time, and the first error of each bad row.
+
+    ``configured``: types of columns that ``types`` lacks. A value that does not fit its type is
+    shown as it came, for debugging.
+    """
+    images: list[Image] = [dict.fromkeys(values) for values in rows]
+    misfits: dict[int, str] = {}
+    for name in dict.fromkeys(name for values in rows for name in values):
+        places = [place for place, values in enumerate(rows) if name in values]
+        raws = [bytes(rows[place][name]) for place in places]
+        declared = types.get(name)
+        kind = configured.type_of(name) if declared is None else from_mysql(declared)
+        if kind is None:
+            found = [undeclared(raw) for raw in raws]
+        else:
+            declared = declared or configured.words_of(name) or ""
+
+            def convert(
+                raws: Sequence[bytes],
+                kind: SourceType = kind,
+                declared: str = declared,
+                key: bool = name in keys,
+            ) -> list[object]:
+                text = pa.array([text_of(raw, kind) for raw in raws], pa.string())
+                column = converter.column(text, kind, declared, key=key)
+                return [_shown(value, kind) for value in column.to_pylist()]
+
+            try:
+                found = convert(raws)
+            except ValueMisfit:
+                found = []
+                for place, raw in zip(places, raws, strict=True):
+                    try:
+                        found += convert([raw])
+                    except ValueMisfit as misfit:
+                        misfits.setdefault(place, f"{name}: {misfit}")
+                        found.append(undeclared(raw))
+        for place, value in zip(places, found, strict=True):
+            images[place][name] = value
+    return images, misfits
+
+
+def _shown(value: object, kind: SourceType) -> object:
+    """The lake's value, but an integer as int, and a float by its shortest exact digits."""
+    if isinstance(value, Decimal) and kind.form in (TextForm.WHOLE, TextForm.UNSIGNED):
+        return int(value)
+    if isinstance(value, float) and pa.types.is_float32(kind.arrow):
+        return shortest(value)
+    return value
+
+
+def shortest(value: float) -> float:
+    """Find the number with the fewest digits that is this 32-bit float: 3.14, not 3.14000010…"""
+    for digits in range(6, 10):
+        near = float(f"{value:.{digits}g}")
+        if struct.pack("f", near) == struct.pack("f", value):
+            return near
+    return value
+
+
+def undeclared(raw: bytes) -> object:
+    """A value of no declared type: a number as one if it stays exact, else what the lake keeps."""
+    if raw in (b"true", b"false"):
+        return raw == b"true"
+    text = text_of(raw, TEXT)
+    if text is None or raw[:1] in b'"{[':
+        return text
+    try:
+        number = json.loads(raw, parse_float=Decimal)
+    except ValueError:  # more digits than Python turns into an integer
+        return text
+    if isinstance(number, int):
+        return number
+    return float(number) if Decimal(repr(float(number))) == number else text
+
+
+# Explains messages of one row each: the change with its key, its row before and after.
+
+
+def explain_row(
+    table: TableName, row: Row, options: FormatOptions, ts_ms: int | None, *, drops_nulls: bool
+) -> RowChange:
+    """Explain a message of a row; raises Refused.
+
+    ``drops_nulls`` as in ``Dialect``: what an update had and lacks is null then.
+    """
+    converter = Converter(options.time_zone, options.zero_dates)
+    names = row.keys
+    images, misfits = images_of(
+        [row.now, row.was or {}], {}, converter, names, ConfiguredTypes.of(options.types)
+    )
+    now, was = images
+    misfit = misfits.get(0) or misfits.get(1)
+    if row.op != "U":
+        before, after = (None, now) if row.op == "I" else (now, None)
+        return RowChange(table, row.op, key_of(names, now), before, after, ts_ms, misfit)
+    key = key_of(names, was | now)
+    left_out = [name for name in was if drops_nulls and name not in now]
+    whole = now | dict.fromkeys(left_out) | key
+    replaced = whole | was if row.was is not None else key
+    return RowChange(table, "U", key, replaced or None, whole, ts_ms, misfit)

@@ -1,0 +1,365 @@
+"""The interface of a format: ``Format``, its table decoder, and packed records.
+
+One instance serves one pipeline.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import msgspec
+
+from changes.formats.engine.column_changes import ColumnChange
+from changes.model.model import (
+    Changes,
+    ColumnTypes,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+    TableSchema,
+)
+from offsets.parts import Part
+
+Headers = Sequence[tuple[str, bytes | None]]
+"""A record's headers in their order; names may repeat."""
+
+
+class Packed(NamedTuple):
+    """A record's parts. An absent key or value is None, an empty one is empty."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+_PREFIX = struct.Struct("<iiI")
+"""Bytes of the value, of the key (-1: there is none), and of the headers."""
+
+VALUE_AT = _PREFIX.size
+"""Where in a packed record its value begins: what ``unpack`` would copy can be read in place."""
+
+sizes = _PREFIX.unpack_from
+"""Of a packed record: bytes of its value, which begins at ``VALUE_AT``, of its key behind that (-1
+each: there is none), and of its headers."""
+
+_headers = msgspec.msgpack.Decoder(list[tuple[str, bytes | None]])
+
+
+def pack(key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes:
+    """Make one bytes object of a record, which travels as "the value" of a ``keyed`` format.
+
+    About half a microsecond for a record of 500 bytes.
+    """
+    encoded = msgspec.msgpack.encode(headers) if headers else b""
+    sizes = _PREFIX.pack(
+        -1 if value is None else len(value), -1 if key is None else len(key), len(encoded)
+    )
+    return b"".join((sizes, value or b"", key or b"", encoded))
+
+
+_MARK = struct.Struct("<iB")
+_MARKED = -2
+"""In the place of a value's size, which is never this: a format's name comes first."""
+
+_MARKED_BYTES = _MARKED.to_bytes(4, "little", signed=True)
+
+
+def mark_of(name: str) -> bytes:
+    """The prefix of a packed record that names its format (``format = "auto"``)."""
+    encoded = name.encode()
+    return _MARK.pack(_MARKED, len(encoded)) + encoded
+
+
+def mark_in(value: bytes) -> bytes:
+    """The mark before a packed record, empty where there is none."""
+    return value[: _MARK.size + value[4]] if value[:4] == _MARKED_BYTES else b""
+
+
+def marked_name(mark: bytes) -> str:
+    """The format that a mark names. Raises ValueError (UnicodeDecodeError) where it is damaged."""
+    return mark[_MARK.size :].decode()
+
+
+def unpack(packed: bytes) -> Packed:
+    """Unpack a record, marked or not. Raises ValueError where ``pack`` did not make it."""
+    if packed[:4] == _MARKED_BYTES:
+        packed = packed[len(mark_in(packed)) :]
+    try:
+        value_size, key_size, headers_size = _PREFIX.unpack_from(packed)
+        at = VALUE_AT + max(value_size, 0)
+        end = at + max(key_size, 0)
+        if len(packed) != end + headers_size:
+            raise ValueError(f"a packed record of {end + headers_size} bytes has {len(packed)}")
+        return Packed(
+            None if key_size < 0 else packed[at:end],
+            None if value_size < 0 else packed[VALUE_AT:at],
+            _headers.decode(packed[end:]) if headers_size else (),
+        )
+    except (struct.error, msgspec.DecodeError) as error:
+        raise ValueError(f"not a packed record: {error}") from error
+
+
+def packed_values(records: Sequence[bytes]) -> list[bytes]:
+    """The values alone of many packed records, empty where there is none."""
+    return [packed[VALUE_AT : VALUE_AT + sizes(packed)[0]] for packed in records]
+
+
+def packed_headers(packed: bytes) -> Headers:
+    """The headers alone, without the copies of ``unpack``; quickest where there are none."""
+    value_size, key_size, headers_size = _PREFIX.unpack_from(packed)
+    if not headers_size:
+        return ()
+    return _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+
+
+def packed_header(packed: bytes, name: str) -> bytes | None:
+    """The last header of that name, None where there is none or it has no value."""
+    found = packed_headers(packed)
+    return next((value for key, value in reversed(found) if key == name), None)
+
+
+class Confidence(IntEnum):
+    """How sure a format is that a record is its own. The surest one is believed."""
+
+    NO = 0
+    """It is not."""
+    OPEN = 1
+    """It may be, without anything typical of it: a tombstone, a bare row."""
+    LIKELY = 2
+    """It has the format's shape, which other messages may have too."""
+    CERTAIN = 3
+    """It has what no other format writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One change for people to read. ``op`` is I, U or D; a key change is one U, by the new key.
+
+    Images hold the columns that are known, as Python values: integers as int, DECIMAL as Decimal,
+    other values as the lake's. ``before`` is None for I, ``after`` for D. ``ts_ms`` is when the
+    change happened, in milliseconds since 1970, None where the message does not say.
+    """
+
+    table: TableName
+    op: str
+    key: Mapping[str, object]
+    before: Mapping[str, object] | None
+    after: Mapping[str, object] | None
+    ts_ms: int | None
+    misfit: str | None = None
+    """The error of a value that contradicts its declared type and stands here as it came. The lake
+    refuses such a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A DDL statement, or one table's part of it, for people to read."""
+
+    table: TableName
+    sql: str
+    ts_ms: int | None
+
+
+class TableDecoder(Protocol):
+    """Decodes the records of one target in lane order; remembers the layout it saw last.
+
+    Used by one thread at a time: its owner is the target's buffer in the processor.
+    """
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """All columns seen so far (types only ever widen), None before the first row."""
+        ...
+
+    @property
+    def positions(self) -> str | None:
+        """The name of the positions that its rows carry (``changes.model.positions``), None: no
+        position.
+
+        Never changes. Positions of one name compare with each other. Two changes of one key have
+        different positions, or they are the same change. Every row is whole: one position a row
+        can't say which column changed last, so a decoder with positions refuses a partial row.
+        """
+        ...
+
+    @property
+    def declared_types(self) -> Mapping[str, str]:
+        """By column the type that messages declared last, as the source writes it:
+        ``decimal(10,2)``.
+
+        Only of MySQL and its like: the processor compares it with the types in statements.
+        """
+        ...
+
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        """Return the changes in the messages' lists of columns since the last call."""
+        ...
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        """Take the target's columns, for records that declare no types. Called before the first
+        record, or not at all."""
+        ...
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        """Decode records that ``peek`` called ROWS. None when they hold no row at all.
+
+        Raises BadRecord with the place of the first record that can't be applied.
+        """
+        ...
+
+
+class DecoderDefaults:
+    """The answers of a ``TableDecoder`` whose messages declare neither types nor columns."""
+
+    @property
+    def declared_types(self) -> Mapping[str, str]:
+        return {}
+
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        return ()
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        """Needs none."""
+
+
+class Format(Protocol):
+    """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap."""
+
+    name: str
+
+    keyed: bool
+    """Whether it needs a record's key or headers. Then every "value" that it gets is the whole
+    record as ``pack`` makes it, and never None."""
+
+    binary: bool
+    """Whether messages are arbitrary bytes: no file has one a line."""
+
+    def __init__(self, options: FormatOptions) -> None:
+        """Raises ValueError where an option can't be met."""
+        ...
+
+    @staticmethod
+    def recognise(record: Packed) -> Confidence:
+        """How sure the format is that an unknown record is its own; raises nothing.
+
+        For ``format = "auto"``. Errors inside a record of its own don't count.
+        """
+        ...
+
+    def peek(self, value: bytes | None) -> Head:
+        """A message's kind and table, without decoding its rows; raises BadMessage."""
+        ...
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        """``peek`` for many messages: a call for each would double the cost.
+
+        Raises BadMessage on reaching a bad one.
+        """
+        ...
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        """Parse a DDL message, one entry for each table it names; raises BadMessage."""
+        ...
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        """Explain a message to people; empty where it has nothing to apply.
+
+        Uses one message alone, but reads values as a ``TableDecoder`` does. Raises BadMessage.
+        """
+        ...
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TableDecoder:
+        """Make the decoder of one target. Raises ValueError for an invalid type.
+
+        ``keys`` overrides the key in the messages. ``types`` are the types of columns whose
+        messages declare none. With mode UPSERT and no key at all the decoder makes a changelog
+        (mode APPEND).
+        """
+        ...
+
+
+class Entry(NamedTuple):
+    """One entry of a message of several: ROWS or DDL, its table, its bytes for ``joined``."""
+
+    kind: Kind
+    table: TableName
+    data: bytes
+
+
+@runtime_checkable
+class MultiEntry(Protocol):
+    """The further methods of a ``Format`` whose messages may hold several entries."""
+
+    def entries(self, value: bytes) -> Sequence[Entry]:
+        """The entries of a message, in order, without decoding rows; raises BadMessage."""
+        ...
+
+    def joined(self, value: bytes, entries: Sequence[bytes]) -> bytes:
+        """Make a message of some entries' ``data``: one target's part of ``value``."""
+        ...
+
+
+@runtime_checkable
+class Chunked(Protocol):
+    """The further methods of a ``Format`` whose messages may be split into parts, or numbered."""
+
+    def comes_in_parts(self, values: Sequence[bytes | None]) -> bool:
+        """Whether a partition's neighbouring records may be parts of messages."""
+        ...
+
+    def part(self, value: bytes) -> tuple[str, Part] | None:
+        """The stream (shard) of a part, and the part; None for a whole message.
+
+        Raises BadMessage.
+        """
+        ...
+
+    def sequence_number(self, value: bytes) -> tuple[str, int | None]:
+        """A message's stream, and its sequence number there, None where it has none.
+
+        The producer counts by one, and from 1 after it restarts. Raises BadMessage.
+        """
+        ...
+
+    def reassembled(self, value: bytes, data: bytes) -> bytes:
+        """Make one message of all parts' data; ``value`` is the last part."""
+        ...
+
+
+@runtime_checkable
+class InOrder(Protocol):
+    """The further methods of a ``Format`` that reads a record by those before it in its partition.
+
+    Its ``peek`` may say PASSED_OVER.
+    """
+
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        """Announce the partition and the offsets of the records that are peeked at next, in
+        order."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """Take the remarks on the records so far, each of them once (tables whose names are not
+        certain)."""
+        ...
+
+    def why_passed_over(self, value: bytes) -> str:
+        """Say in one line what is passed over and why, without what differs from record to
+        record."""
+        ...
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        """Why a statement can't be followed after the records before it, None where it can. It is
+        the last one that was peeked at, and ``found`` is what ``ddl`` returned for it."""
+        ...

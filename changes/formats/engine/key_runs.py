@@ -1,0 +1,109 @@
+"""Tracks key changes to a key whose own row has not moved away yet.
+
+MySQL checks keys row by row, so a row only ever moves to a free key. Oracle and others check at
+the statement's end: ``SET id = 3 - id`` exchanges two keys by two updates, ``SET id = id + 1``
+moves each row to the key of the next. Read one by one, the second update would delete the row that
+the first one moved there. Its old image shows that it is another row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from changes.formats.engine.layout import Refused
+
+Key = tuple[object, ...]
+
+PARTIAL_ROW = "a row leaves its key after another one has taken it, and is told in part only"
+
+
+class Arrived(NamedTuple):
+    """The values, without the key, of a row that moved to another key; UNSET for unknown ones.
+
+    ``left`` is the old image with which it left its former key.
+    """
+
+    values: Sequence[object]
+    left: object
+
+
+@dataclass(slots=True)
+class KeyRun:
+    """Neighbouring changes of keys, with no other row between them.
+
+    ``arrived`` are the keys that rows have moved to in this run. ``left`` is the old image with
+    which the last row left its key, where such an image may hold the key alone. ``next_`` is the
+    number that the next row must have; the decoder numbers the rows.
+    """
+
+    arrived: dict[Key, Arrived] = field(default_factory=dict)
+    left: object = None
+    next_: int = -1
+    partition: int = -1
+    last_offset: int = -1
+
+    def begun(self, partition: int, offsets: Sequence[int]) -> KeyRun:
+        """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
+        goes_on = partition == self.partition and bool(offsets) and offsets[0] > self.last_offset
+        last = offsets[-1] if offsets else -1
+        if goes_on and self.next_ == 0:
+            return KeyRun(dict(self.arrived), self.left, 0, partition, last)
+        return KeyRun({}, None, 0, partition, last)
+
+    def ended(self, number: int) -> KeyRun:
+        """The run as the next call finds it, after so many rows."""
+        arrived, left = (self.arrived, self.left) if self.next_ == number else ({}, None)
+        return KeyRun(arrived, left, 0, self.partition, self.last_offset)
+
+    def moves(
+        self, number: int, old: Key, before: Sequence[object], new: Key, after: Sequence[object]
+    ) -> bool:
+        """Move row ``number`` from one key to another; whether that deletes the old key's row.
+
+        It does not where another row has moved there before. Raises Refused where the moved row is
+        partial then: the columns that it lacks are lost.
+        """
+        ends = self.leaves(number, old, before)
+        if not ends and UNSET in after:
+            raise Refused(PARTIAL_ROW)
+        self.arrives(number, new, after)
+        return ends
+
+    def leaves(self, number: int, old: Key, before: Sequence[object], image: object = None) -> bool:
+        """The first half of ``moves``, where the two halves come in separate records.
+
+        ``image`` is the old image without its key, None where it certainly holds the row's values.
+        Otherwise values that were not sent may be replaced by anything (0 and "" in Debezium's
+        records of PostgreSQL), alike in all of a table's images: if the row that moved here left
+        its former key with the same image, this is that row.
+        """
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number
+        self.left = image
+        there = self.arrived.get(old)
+        known = image is None or there is None or there.left != image
+        if there is not None and known and _differ(there.values, before):
+            return False
+        self.arrived.pop(old, None)
+        return True
+
+    def arrives(self, number: int, new: Key, after: Sequence[object]) -> None:
+        """The second half; ``number`` is that of the first."""
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number + 1
+        self.arrived[new] = Arrived(after, self.left)
+
+
+def _differ(there: Sequence[object], before: Sequence[object]) -> bool:
+    """Whether these are certainly not one row's values.
+
+    Null in an old image may be a value that was not sent (partial images), so it proves nothing.
+    """
+    pairs = zip(there, before, strict=False)
+    return any(a != b for a, b in pairs if a is not UNSET and b is not UNSET and b is not None)

@@ -1,0 +1,179 @@
+"""Opens the ways to look at a running daemon: control socket, web port, systemd.
+
+All of them show one document, made by asking the actors (``status.py``), without secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pykka
+import structlog
+
+from actors.contract.addresses import Address
+from actors.contract.figures import Figures
+from actors.runtime.shell import Directory, Endpoint
+from daemon.admin.events.watch import EventWatch
+from daemon.admin.expiry import Expiry, credentials
+from daemon.admin.service_manager import Monitor, Notifier
+from daemon.admin.status.observer import SUPERVISOR, Observer, Question
+from daemon.admin.status.status import About, AskLife, document
+from daemon.admin.web import WebServer
+from daemon.config.config import Config
+from daemon.operations.retry import Retry
+from daemon.state.control import Answer, ControlServer
+from daemon.state.pauses import Pause
+from sources.kafka.log_ends import EndQuestion, LogEnds
+from sources.kafka.log_keeping import KeepQuestion, LogKeeping
+from sparkwriter.session.keeper import SessionFigures
+
+
+class AdminEndpointError(Exception):
+    """A socket or port can't be opened: one line."""
+
+
+class AdminEndpoint:
+    """The main thread opens it before anything slow starts, and closes it at the end."""
+
+    def __init__(
+        self,
+        config: Config,
+        run_id: str,
+        notifier: Notifier,
+        session: Callable[[], SessionFigures | None],
+        answers: Mapping[str, Answer] | None = None,
+        jobs: Callable[[], list[dict[str, Any]]] = list,
+        pauses: Callable[[], Mapping[str, Pause]] = dict,
+    ) -> None:
+        """``session`` returns the state of the sinks' session, ``jobs`` the document's member of
+        that name, ``pauses`` the paused pipelines, all on any thread. ``answers`` are further
+        handlers of the control socket, on its thread."""
+        self._about = About(
+            run=run_id,
+            pid=os.getpid(),
+            groups={},
+            processors=config.daemon.processors,
+            stuck_after_s=config.daemon.stuck_after_s,
+        )
+        self._redactor = config.redactor
+        self._session, self._jobs, self._pauses = session, jobs, pauses
+        self._observer = Observer()
+        self._begun = time.monotonic()
+        self._listen = config.metrics
+        self._retry = Retry(pauses)
+        all_answers: dict[str, Answer] = {
+            "status": lambda _: self.status(),
+            "tables-retry": self._retry,
+            **(answers or {}),
+        }
+        self._control = ControlServer(config.daemon.state_dir, all_answers)
+        self._web: WebServer | None = None
+        self._monitor = Monitor(notifier, self.status)
+        self._events = EventWatch(config.events, run_id, self.status)
+        self._config = config
+        self._logs: dict[str, tuple[LogEnds, LogKeeping]] = {}
+        self._open = False
+        self.follow(config.pipeline)
+
+    def open(self) -> None:
+        """Serve from now on. Raises AdminEndpointError."""
+        try:
+            self._control.start()
+        except OSError as error:
+            raise AdminEndpointError(f"the control socket can't be made: {error}") from error
+        if (address := self._listen.address) is not None:
+            try:
+                listen = self._listen
+                self._web = WebServer(address, self.status, listen.token, tuple(listen.hosts))
+            except OSError as error:
+                self._control.close()
+                raise AdminEndpointError(
+                    f"metrics.listen {self._listen.listen}: {error.strerror or error}"
+                ) from error
+            self._web.start()
+            log = structlog.get_logger().bind(actor="web")
+            if isinstance(address, tuple):
+                host, port = self._web.address
+                log.info("metrics", host=host, port=port)
+            else:
+                log.info("metrics", socket=str(address))
+        self._monitor.start()
+        self._events.start()
+        self._open = True
+        for ends, keeping in self._logs.values():
+            ends.start()
+            keeping.start()
+
+    def follow(self, pipelines: Collection[str]) -> None:
+        """Show these pipelines from now on. The main thread calls it."""
+        config = self._config
+        gone = self._logs.keys() - set(pipelines)
+        for ends, keeping in (self._logs[name] for name in gone):
+            ends.close()
+            keeping.close()
+        logs = {name: both for name, both in self._logs.items() if name not in gone}
+        for name in set(pipelines) - logs.keys():
+            question = config.kafka_of(name), config.pipeline[name].topics
+            logs[name] = LogEnds(EndQuestion(*question)), LogKeeping(KeepQuestion(*question))
+            if self._open:
+                logs[name][0].start()
+                logs[name][1].start()
+        self._logs = logs  # other threads may be reading the former ones
+        self._about = replace(self._about, groups={p: config.group(p) for p in pipelines})
+        self._expiry = Expiry(credentials(config))
+
+    def watch(
+        self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
+    ) -> None:
+        """Query these actors and the main thread from now on."""
+        self._retry.watch(directory, addresses)
+        questions = {address: _question(directory, address) for address in addresses}
+        self._observer.watch({**questions, SUPERVISOR: lambda: _ask_life(supervisor)})
+
+    def close(self) -> None:
+        """Stop serving."""
+        for ends, keeping in self._logs.values():
+            ends.close()
+            keeping.close()
+        self._monitor.close()
+        self._events.close()
+        if self._web is not None:
+            self._web.close()
+        self._control.close()
+
+    def status(self) -> dict[str, Any]:
+        """The document. Any thread. Takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
+        answers = self._observer.look()
+        uptime_s = time.monotonic() - self._begun
+        now_ms = time.time_ns() // 1_000_000
+        ends = {
+            name: replace(asked.figures(), kept=keeping.kept())
+            for name, (asked, keeping) in self._logs.items()
+        }
+        found = document(
+            self._about,
+            answers,
+            now_ms,
+            uptime_s,
+            self._session(),
+            ends,
+            self._jobs(),
+            self._expiry.figures(),
+            self._pauses(),
+        )
+        redacted: dict[str, Any] = self._redactor.deep(found)
+        return redacted
+
+
+def _question(directory: Directory, address: Address) -> Question:
+    return lambda: directory.question(address, Figures())
+
+
+def _ask_life(supervisor: Endpoint) -> pykka.Future[object]:
+    future: pykka.Future[object] = pykka.ThreadingFuture()
+    supervisor.tell(AskLife(future))
+    return future

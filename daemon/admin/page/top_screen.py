@@ -1,0 +1,92 @@
+"""The screen of ``binlogd top``: what the page shows, as high as the terminal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from changes.model.printable import printable
+from daemon.admin.page.format import behind, short
+from daemon.admin.page.history import History
+from daemon.admin.page.targets import Row, View, chosen, rows_of
+from daemon.admin.status.result_tables import done_of, duration, open_jobs, state_of
+from daemon.admin.status.status_table import size, troubles
+
+LEAST_TARGETS = 5
+"""Rows of targets that are shown however low the terminal is."""
+
+
+def screen(status: Mapping[str, Any], history: History, view: View, height: int) -> Group:
+    """The whole screen, ``height`` lines where that is enough for what is not well."""
+    rows = rows_of(status, history)
+    found = chosen(rows, view)
+    above: list[RenderableType] = [_head(status, rows)]
+    for p in status["pipelines"]:
+        above += _pipeline(p, history)
+    above += _jobs(status["jobs"])
+    room = max(LEAST_TARGETS, height - len(above) - 4)
+    return Group(*above, _targets(found[:room]), _rest(len(found) - room, len(rows)))
+
+
+def _line(text: str, style: str = "") -> Text:
+    """One line: what is too long is cut, so that lines can be counted."""
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _head(status: Mapping[str, Any], rows: list[Row]) -> Text:
+    ill = sum(row.trouble is not None for row in rows)
+    ready = "ready" if status["ready"] else "not ready"
+    stuck = [silent["actor"] for silent in status["silent"] if silent["stuck"]]
+    said = f"binlogd {status['version']} {status['state']}, {ready}, "
+    said += f"up {duration(status['uptime_seconds'])}, "
+    said += f"{len(rows):,} targets, {ill:,} not well"
+    said += f", stuck: {', '.join(stuck)}" if stuck else ""
+    return _line(said, "bold red" if ill or stuck or not status["ready"] else "bold green")
+
+
+def _pipeline(p: Mapping[str, Any], history: History) -> Iterator[Text]:
+    rates = [history.rows_rate(p["pipeline"], t["target"]) or 0.0 for t in p["targets"]]
+    reads = short(history.messages_rate(p["pipeline"]))
+    yield _line(
+        f"{p['pipeline']}: {p['stage']} | lag {behind(p)} | {reads} messages/s | "
+        f"{size(p['buffered_bytes'])} buffered, {size(p['staged_bytes'])} staged | "
+        f"{p['writes_in_flight']} writes, oldest {duration(p['oldest_write_seconds'])} | "
+        f"{short(sum(rates))} rows/s"
+    )
+    for line in troubles(p):
+        yield _line(f"  {line}", "red")
+    held = [part for part in p["partitions"] if part["held_by"]]
+    if held:
+        most = max(held, key=lambda part: part["held_by"]["messages"])
+        by = most["held_by"]
+        yield _line(f"  {by['target']} holds {most['source']} by {by['messages']:,} messages")
+
+
+def _jobs(jobs: list[Mapping[str, Any]]) -> Iterator[Text]:
+    for job in open_jobs(jobs):
+        left = duration(job["progress"]["eta_seconds"])
+        said = f"job {job['job']}: {state_of(job)}, {done_of(job['progress'])}, {left} left"
+        yield _line(f"{said} {job['message'] or ''}", "red" if job["state"] == "failed" else "cyan")
+
+
+def _targets(rows: list[Row]) -> Table:
+    table = Table(box=None, expand=True, pad_edge=False)
+    for name, ratio in (("target", 3), ("state", 1), ("lag", 2), ("rows/s", 1), ("write", 2),
+                        ("not well", 3)):  # fmt: skip
+        table.add_column(name, ratio=ratio, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        t, write = row.target, row.target["write"]
+        flying = f"{write['rows']:,} rows, {duration(write['age_seconds'])}" if write else "-"
+        cells = (t["target"], t["phase"], behind(t), short(row.rate), flying, row.trouble or "-")
+        table.add_row(*map(_line, cells), style="red" if row.trouble else "")
+    return table
+
+
+def _rest(more: int, every: int) -> Text:
+    if more > 0:
+        return _line(f"and {more:,} more; --search and --ill choose", "dim")
+    return _line("" if every else "no target has got a change yet", "dim")

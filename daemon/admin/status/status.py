@@ -1,0 +1,261 @@
+"""Builds the status document from the actors' answers. Pure; times are arguments.
+
+Its members are described in ``docs/operations.md``. ``/metrics`` shows the same document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pykka
+
+from actors.contract.addresses import Address
+from actors.contract.figures import (
+    CommitterFigures,
+    DeadLetterFigures,
+    FetcherFigures,
+    ProcessorFigures,
+)
+from daemon.admin.status.observer import SUPERVISOR, Answers
+from daemon.admin.status.status_parts import (
+    SUMMED,
+    lag_of,
+    last_error,
+    partitions_of,
+    rows_may_differ,
+    targets_of,
+    total,
+)
+from daemon.state.pauses import Pause
+from settings.version import VERSION
+from sources.kafka.log_ends import LogEndFigures
+from sparkwriter.session.keeper import SessionFigures
+
+SCHEMA = 1
+"""Version of the document: new members may be added, existing ones keep their meaning."""
+
+NO_FETCHER = FetcherFigures(False, False, {}, 0, 0, 0, None)
+NO_COMMITTER = CommitterFigures({}, {}, 0, 0, None, None)
+NO_LETTERS = DeadLetterFigures(0, 0, None)
+"""The figures of actors that have not answered yet, or do not exist."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LifeFigures:
+    """The supervisor's answer: each pipeline's stage, and why it failed."""
+
+    stages: Mapping[str, str]
+    failures: Mapping[str, str]
+    stopping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskLife:
+    """A query to the supervisor, which is no actor: it sets the answer, a ``LifeFigures``."""
+
+    answer: pykka.Future[object]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What does not change while the process runs."""
+
+    run: str
+    pid: int
+    groups: Mapping[str, str]
+    processors: int
+    stuck_after_s: float
+
+
+def document(
+    about: About,
+    answers: Answers,
+    now_ms: int,
+    uptime_s: float,
+    session: SessionFigures | None = None,
+    log_ends: Mapping[str, LogEndFigures] | None = None,
+    jobs: Sequence[Mapping[str, Any]] = (),
+    credentials: Sequence[Mapping[str, Any]] = (),
+    pauses: Mapping[str, Pause] | None = None,
+) -> dict[str, Any]:
+    """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
+    one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.operations.figures``;
+    ``credentials``: ``expiry``. ``pauses``: who paused which pipeline."""
+    life, ends, paused = _life(answers), log_ends or {}, pauses or {}
+    pipelines = [
+        _pipeline(name, about, answers, life, ends.get(name, LogEndFigures()), now_ms)
+        | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
+        for name in sorted(about.groups)
+    ]
+    targets = _show_paused(pipelines, paused)
+    state = _state(life)
+    stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
+    return {
+        "schema": SCHEMA,
+        "state": state,
+        "ready": state == "running" and _is_ready(pipelines, session),
+        "healthy": not stuck,
+        "version": VERSION,
+        "run": about.run,
+        "pid": about.pid,
+        "uptime_seconds": round(uptime_s, 3),
+        "time_ms": now_ms,
+        "silent": _silent(answers.silent, stuck),
+        "spark": None if session is None else _session(session),
+        "pipelines": pipelines,
+        "paused_targets": {name: _paused(pause, now_ms) for name, pause in targets.items()},
+        "jobs": list(jobs),
+        "credentials": list(credentials),
+    }
+
+
+def _life(answers: Answers) -> LifeFigures | None:
+    found = answers.replies.get(SUPERVISOR)
+    return found if isinstance(found, LifeFigures) else None
+
+
+def _state(life: LifeFigures | None) -> str:
+    return "starting" if life is None else "stopping" if life.stopping else "running"
+
+
+def _show_paused(
+    pipelines: Sequence[Mapping[str, Any]], pauses: Mapping[str, Pause]
+) -> Mapping[str, Pause]:
+    """Show paused targets as such, whatever write they had; return their pauses. A target's name
+    has a point, a pipeline's has none."""
+    paused = {name: pause for name, pause in sorted(pauses.items()) if "." in name}
+    for each in (target for pipeline in pipelines for target in pipeline["targets"]):
+        if each["target"] in paused and each["phase"] not in ("quarantined", "away"):
+            each["phase"] = "paused"
+    return paused
+
+
+def _silent(
+    silent: Mapping[Address, float], stuck: Mapping[Address, float]
+) -> list[dict[str, Any]]:
+    return [
+        {"actor": str(address), "seconds": round(seconds, 3), "stuck": address in stuck}
+        for address, seconds in sorted(silent.items())
+        if seconds > 0
+    ]
+
+
+def _is_ready(pipelines: Sequence[Mapping[str, Any]], session: SessionFigures | None) -> bool:
+    """Whether a running daemon reads all pipelines and can write."""
+    return all(
+        pipeline["stage"] == "running"
+        and pipeline["assigned"]
+        and pipeline["log_ends_unknown_seconds"] is None
+        for pipeline in pipelines
+    ) and (session is None or session.pid is not None)
+
+
+def _paused(pause: Pause | None, now_ms: int) -> dict[str, Any] | None:
+    if pause is None:
+        return None
+    seconds = max(0, now_ms - pause.since_ms) / 1000
+    return {"seconds": seconds, "since_ms": pause.since_ms, "reason": pause.reason}
+
+
+def _session(session: SessionFigures) -> dict[str, Any]:
+    return {
+        "pid": session.pid,
+        "age_seconds": None if session.age_s is None else round(session.age_s, 3),
+        "down_seconds": None if session.down_s is None else round(session.down_s, 3),
+        "rebuilt": session.rebuilt,
+        "last_end": session.last_end,
+    }
+
+
+def _pipeline(
+    name: str,
+    about: About,
+    answers: Answers,
+    life: LifeFigures | None,
+    log_ends: LogEndFigures,
+    now_ms: int,
+) -> dict[str, Any]:
+    fetcher = _reply(answers, Address(name, "fetcher"), NO_FETCHER)
+    committer = _reply(answers, Address(name, "committer"), NO_COMMITTER)
+    letters = _reply(answers, Address(name, "dead-letters"), NO_LETTERS)
+    processors = _processors(answers, name, about.processors)
+    partitions = partitions_of(log_ends, committer, now_ms)
+    figures = sorted((t for p in processors for t in p.targets), key=lambda t: t.target)
+    doubted = rows_may_differ(committer, figures)
+    ends = {p["source"]: p["log_end"] for p in partitions}
+    stage = life.stages.get(name, "starting") if life else "starting"
+    reading = stage == "running" and fetcher.assigned and log_ends.unknown_s is None
+    targets = targets_of(figures, committer, ends, doubted, now_ms, reading)
+    applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
+    return {
+        "pipeline": name,
+        "group": about.groups[name],
+        "stage": stage,
+        "failure": life.failures.get(name) if life else None,
+        "assigned": fetcher.assigned,
+        "paused": fetcher.paused,
+        "held": any(p.held for p in processors),
+        "broker_unreachable_seconds": fetcher.unreachable_s,
+        "log_ends_unknown_seconds": log_ends.unknown_s,
+        "log_ends_error": log_ends.error,
+        **lag_of(partitions, reading),
+        "freshness_seconds": max(applied, default=None),
+        **_counts(fetcher, committer, targets),
+        **_stores(committer, letters),
+        "last_error": last_error(targets),
+        "rows_may_differ": doubted,
+        "partitions": partitions,
+        "targets": targets,
+    }
+
+
+def _reply(answers: Answers, address: Address, none: T) -> T:
+    """An actor's figures; ``none`` until it has answered."""
+    found = answers.replies.get(address)
+    return found if isinstance(found, type(none)) else none
+
+
+def _processors(answers: Answers, name: str, count: int) -> list[ProcessorFigures]:
+    replies = (answers.replies.get(Address(name, "processor", n)) for n in range(count))
+    return [reply for reply in replies if isinstance(reply, ProcessorFigures)]
+
+
+def _counts(
+    fetcher: FetcherFigures, committer: CommitterFigures, targets: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "messages_read": fetcher.messages,
+        "messages_dropped": fetcher.dropped + total(targets, "messages_dropped"),
+        "messages_sent_again": fetcher.repeated,
+        "messages_passed_over": fetcher.passed_over,
+        "messages_left_out": fetcher.left_out,
+        "tables_left_out": fetcher.left_out_tables,
+        "left_out": dict(sorted(fetcher.left_out_named.items())),
+        "stale_acknowledgements": committer.stale,
+        "parked_bytes": fetcher.parked_bytes,
+        "formats": dict(sorted(fetcher.formats.items())),
+        "formats_awaited": dict(sorted(fetcher.formats_awaited.items())),
+        **{key: total(targets, key) for key in SUMMED},
+        "writes_in_flight": sum(t["write"] is not None for t in targets),
+        "oldest_write_seconds": max(
+            (t["write"]["age_seconds"] for t in targets if t["write"]), default=None
+        ),
+    }
+
+
+def _stores(committer: CommitterFigures, letters: DeadLetterFigures) -> dict[str, Any]:
+    return {
+        "offset_file": {
+            "saved_seconds_ago": committer.saved_age_s,
+            "error": committer.save_error,
+        },
+        "dead_letters": {
+            "stored": letters.stored,
+            "waiting": letters.waiting,
+            "error": letters.error,
+        },
+    }

@@ -1,0 +1,208 @@
+"""The service: starts the actors, handles signals, returns an exit status. Runs on the main thread.
+
+``daemon/app/startup.py`` is what happens before the actors start. ``supervisor.py`` is what the
+main thread does while they run. ``edits.py`` changes one pipeline meanwhile.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from functools import partial
+
+from actors.contract import messages as msg
+from actors.contract.addresses import Address
+from actors.runtime.periodic import threads_watched
+from actors.staging.collector import calm_collector
+from actors.staging.folder import StagingFolder
+from actors.staging.process import StageProcesses
+from daemon.admin.admin_endpoint import AdminEndpoint, AdminEndpointError
+from daemon.admin.service_manager import Notifier
+from daemon.app.edits import EditRequested
+from daemon.app.progress import Show
+from daemon.app.signals import StopSignals, reloads_on_hang_up
+from daemon.app.startup import StartUp, Unusable
+from daemon.app.supervisor import EventQueue, Supervisor
+from daemon.app.topology import Topology
+from daemon.config.config import Config, formats
+from daemon.config.log_level import LogLevels
+from daemon.operations.discard import ASK, DiscardAnswer
+from daemon.operations.engine.context import Daemon
+from daemon.operations.pause.answer import PauseAnswer
+from daemon.operations.rebuild_answer import RebuildAnswer
+from daemon.operations.reload.answer import ReloadAnswer
+from daemon.operations.reload.reload import Running
+from daemon.operations.reset.running import RunningResets
+from daemon.operations.service import JobsDesk
+from daemon.state.control import Answer
+from daemon.state.edits import Change, Fate
+from daemon.state.pauses import Pauses, PausesUnreadable
+from daemon.tracing.opening import Tracing, missing_packages
+from settings.exit import Exit
+from sparkwriter.sinks import SinkTier
+
+
+class Service:
+    """One run of the daemon, from its configuration to its exit status."""
+
+    def __init__(
+        self,
+        config: Config,
+        until_end: bool,
+        show: Show,
+        tier: SinkTier,
+        notifier: Notifier | None = None,
+        levels: LogLevels | None = None,
+    ) -> None:
+        """``levels``: the log's, if they may be changed."""
+        self._config = config
+        self._notifier = notifier or Notifier(None)
+        self._tier = tier
+        self._show = show
+        self._events = EventQueue()
+        self._startup = StartUp(config, tier, until_end)
+        self._levels = levels
+        self._until_end = until_end
+        self._pauses = Pauses(config.daemon.state_dir)
+        self._pause_answer = PauseAnswer(config, self._pauses, lambda: self._jobs.runner.jobs)
+        self._run_id = f"run-{uuid.uuid4().hex[:12]}"
+        self._jobs = JobsDesk(Daemon(config, tier, lambda: self._startup.stores, self.edit))
+
+    def run(self) -> Exit:
+        """Start everything, wait for the end, return how it ended. Raises Unusable."""
+        calm_collector()
+        with threads_watched(self._thread_died):
+            return self._run()
+
+    def _run(self) -> Exit:
+        config, startup = self._config, self._startup
+        signals = StopSignals(self._events.tell)
+        with signals.handled(), startup.claimed_state_dir(), startup.open_stores():
+            startup.check_staging()
+            self._open_jobs()
+            self._load_pauses()
+            stores = startup.stores
+            recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
+            parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
+            self._admin = admin = self._admin_endpoint()
+            folder = StagingFolder(config.daemon.staging_folder, self._run_id)
+            stagers = StageProcesses(formats(config), folder, config.daemon.processors)
+            status: Exit | None = None
+            tracing = self._open_tracing()
+            watched = self._pauses.now, tracing.around
+            topology = Topology(config, self._run_id, stagers, self._events, *watched)
+            supervisor = self._supervisor(partial(self._watch, topology))
+            try:
+                startup.start_sinks()
+                topology.start_writers(self._tier.sinks)
+                for part in parts:
+                    topology.start_pipeline(startup.settled(part, recorded[part.name]))
+                self._watch(topology, config.pipeline)
+                self._jobs.start()
+                with signals.listening(), reloads_on_hang_up(self._reload.hang_up):
+                    status = supervisor.run(topology)
+            finally:
+                if status is not Exit.KILLED:  # a second signal does not wait for a clean end
+                    steps = self._jobs.stop, topology.stop, admin.close, self._tier.stop
+                    for step in (*steps, stagers.close, folder.close, tracing.close):
+                        startup.end(step)
+                else:
+                    stores.clear()  # nor for a running set of a store
+            return status
+
+    def stop(self, reason: str) -> None:
+        """Request the end, as a signal does. A second request ends the run at once. Any thread."""
+        self._events.tell(msg.StopRequested(reason))
+
+    def edit(self, pipeline: str, change: Change, fate: Fate = Fate.RUNS_AGAIN) -> Future[None]:
+        """Stop a pipeline, change its snapshot, start it again. Any thread.
+
+        The future is done when the pipeline runs again. It fails with EditRefused (nothing was
+        changed, the pipeline goes on as before) or EditFailed. A pipeline that had failed runs
+        again.
+        """
+        done: Future[None] = Future()
+        self._events.tell(EditRequested(pipeline, change, done, fate))
+        return done
+
+    def _thread_died(self, name: str, reason: str) -> None:
+        """Each loop has a guard for what it handles; what passes that is a crash, by name."""
+        self._events.tell(msg.ActorCrashed(Address("", f"thread {name}"), reason))
+
+    def _open_jobs(self) -> None:
+        try:
+            self._jobs.open()
+        except OSError as error:
+            raise Unusable(f"the jobs' files can't be used: {error}") from error
+
+    def _open_tracing(self) -> Tracing:
+        for missing in missing_packages(self._config):
+            raise Unusable(missing)
+        return Tracing(self._config, self._run_id)
+
+    def _load_pauses(self) -> None:
+        try:
+            self._pauses.load()
+        except (PausesUnreadable, OSError) as error:
+            raise Unusable(str(error)) from error
+        paused = sorted(self._pauses.now().keys() & self._config.pipeline.keys())
+        if paused and self._until_end:
+            raise Unusable(f"pipeline {paused[0]} is paused and reaches no end: binlogd resume")
+
+    def _prepare_stop(self) -> None:
+        self._tier.prepare_stop()
+        self._jobs.prepare_stop()
+
+    def _watch(self, topology: Topology, pipelines: Collection[str]) -> None:
+        """These pipelines are there now: show them, ask their actors."""
+        self._admin.follow(pipelines)
+        self._admin.watch(topology.directory, topology.asked, self._events)
+        self._pause_answer.watch(topology.directory)
+
+    def _supervisor(self, changed: Callable[[Collection[str]], None]) -> Supervisor:
+        return Supervisor(
+            self._config,
+            self._startup,
+            self._prepare_stop,
+            self._notifier,
+            self._show,
+            self._events,
+            self._run_id,
+            changed,
+        )
+
+    def _admin_endpoint(self) -> AdminEndpoint:
+        self._reload = ReloadAnswer(
+            Running(
+                self._config,
+                lambda: admin.status(),
+                lambda: self._jobs.runner.jobs,
+                self.edit,
+                self._levels,
+            )
+        )
+        answers: dict[str, Answer] = {
+            **RunningResets(self._config, self.edit).answers,
+            ASK: DiscardAnswer(self._config, self.edit),
+            **self._reload.answers,
+            **self._pause_answer.answers,
+            "tables-rebuild": RebuildAnswer(
+                self._config, lambda: self._startup.stores, self.edit, self._jobs.runner
+            ),
+            **self._jobs.answers,
+        }
+        admin = AdminEndpoint(
+            self._config,
+            self._run_id,
+            self._notifier,
+            self._tier.session,
+            answers,
+            self._jobs.figures,
+            self._pauses.now,
+        )
+        try:
+            admin.open()
+        except AdminEndpointError as error:
+            raise Unusable(str(error)) from error
+        return admin

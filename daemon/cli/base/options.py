@@ -1,0 +1,91 @@
+"""Shared by the command groups: the configuration, the chosen pipeline, what the daemon answers, a
+refusal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from changes.model.printable import printable_within_lines
+from daemon.config.config import Config
+from daemon.config.file import ConfigError, load
+from daemon.state import control
+from settings.exit import Exit
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
+]
+StateDirOption = Annotated[
+    Path | None,
+    typer.Option(help="The daemon's state directory, instead of what the configuration says."),
+]
+
+
+class PrintableConsole(Console):
+    """Writes what others have named and said: no character of it acts on a terminal."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """See ``Console``: also the cells of a table come by here."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(printable_within_lines(text), style)
+
+
+def make_console() -> Console:
+    """A console for standard output, as wide as tables need if it is no terminal."""
+    return PrintableConsole(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def load_config(path: Path, lenient: bool = False) -> Config:
+    """The configuration. Exits with a line for each problem. ``lenient``: without secrets."""
+    try:
+        return load(path, lenient=lenient)
+    except ConfigError as error:
+        for problem in error.problems:
+            print(f"binlogd: {problem}", file=sys.stderr)
+        sys.exit(Exit.UNUSABLE.value)
+
+
+def chosen_pipeline(settings: Config, name: str | None) -> str:
+    """The chosen pipeline. The only one need not be named."""
+    known = ", ".join(sorted(settings.pipeline))
+    if name is None and len(settings.pipeline) > 1:
+        refuse(f"--pipeline is wanted, one of: {known}")
+    chosen = name or next(iter(settings.pipeline))
+    if chosen not in settings.pipeline:
+        refuse(f"--pipeline {chosen}: unknown; the configuration has: {known}")
+    return chosen
+
+
+def state_folder(config: Path, state_dir: Path | None) -> Path:
+    """The folder in which the daemon listens. Secrets are not needed for it."""
+    return state_dir or load_config(config, lenient=True).daemon.state_dir
+
+
+def ask(folder: Path, request: Mapping[str, Any]) -> Any:
+    """The running daemon's answer. Exits where none runs, or where it refuses."""
+    try:
+        return control.ask(folder, request)
+    except control.NotRunning as error:
+        quit_with(str(error), Exit.NOT_RUNNING)
+    except control.ControlError as error:
+        quit_with(str(error), Exit.PIPELINE_FAILED)
+
+
+def refuse(reason: str) -> NoReturn:
+    """Exit with status 2 and one line with the reason."""
+    quit_with(reason, Exit.UNUSABLE)
+
+
+def quit_with(said: str, status: Exit) -> NoReturn:
+    """Exit with a status and one line on standard error."""
+    print(f"binlogd: {said}", file=sys.stderr)
+    sys.exit(status.value)

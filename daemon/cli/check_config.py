@@ -1,0 +1,43 @@
+"""``binlogd check-config``: what the start would refuse, what is unwise, what would be done."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daemon.cli.base.options import ConfigOption, load_config
+from settings.exit import Exit
+
+
+def check_config(
+    config: ConfigOption = Path("config.toml"),
+    connect: Annotated[
+        bool, typer.Option(help="Also try the broker, the topics, the catalogs and the databases.")
+    ] = False,
+) -> None:
+    """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
+    settings = load_config(config)
+    # Late, as in `run`.
+    from daemon.operations import check
+    from daemon.operations.check_databases import check_databases
+    from sparkwriter.sinks import ConfiguredSinks
+
+    redact = settings.redactor.text
+    for warning in check.warnings(settings, config):
+        print(f"binlogd: warning: {redact(f'{config}: {warning}')}", file=sys.stderr)
+    found = [f"{config}: {problem}" for problem in check.problems(settings)]
+    if connect and not found:
+        found += check.connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))
+        databases = check_databases(settings)
+        found += databases.problems
+        for warning in databases.warnings:
+            print(f"binlogd: warning: {redact(warning)}", file=sys.stderr)
+    for problem in found:
+        print(f"binlogd: {redact(problem)}", file=sys.stderr)
+    if found:
+        sys.exit(Exit.UNUSABLE.value)
+    for line in check.plan(settings):
+        print(redact(line))

@@ -1,0 +1,196 @@
+"""``binlogd decode``: prints messages as one line of JSON for each change. Needs no broker."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, TextIO, cast, get_args
+
+import typer
+
+from changes.formats import check_types
+from changes.formats.auto import AUTO, NAMES, detector, make_format
+from changes.formats.engine.format import Format, RowChange, Statement
+from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
+from changes.model.printable import escaped_json
+from daemon.cli.base.options import refuse
+from daemon.cli.message_files import NotText, detect_format, values_of
+
+# Prints a change as one line of JSON, for ``binlogd decode`` and ``dead-letters show``.
+
+
+def as_line(change: RowChange | Statement) -> str:
+    """A change as one line of JSON."""
+    table = str(change.table)
+    members: dict[str, object]
+    if isinstance(change, Statement):
+        members = {"table": table, "op": "DDL", "sql": change.sql, "ts_ms": change.ts_ms}
+    else:
+        members = {
+            "table": table,
+            "op": change.op,
+            "key": _image(change.key),
+            "before": _image(change.before),
+            "after": _image(change.after),
+            "ts_ms": change.ts_ms,
+        }
+    return escaped_json(json.dumps(members, ensure_ascii=False, allow_nan=False))
+
+
+def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if image is None else {name: _plain(value) for name, value in image.items()}
+
+
+def _plain(value: object) -> object:
+    """Decimals, NaN and infinities as text, bytes in base64, times in ISO 8601. JSON has the
+    rest."""
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case _:
+            return value
+
+
+STDIN = "-"
+
+
+def run_decode(files: Sequence[str], format_: Format) -> int:
+    """Decode to standard output, report bad input on standard error. Returns the exit status."""
+    # JSON is UTF-8, whatever the locale.
+    cast(Any, sys.stdout).reconfigure(encoding="utf-8", errors="strict")
+    sys.stdout.write("")  # where it is closed, nothing is read
+    return 0 if decode_files(files, format_, sys.stdout, sys.stderr) else 1
+
+
+def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: TextIO) -> bool:
+    """Decode the files one after another; ``-`` is standard input. Returns whether all was good.
+
+    Bad input is reported on ``errors`` with file and line, and the rest is decoded. Raises
+    OutputFailed.
+    """
+    good = True
+    for name in files:
+        shown = "<stdin>" if name == STDIN else name
+        try:
+            if name == STDIN and sys.stdin is None:
+                raise NotText("is closed")
+            if name == STDIN:
+                good &= _decode_file(sys.stdin.buffer, shown, format_, out, errors)
+            else:
+                with Path(name).open("rb") as file:
+                    good &= _decode_file(file, shown, format_, out, errors)
+        except OSError as error:
+            good = False
+            print(f"{shown}: {error.strerror or error}", file=errors)
+        except NotText as error:
+            good = False
+            print(f"{shown}: {error}", file=errors)
+    return good
+
+
+def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
+    good = True
+    lines: Iterable[bytes] = file
+    if (auto := detector(format_)) is not None:
+        detected, lines = detect_format(file, auto)
+        if detected is None:
+            return True
+        format_ = detected
+        print(f"{shown}: read as {format_.name}", file=errors)
+    for place, value in values_of(lines, format_):
+        try:
+            changes = format_.explain(value)
+        except BadMessage as bad:
+            good = False
+            print(f"{shown}:{place}: {bad}", file=errors)
+            continue
+        for change in changes:
+            print(as_line(change), file=out)
+            if isinstance(change, RowChange) and change.misfit is not None:
+                good = False
+                print(f"{shown}:{place}: {change.table}: {change.misfit}", file=errors)
+    return good
+
+
+# Parses ``--type`` of ``binlogd decode``: types of columns whose types no message declares.
+
+_UNTYPED = ("canal-json", "debezium-json", "maxwell-json", "ogg-json")
+"""The formats whose messages may not declare a column's type."""
+
+
+def configured_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:
+    """The types of ``--type COLUMN=TYPE``, as a route's ``types``. Raises ValueError."""
+    found: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, words = text.partition("=")
+        if not (name and equals and words.strip()):
+            raise ValueError(f"--type {text!r}: COLUMN=TYPE is wanted")
+        found.append((name, words))
+    if found and format_name not in _UNTYPED:
+        raise ValueError(f"--type needs a --format of {', '.join(_UNTYPED)}: others tell types")
+    try:
+        check_types(format_name, tuple(found))
+    except ValueError as error:
+        raise ValueError(f"--type {error}") from error
+    return tuple(found)
+
+
+# ``binlogd decode``: its options; what it does is in ``decode``.
+
+
+def decode(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files of messages, - for stdin.")
+    ],
+    format_: Annotated[str, typer.Option("--format", help=f"One of: {', '.join(NAMES)}.")] = AUTO,
+    time_zone: Annotated[
+        str, typer.Option(help="The zone in which TIMESTAMP values are printed.")
+    ] = "UTC",
+    zero_dates: Annotated[
+        str, typer.Option(help="What 0000-00-00 becomes: null or error.")
+    ] = "null",
+    database: Annotated[
+        str | None, typer.Option(help="The database of messages that name none.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table of messages that name none.")] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="COLUMN=TYPE", help="A type that no message tells."),
+    ] = None,
+    encryption_key: Annotated[
+        str | None,
+        typer.Option(envvar="BINLOGD_ENCRYPTION_KEY", help="What Maxwell encrypted with."),
+    ] = None,
+) -> None:
+    """Print what messages say, a line of JSON for each change; status 1 where some are bad."""
+    names = {
+        "default_database": database,
+        "default_table": table,
+        "encryption_key": encryption_key,
+    }
+    extra = {option: name for option, name in names.items() if name is not None}
+    if format_ not in NAMES:
+        refuse(f"unknown format {format_!r}; known: {', '.join(NAMES)}")
+    if zero_dates not in get_args(ZeroDates):
+        refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
+    try:
+        configured = configured_types(format_, types or ())
+        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra, configured)
+        chosen = make_format(format_, options)
+    except ValueError as error:
+        refuse(str(error))
+    sys.exit(run_decode(files, chosen))

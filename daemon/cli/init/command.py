@@ -1,0 +1,140 @@
+"""``binlogd init``: asks, or takes flags; looks at the topics; writes a configuration."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from changes.model.printable import printable
+from daemon.cli.base.options import refuse
+from daemon.cli.init.look import NothingSeen, SeenTopic, look_at
+from daemon.cli.init.text import NotASink, Place, configuration, pipeline_names
+from daemon.config.config import Config
+from daemon.config.file import ConfigError, load
+from sources.base.port import BrokerUnreachable, TopicMissing
+from sources.opening import open_source
+
+BrokerOption = Annotated[
+    str | None, typer.Option(help="HOST:PORT of a Kafka broker; several with commas.")
+]
+TopicOption = Annotated[
+    list[str] | None, typer.Option(help="A topic with changes; may be said several times.")
+]
+LakeOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the tables shall be: a folder (Iceberg), s3://BUCKET/PATH, FILE.db "
+        "(SQLite), jdbc:postgresql://HOST/DATABASE, jdbc:mysql://HOST/."
+    ),
+]
+KafkaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE", help="A librdkafka setting; a secret as KEY='${file:/PATH}'."
+    ),
+]
+PasswordOption = Annotated[
+    Path | None, typer.Option(help="The file that holds this user's password.")
+]
+
+
+def init(
+    broker: BrokerOption = None,
+    topic: TopicOption = None,
+    lake: LakeOption = None,
+    catalog: Annotated[
+        str, typer.Option(help="The Iceberg REST catalog of a lake: http://HOST:PORT.")
+    ] = "",
+    user: Annotated[str, typer.Option(help="The user of a database as the lake.")] = "",
+    password_file: PasswordOption = None,
+    kafka: KafkaOption = None,
+    state: Annotated[str, typer.Option(help="The folder for binlogd's own files.")] = "var",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file that is written; never replaced.")
+    ] = Path("config.toml"),
+) -> None:
+    """Write a first configuration: ask what no flag says, look at the topics, write the file."""
+    if output.exists():
+        refuse(f"{output} is there already; --output names another file")
+    settings = {"bootstrap.servers": _said(broker, "--broker", "Kafka broker (HOST:PORT)")}
+    settings |= dict(_setting(text) for text in kafka or ())
+    topics = topic or _said(None, "--topic", "Topics").replace(",", " ").split()
+    where = _said(lake, "--lake", "Where shall the tables be (folder, s3://, FILE.db, jdbc:)")
+    password = "" if password_file is None else f"${{file:{password_file.absolute()}}}"
+    place = Place(where, catalog, user, password)
+    for seen in _write(output, settings, place, list(dict.fromkeys(topics)), state):
+        print(printable(_summary(seen)))
+    print(f"{output} is written. Next: binlogd check-config --connect --config {output}")
+
+
+def _write(
+    output: Path, settings: Mapping[str, str], place: Place, topics: Sequence[str], state: str
+) -> list[SeenTopic]:
+    """Look at the topics by a draft of the file, then write the file. Returns what was seen."""
+    draft = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        unseen = [SeenTopic(name, None, "", {}, {}) for name in topics]
+        config = _drafted(draft, configuration(settings, place, unseen, state))
+        seen = _look(config, topics)
+        _drafted(draft, configuration(settings, place, seen, state))
+        os.link(draft, output)  # unlike a rename it replaces nothing
+        return seen
+    except NotASink as error:
+        refuse(str(error))
+    except ConfigError as error:
+        refuse("; ".join(line.replace(str(draft), str(output)) for line in error.problems))
+    except OSError as error:
+        refuse(f"{output} can't be written: {error.strerror or error}")
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _said(flag: str | None, name: str, question: str) -> str:
+    """What a flag says, or an answer."""
+    if flag is not None:
+        return flag
+    if not sys.stdin.isatty():
+        refuse(f"{name} is wanted: nobody is here to ask")
+    return str(typer.prompt(question))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        refuse(f"--kafka {text!r}: KEY=VALUE is wanted")
+    return key.strip(), value
+
+
+def _drafted(path: Path, text: str) -> Config:
+    """Write the file, for its owner alone, and read it as every command does. Raises ConfigError,
+    OSError."""
+    with open(path, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+        file.write(text)
+    return load(path)
+
+
+def _look(config: Config, topics: Sequence[str]) -> list[SeenTopic]:
+    found = []
+    for name, topic in zip(pipeline_names(topics), topics, strict=True):
+        source = open_source(config, name)
+        try:
+            source.topic_ids()
+            found.append(look_at(source, topic))
+        except (BrokerUnreachable, TopicMissing, NothingSeen) as error:
+            refuse(config.redactor.text(str(error)))
+    return found
+
+
+def _summary(seen: SeenTopic) -> str:
+    if seen.format is None:
+        return f"{seen.topic}: the format could not be told, {seen.why}: format = auto"
+    tables = f"{len(seen.tables):,} tables in {seen.records:,} records"
+    keyless = sum(not table.keys for table in seen.tables.values())
+    more = f", {keyless:,} of them without a key" if keyless else ""
+    bad = f", {seen.bad:,} records can't be read" if seen.bad else ""
+    return f"{seen.topic}: {seen.format}, {tables}{more}{bad}"

@@ -1,0 +1,191 @@
+"""The text of a first configuration. Pure.
+
+What was seen stands in comments, what was decided in keys. So a table that was not seen is read,
+too, and a comment that is out of date does no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from changes.model.printable import printable
+from daemon.cli.init.look import SeenTopic
+
+# Texts for a TOML file: strings, and comments with names of others. Pure.
+
+
+def quote(text: str) -> str:
+    """A basic string. JSON's escapes are TOML's; one character is not escaped there."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def comment(text: str) -> str:
+    """A comment of one line, whatever the text: no name of a table can end it."""
+    return f"# {printable(text)}"
+
+
+# The sink's part of a first configuration, told from one word: where the tables shall be. Pure.
+
+STORES = {"s3": "org.apache.iceberg.aws.s3.S3FileIO", "hdfs": ""}
+"""Schemes of a lake that is not a folder, with Iceberg's class for its files, empty: the usual."""
+
+
+class NotASink(Exception):
+    """What was named is no place for tables: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the tables shall be, as the flags say."""
+
+    lake: str
+    catalog: str = ""
+    user: str = ""
+    password: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of sink."""
+        if self.lake.startswith("jdbc:"):
+            return "jdbc"
+        return "sqlite" if self.lake.endswith((".db", ".sqlite", ".sqlite3")) else "iceberg"
+
+
+def sink_lines(place: Place) -> Iterator[str]:
+    """``[sink.lake]``. Raises NotASink."""
+    yield "[sink.lake]                        # targets begin with the sink's name"
+    yield f"kind = {quote(place.kind)}"
+    if place.kind == "jdbc":
+        yield f"url = {quote(place.lake)}"
+        if place.user:
+            yield f"user = {quote(place.user)}"
+        if place.password:
+            yield f"password = {quote(place.password)}"
+    elif place.kind == "sqlite":
+        yield f"path = {quote(place.lake)}"
+    else:
+        yield ""
+        yield "[sink.lake.catalog]                # any property of Iceberg's catalog"
+        yield from _catalog(place)
+
+
+def _catalog(place: Place) -> Iterator[str]:
+    scheme, separator, _ = place.lake.partition("://")
+    if separator and scheme not in STORES:
+        known = ", ".join(f"{name}://" for name in STORES)
+        raise NotASink(f"{place.lake!r}: a folder, {known}, jdbc: or a file NAME.db is wanted")
+    if place.catalog:
+        if not place.catalog.startswith(("http://", "https://")):
+            raise NotASink(f"--catalog {place.catalog!r}: the address of a REST catalog is wanted")
+        yield 'type = "rest"'
+        yield f"uri = {quote(place.catalog)}"
+        if io := STORES.get(scheme):
+            yield f"io-impl = {quote(io)}"
+    elif separator:
+        raise NotASink(f"{place.lake}: --catalog names the REST catalog of its tables")
+    else:
+        yield 'type = "jdbc"                      # a file on this machine: for one daemon alone'
+        yield f"uri = {quote(f'jdbc:sqlite:{place.lake}/catalog.db')}"
+        yield '"jdbc.schema-version" = "V1"'
+    yield f"warehouse = {quote(place.lake)}"
+
+
+MOST_TABLES = 100
+"""Tables that are listed. More make a file that nobody reads."""
+
+
+def configuration(
+    kafka: Mapping[str, str], place: Place, topics: Sequence[SeenTopic], state: str
+) -> str:
+    """The whole file. ``state`` is the folder for binlogd's own files. Raises NotASink."""
+    lines = [
+        "# Written by `binlogd init`. docs/configuration.md explains every key.",
+        "# Next: binlogd check-config --connect, then binlogd run.",
+        "",
+        "[daemon]",
+        f"state_dir = {quote(f'{state}/state')}",
+        f"staging_dir = {quote(f'{state}/staging')}",
+        "",
+        "[metrics]                          # the page, /metrics, /healthz, /readyz; empty: none",
+        'listen = "127.0.0.1:9464"',
+        "",
+        "[kafka]                            # any librdkafka setting",
+        *(f"{quote(key)} = {quote(value)}" for key, value in kafka.items()),
+        "",
+        *sink_lines(place),
+    ]
+    names = pipeline_names([topic.topic for topic in topics])
+    for name, topic in zip(names, topics, strict=True):
+        lines += ["", *_pipeline(name, topic)]
+    return "\n".join(lines) + "\n"
+
+
+def pipeline_names(topics: Sequence[str]) -> list[str]:
+    """A name for each topic's pipeline: the topic's, as far as a name may hold it. All differ."""
+    found: list[str] = []
+    for topic in topics:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", topic).strip("-")
+        base = plain if re.match("[A-Za-z]", plain) else f"p-{plain}".rstrip("-")
+        name, number = base, 2
+        while name in found:
+            name, number = f"{base}-{number}", number + 1
+        found.append(name)
+    return found
+
+
+def _pipeline(name: str, topic: SeenTopic) -> Iterator[str]:
+    yield f"[pipeline.{name}]"
+    yield f"topics = [{quote(topic.topic)}]"
+    yield from _format(topic)
+    yield from _seen(topic)
+    yield 'start = "earliest"                 # where no position is recorded yet'
+    yield 'include = ["*"]                    # DATABASE.TABLE, * and ? allowed'
+    yield "# exclude = []"
+    yield 'target = "lake.{database}.{table}"'
+    yield 'on_refused_target = "quarantine"   # a table that its target refuses stops no other'
+    yield '# on_bad_record = "dead-letter"    # a record that can\'t be read stops the pipeline'
+    yield from _without_key(topic)
+    yield from _several_partitions(topic)
+
+
+def _format(topic: SeenTopic) -> Iterator[str]:
+    if topic.format is not None:
+        yield f"format = {quote(topic.format)}"
+        return
+    yield comment(f"The format could not be told: {topic.why}. It is detected from what comes.")
+    yield 'format = "auto"'
+
+
+def _seen(topic: SeenTopic) -> Iterator[str]:
+    if topic.format is None:
+        return
+    yield comment(f"{topic.records:,} records were read, from both ends of the log. Tables:")
+    for table, seen in [*topic.tables.items()][:MOST_TABLES]:
+        key = f"key {', '.join(seen.keys)}" if seen.keys else "no key"
+        yield comment(f"  {table}: {key}, {seen.changes:,} changes")
+    if len(topic.tables) > MOST_TABLES:
+        yield comment(f"  and {len(topic.tables) - MOST_TABLES:,} more")
+    if topic.bad:
+        yield comment(f"{topic.bad:,} records can't be read, for example {topic.bad_example}")
+
+
+def _without_key(topic: SeenTopic) -> Iterator[str]:
+    tables = [name for name, seen in topic.tables.items() if not seen.keys]
+    if not tables:
+        return
+    yield "# Tables whose messages name no key: exclude them, or give them routes instead of"
+    yield '# target, with keys = ["COLUMN"], or with mode = "append" for a log of their changes:'
+    for name in tables[:MOST_TABLES]:
+        yield comment(f"  {name}")
+
+
+def _several_partitions(topic: SeenTopic) -> Iterator[str]:
+    tables = [name for name, seen in topic.tables.items() if len(seen.partitions) > 1]
+    if tables:
+        yield "# Changes of these come in several partitions. Rows with keys have no order between"
+        yield "# partitions: have each table written into one, or see docs/operations.md:"
+        for name in tables[:MOST_TABLES]:
+            yield comment(f"  {name}")

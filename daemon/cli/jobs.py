@@ -1,0 +1,127 @@
+"""``binlogd jobs``: shows the daemon's jobs, or the recorded ones, and asks something of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Console
+
+from changes.model.printable import json_text, reason_of
+from daemon.admin.status.result_tables import print_job, print_jobs
+from daemon.config.config import Config
+from daemon.operations import requests as offline
+from daemon.operations.automatic_loads import Refused, due_offline
+from daemon.operations.engine.effects import Request
+from daemon.operations.engine.record import Job
+from daemon.operations.engine.store import JobStore
+from daemon.operations.figures import UNASKED, figures_of, in_full, refused_figures
+from daemon.state import control
+from daemon.state.offset_transfer import recorded_snapshot
+from offsets.store import StoreError
+from settings.exit import Exit
+
+SAID = {
+    "pause": "pauses after the step under way",
+    "resume": "goes on",
+    "cancel": "is given up; what it has begun is removed",
+}
+
+
+def list_jobs(settings: Config, console: Console, as_json: bool) -> int:
+    """Print all jobs. Returns the exit status."""
+
+    def recorded(jobs: tuple[Job, ...], damage: list[str]) -> list[dict[str, Any]]:
+        due = (refused_figures(one) for one in _due(settings, jobs, damage))
+        return [*map(figures_of, jobs), *due]
+
+    return _printed(settings, {"ask": "jobs"}, recorded, console, as_json, print_jobs)
+
+
+def show_job(settings: Config, console: Console, id_: str, as_json: bool) -> int:
+    """Print one job. Returns the exit status."""
+
+    def recorded(jobs: tuple[Job, ...], damage: list[str]) -> dict[str, Any] | None:
+        found = [in_full(job) for job in jobs if job.id == id_]
+        if not found and id_.startswith(UNASKED):
+            found = [refused_figures(one, full=True) for one in _due(settings, jobs, damage)]
+        return next((one for one in found if one["job"] == id_), None)
+
+    def show(console: Console, found: Any) -> None:
+        print_job(console, found)
+
+    request = {"ask": "jobs-show", "job": id_}
+    return _printed(settings, request, recorded, console, as_json, show, f"job {id_}: unknown")
+
+
+def ask_job(settings: Config, id_: str, request: Request) -> int:
+    """Pause, resume or cancel a job. Returns the exit status."""
+    if id_.startswith(UNASKED):
+        way = f"`binlogd tables load {id_.removeprefix(UNASKED)}` records one"
+        return _failed(f"{id_} is no job yet: {way}", Exit.UNUSABLE)
+    later = ""
+    try:
+        try:
+            asked = {"ask": "jobs-ask", "job": id_, "request": request}
+            refusal = control.ask(settings.daemon.state_dir, asked)["refused"]
+        except control.NotRunning:
+            later = ", from the next start on"
+            refusal = offline.ask(settings.daemon.state_dir, id_, request)
+    except (control.ControlError, offline.NotRecorded) as error:
+        return _failed(str(error), Exit.PIPELINE_FAILED)
+    if refusal is not None:
+        return _failed(refusal, Exit.UNUSABLE)
+    print(f"job {id_} {SAID[request]}{later}")
+    return Exit.OK.value
+
+
+def _printed(
+    settings: Config,
+    request: dict[str, str],
+    recorded: Callable[[tuple[Job, ...], list[str]], Any],
+    console: Console,
+    as_json: bool,
+    show: Callable[[Console, Any], None],
+    missing: str = "",
+) -> int:
+    """Print what the daemon answers, or what the files hold. None: there is nothing to show."""
+    damage: list[str] = []
+    try:
+        try:
+            found = control.ask(settings.daemon.state_dir, request)
+        except control.NotRunning:
+            jobs, told = JobStore(settings.daemon.state_dir).load()
+            damage += told
+            found = settings.redactor.deep(recorded(jobs, damage))
+    except (control.ControlError, OSError) as error:
+        return _failed(str(error), Exit.PIPELINE_FAILED)
+    for line in damage:
+        print(f"binlogd: {line}", file=sys.stderr)
+    if found is None:
+        return _failed(missing, Exit.UNUSABLE)
+    if as_json:
+        print(json_text(found, indent=1))
+    else:
+        show(console, found)
+    return Exit.PIPELINE_FAILED.value if damage else Exit.OK.value
+
+
+def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator[Refused]:
+    """The loads that nobody asked for and that the next start plans."""
+    for name, section in settings.pipeline.items():
+        if not section.loads_unasked:
+            continue
+        try:
+            loaded = recorded_snapshot(settings, name)
+            damage += loaded.damage
+            if loaded.snapshot is not None:
+                yield from due_offline(settings, name, loaded.snapshot, jobs)
+        except (OSError, StoreError, ValueError) as error:
+            said = settings.redactor.text(reason_of(error))
+            damage.append(f"pipeline.{name}: which loads are due is not known: {said}")
+
+
+def _failed(reason: str, status: Exit) -> int:
+    print(f"binlogd: {reason}", file=sys.stderr)
+    return status.value

@@ -1,0 +1,40 @@
+"""``binlogd status``: the state of the running daemon."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from changes.model.printable import json_text
+from daemon.admin.status.status_table import print_status
+from daemon.cli.base.options import ConfigOption, load_config, make_console
+from daemon.state import control
+from settings.exit import Exit
+
+
+def status(
+    config: ConfigOption = Path("config.toml"),
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="The daemon's state directory, instead of what the configuration says."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show how the running daemon does. Exit status 3 when none runs, 1 when it does not answer."""
+    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
+    try:
+        found = control.ask(folder, {"ask": "status"})
+    except control.NotRunning as error:
+        hint = "" if state_dir else "; --state-dir names another"
+        print(f"binlogd: {error}{hint}", file=sys.stderr)
+        sys.exit(Exit.NOT_RUNNING.value)
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+    if as_json:
+        print(json_text(found, indent=1))
+    else:
+        print_status(make_console(), found)

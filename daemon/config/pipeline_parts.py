@@ -1,0 +1,261 @@
+"""Settings for what can't be applied: a part of a pipeline's section."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from changes.routes.shaping.shape import Shape, unfit_names
+from settings.section import Section
+
+
+class FaultSection(Section):
+    """Nothing is skipped unless these settings ask for it. Then it is kept, never dropped."""
+
+    on_bad_record: Literal["stop", "dead-letter"] = "stop"
+    dead_letters: str = "file"
+    dead_letter_retry_s: float = Field(60.0, ge=0, strict=False)
+    retention_s: float | None = Field(None, ge=3600, strict=False)
+    max_bad_records_per_hour: int = Field(1000, ge=1)
+    on_refused_target: Literal["stop", "quarantine", "reload"] = "stop"
+    quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
+    on_quarantine_full: Literal["pause", "stop"] = "pause"
+    away_after_s: float = Field(60.0, gt=0, strict=False)
+    away_spill_bytes: int = Field(8 << 30, ge=1 << 20)
+
+    @field_validator("dead_letters")
+    @classmethod
+    def _known_store(cls, value: str) -> str:
+        if value != "file" and not re.fullmatch(r"topic:[A-Za-z0-9._-]{1,249}", value):
+            raise ValueError(f'"file" or "topic:NAME" is wanted, not {value!r}')
+        return value
+
+    @model_validator(mode="after")
+    def _letters_to_remove(self) -> Self:
+        if self.retention_s is not None and self.on_bad_record == "stop":
+            raise ValueError('retention_s: no dead letter is kept with on_bad_record = "stop"')
+        if self.retention_s is not None and self.dead_letter_topic is not None:
+            raise ValueError("retention_s: letters in a topic expire by its retention.ms")
+        return self
+
+    @property
+    def dead_letter_topic(self) -> str | None:
+        """The topic's name, None if letters are kept in a file."""
+        return None if self.dead_letters == "file" else self.dead_letters.removeprefix("topic:")
+
+
+# ``[pipeline.NAME.quota]``: what one pipeline may take of what all share.
+
+SMALLEST = 0.01
+"""The smallest share of the memory. Less leaves a processor no room for one batch."""
+
+
+class QuotaSection(Section):
+    """``memory`` is a share of ``[memory]``'s budgets: pipelines without one share evenly what the
+    others leave. ``writers``: so many of each sink's at a time. ``messages_per_s``: what is read
+    at most, on average over a second."""
+
+    memory: float | None = Field(None, ge=SMALLEST, le=1, strict=False)
+    writers: int | None = Field(None, ge=1)
+    messages_per_s: float | None = Field(None, ge=1, strict=False)
+
+
+def shares(quotas: Mapping[str, QuotaSection]) -> dict[str, float]:
+    """Each pipeline's share of the memory; together 1 at most."""
+    fixed = {name: quota.memory for name, quota in quotas.items() if quota.memory is not None}
+    others = len(quotas) - len(fixed)
+    each = (1 - sum(fixed.values())) / others if others else 0.0
+    return {name: fixed.get(name, each) for name in quotas}
+
+
+def unfit_shares(quotas: Mapping[str, QuotaSection]) -> Iterator[str]:
+    """What is wrong with the shares together."""
+    found = shares(quotas)
+    fixed = sum(quota.memory or 0.0 for quota in quotas.values())
+    if fixed > 1 + 1e-9:
+        yield f"pipeline.*.quota.memory: together {fixed:g}, and 1 is all there is"
+    elif min(found.values(), default=1) < SMALLEST:
+        left = [name for name, quota in quotas.items() if quota.memory is None]
+        yield (
+            f"pipeline.*.quota.memory: together {fixed:g}, which leaves {', '.join(left)} less "
+            f"than {SMALLEST:g} each"
+        )
+
+
+# The section of a route: which tables go where, and what becomes of their rows.
+
+
+class RouteSection(Section):
+    """``[[pipeline.NAME.route]]``: which tables go where, and how."""
+
+    tables: list[str] | None = None
+    exclude: list[str] = Field(default_factory=list)
+    target: str
+    mode: Literal["upsert", "append"] = "upsert"
+    write: str | None = None
+    keys: list[str] | None = Field(None, min_length=1)
+    types: dict[str, str] = Field(default_factory=dict)
+    filter: str | None = Field(None, min_length=1)
+    computed: dict[str, str] = Field(default_factory=dict)
+    columns: list[str] | None = Field(None, min_length=1)
+    drop_columns: list[str] = Field(default_factory=list)
+    rename: dict[str, str] = Field(default_factory=dict)
+    reader_renames: dict[str, str] = Field(default_factory=dict)
+    delete: Literal["hard", "soft"] = "hard"
+    metadata: list[str] = Field(default_factory=list)
+    history: bool = False
+    shard: str | None = Field(None, min_length=1)
+    mask: dict[str, str] = Field(default_factory=dict)
+    mask_salt: str = ""
+    partition_by: list[str] = Field(default_factory=list)
+    sort_by: list[str] = Field(default_factory=list)
+    table_properties: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_a_shape(self) -> Self:
+        self.shape.check_keys(self.keys or ())
+        for names in (self.reader_renames.keys(), self.reader_renames.values()):
+            for problem in unfit_names("reader_renames", names):
+                raise ValueError(problem)
+        if self.mode == "append" and (self.metadata or self.history or self.delete == "soft"):
+            raise ValueError(
+                'delete, history, metadata: a changelog (mode = "append") shows each change itself'
+            )
+        return self
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What it asks of its sink, by key."""
+        asked = {} if self.write is None else {"write": self.write}
+        for key, value in (
+            ("partition_by", self.partition_by),
+            ("sort_by", self.sort_by),
+            ("table_properties", self.table_properties),
+        ):
+            if value:
+                asked[key] = json.dumps(value, ensure_ascii=False)
+        return asked
+
+    @property
+    def shape(self) -> Shape:
+        """What it makes of its rows. Raises ValueError."""
+        return Shape(
+            filter=self.filter or "",
+            computed=tuple(self.computed.items()),
+            masks=tuple(self.mask.items()),
+            rename=tuple(self.rename.items()),
+            columns=None if self.columns is None else tuple(self.columns),
+            drop=tuple(self.drop_columns),
+            delete=self.delete,
+            metadata=tuple(self.metadata),
+            history=self.history,
+            shard=self.shard or "",
+            shard_of=tuple(self.tables or ()) if self.shard else (),
+            partition_by=tuple(self.partition_by),
+            sort_by=tuple(self.sort_by),
+            salt=self.mask_salt,
+        )
+
+
+# ``[pipeline.NAME.verify]``: how targets are compared with the source, and how often.
+
+_TIME = re.compile(r"(\d+)\s*(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class VerifySection(Section):
+    """``every`` unset: only when a command asks for it."""
+
+    every: str | None = None
+    sample: float = Field(1.0, gt=0, le=1, strict=False)
+    margin_s: float = Field(10.0, ge=0, le=3600, strict=False)
+    idle_s: float | None = Field(None, gt=0, strict=False)
+    wait_s: float = Field(600.0, gt=0, strict=False)
+
+    @field_validator("every")
+    @classmethod
+    def _span(cls, value: str | None) -> str | None:
+        if value is not None and seconds_of(value) < 60:
+            raise ValueError('"30m", "12h" or "1d" is wanted, a minute at least')
+        return value
+
+    @property
+    def every_s(self) -> int | None:
+        """The seconds between two verifications."""
+        return None if self.every is None else seconds_of(self.every)
+
+
+def seconds_of(text: str) -> int:
+    """Of ``30m``, ``12h``, ``1d``. Raises ValueError."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f'{text!r} is no time: "30m", "12h" or "1d" is wanted')
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+# The hours of a day in which something may begin. Pure; UTC.
+
+DAY_S = 86_400
+
+_TEXT = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From one second of the day until another, over midnight where that is the smaller one."""
+
+    begins_s: int
+    ends_s: int
+
+    @classmethod
+    def parse(cls, text: str) -> Window:
+        """From ``22:00-06:00``, in UTC. Raises ValueError."""
+        match = _TEXT.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f'{text!r} is no window: "22:00-06:00" is wanted, in UTC')
+        h1, m1, h2, m2 = map(int, match.groups())
+        begins, ends = h1 * 3600 + m1 * 60, h2 * 3600 + m2 * 60
+        if begins == ends:
+            raise ValueError(f"{text!r} is no window: it ends where it begins")
+        return cls(begins, ends)
+
+    def opens_in_s(self, unix_s: float) -> float:
+        """Seconds until it is open: 0 while it is."""
+        at = unix_s % DAY_S
+        if (at - self.begins_s) % DAY_S < (self.ends_s - self.begins_s) % DAY_S:
+            return 0.0
+        return (self.begins_s - at) % DAY_S
+
+    def __str__(self) -> str:
+        begins, ends = (f"{s // 3600:02}:{s % 3600 // 60:02}" for s in (self.begins_s, self.ends_s))
+        return f"{begins}-{ends} UTC"
+
+
+# ``[load]``: how tables are filled from the source's own database.
+
+
+class LoadSection(Section):
+    """Of all pipelines. A database has bounds of its own, in ``[database.NAME]``."""
+
+    concurrent: int = Field(1, ge=1, le=16)
+    rows_per_s: int | None = Field(None, ge=1)
+    chunk_rows: int = Field(200_000, ge=1000, le=10_000_000)
+    margin_s: float = Field(60.0, ge=0, le=3600, strict=False)
+    settle_s: float = Field(30.0, ge=0, le=3600, strict=False)
+    idle_s: float | None = Field(None, gt=0, strict=False)
+    spill_bytes: int = Field(8 << 30, ge=1 << 20)
+    max_rows_unasked: int = Field(10_000_000, ge=0)
+    attempts_per_hour: int = Field(3, ge=1, le=100)
+    window: str | None = None
+
+    @field_validator("window")
+    @classmethod
+    def _hours(cls, value: str | None) -> str | None:
+        if value is not None:
+            Window.parse(value)
+        return value

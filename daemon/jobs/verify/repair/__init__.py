@@ -1,1 +1,0 @@
-"""Repairs of the rows that a verification has found: ``tables verify --repair``."""

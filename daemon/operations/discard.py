@@ -1,0 +1,138 @@
+"""``binlogd tables discard``: gives up stored data that can't reach its target any more.
+
+That is the spill of a target without a route, or a reset of its marks that can't be carried out.
+The spill of a target that still gets changes is refused: later changes would be written behind the
+gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from changes.formats.auto import make_format
+from changes.formats.recognise import TopicFormats
+from changes.routes.routing import Router
+from daemon.config.config import Config
+from daemon.operations.rebuild_answer import awaited
+from daemon.state.control import ControlError
+from daemon.state.edits import Change, EditRefused
+from daemon.state.spills.file import Found, SpillError, SpillFolder
+from daemon.state.spills.spills import check_marks, open_spills
+from offsets.snapshot import Snapshot, TargetMark, noted
+from sources.base.consumed import tables_of
+
+ASK = "tables-discard"
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """An operator's request. It is a ``daemon.state.edits.Change``, for a stopped pipeline, under
+    the state directory's lock."""
+
+    config: Config
+    pipeline: str
+    target: str
+
+    def __call__(self, snapshot: Snapshot) -> Snapshot:
+        """Delete the spill and return the snapshot without what is given up. Raises EditRefused."""
+        found, _ = self.look(snapshot)
+        mark = snapshot.targets.get(self.target) or TargetMark(None, {})
+        mark = replace(mark, moves=None)
+        if found is not None:
+            lost = noted(mark.rows_may_differ, [f"{_size(found)} of its spill were discarded"])
+            mark = replace(mark, rows_may_differ=lost)
+            try:
+                self._folder().drop(found.target)
+            except OSError as error:
+                raise EditRefused(f"{self.target}: its spill: {error}") from error
+        spills = {name: kept for name, kept in snapshot.spills.items() if name != self.target}
+        log: Any = structlog.get_logger().bind(pipeline=self.pipeline, actor="supervisor")
+        messages = 0 if found is None else found.state.messages
+        log.warning("discarded", target=self.target, messages=messages)
+        return replace(snapshot, spills=spills, targets={**snapshot.targets, self.target: mark})
+
+    def look(self, snapshot: Snapshot) -> tuple[Found | None, list[str]]:
+        """The spill that would be deleted, and lines about all that would be given up. Raises
+        EditRefused."""
+        if self.target in snapshot.rebuilding:
+            raise EditRefused(
+                f"{self.target} is being rebuilt, and its spill goes with that: `binlogd tables "
+                f"rebuild {self.target} --cancel` gives the rebuild up"
+            )
+        found = self._spill(snapshot)
+        lines: list[str] = []
+        if found is not None:
+            what = "away" if found.away else "in quarantine"
+            lines.append(f"{self.target}: {what}: {found.reason}")
+            lines.append(f"would be lost for good: {_size(found)}, which no route wants any more")
+        mark = snapshot.targets.get(self.target)
+        if mark is not None and mark.moves is not None:
+            at = ", ".join(
+                f"{source} to {to}"
+                for source, to in sorted({**mark.moves.lower, **mark.moves.lift}.items())
+            )
+            lines.append(f"would be given up: a reset of its marks, {at}; they stay as they are")
+        if not lines:
+            raise EditRefused(f"{self.target}: nothing is kept for it that could be discarded")
+        return found, lines
+
+    def _folder(self) -> SpillFolder:
+        return SpillFolder(self.config.daemon.state_dir, self.pipeline)
+
+    def _spill(self, snapshot: Snapshot) -> Found | None:
+        section = self.config.pipeline[self.pipeline]
+        topics = TopicFormats(snapshot.formats)
+        format_ = make_format(section.format, section.format_options(), topics)
+        try:
+            held = self._folder().held()
+            found = next((spill for spill in held if str(spill.target) == self.target), None)
+            if found is None:
+                return None
+            check_marks((found,), format_)
+        except (SpillError, OSError) as error:
+            raise EditRefused(str(error)) from error
+        router = Router(self.config.routes(self.pipeline))
+        _, unwanted = open_spills((found,), format_, router)
+        # A message that can't be read with the present options does not show its routes.
+        readable = bool(tables_of(format_, found.first.value)[1])
+        if not unwanted or (not readable and router.reaches(found.target)):
+            raise EditRefused(
+                f"{self.target} is still fed, and what comes next would be written behind a hole "
+                f"of {_size(found)}: `binlogd tables retry {self.target}` writes them, `binlogd "
+                f"tables rebuild {self.target}` reads the whole table again. To give the table up, "
+                "exclude it in the configuration, restart, and discard then"
+            )
+        return found
+
+
+def _size(found: Found) -> str:
+    state = found.state
+    lanes = ", ".join(f"{s} {first}..{last}" for s, (first, last) in sorted(state.lanes.items()))
+    return f"{state.messages} messages ({state.bytes} bytes: {lanes})"
+
+
+class DiscardAnswer:
+    """Answers on the control thread; the main thread does the edit."""
+
+    def __init__(self, config: Config, edit: Callable[[str, Change], Future[None]]) -> None:
+        self._config = config
+        self._edit = edit
+
+    def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """``begun``: whether it has started. ``line``: what was started, or why not. Raises
+        ControlError."""
+        target, pipeline = request.get("target"), request.get("pipeline")
+        if not isinstance(target, str) or pipeline not in self._config.pipeline:
+            raise ControlError('"target" and a "pipeline" of the daemon\'s are wanted')
+        done = self._edit(pipeline, Discard(self._config, pipeline, target))
+        return awaited(done, target, pipeline, said(target), "discard_not_done")
+
+
+def said(target: str) -> str:
+    """One line about what was done."""
+    return f"{target}: what was kept for it is discarded"

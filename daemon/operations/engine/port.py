@@ -1,0 +1,205 @@
+"""The port of jobs: what a kind of job implements, and what it may ask of the daemon.
+
+A kind holds no state of its own. All that its next step needs is in the job's ``memory``, which is
+durable before that step begins. So a step may be repeated, after a crash and after a failure: it
+begins by looking at what is there already (a fenced write that is covered, a rebuild that is
+recorded with the job's id).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+from actors.contract.ports import ResettableSink
+from daemon.config.config import Config
+from daemon.config.pipeline_parts import Window
+from daemon.operations.engine.record import Job, Progress, Wanted
+from daemon.state.edits import Change
+from offsets.snapshot import Snapshot
+from sources.base.port import Source
+from sparkwriter.session.jvm import SparkJvm
+
+T = TypeVar("T")
+
+
+class JobAway(Exception):
+    """Something that the step needs is away: one line. The step is repeated, with growing waits.
+
+    ``SinkUnavailable``, ``DatabaseAway``, ``StoreError``, ``BrokerUnreachable``, ``EditFailed``, a
+    ``NotAnswered`` that is ``away`` and OSError count as this, too.
+    """
+
+
+class JobFailed(Exception):
+    """The job can't go on: one line. What it has begun in targets and snapshots is undone by its
+    kind before it raises, or stays as the line says.
+
+    ``TargetRefused``, ``DatabaseRefused`` and ``EditRefused`` count as this, and any exception that
+    nobody foresaw, which is logged with its traceback.
+    """
+
+
+class JobStopped(Exception):
+    """The daemon is being stopped: leave the step. The next start repeats it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A dry run. ``lines`` are for people, ``document`` is the same as JSON.
+
+    ``wanted``: the request with all that was left open decided (patterns as targets); one for each
+    job that would be recorded. ``refusals``: why it can't be done, one line each; nothing is
+    recorded then.
+    """
+
+    wanted: tuple[Wanted, ...]
+    lines: tuple[str, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One event for the notifications' channels, beside those that the runner sends by itself
+    (STARTED, IN_PROGRESS, PAUSED, RESUMED, ABORTED, COMPLETED). ``type`` is Debezium's word."""
+
+    type: Literal["TABLE_SCAN_COMPLETED", "IN_PROGRESS"]
+    data: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """A step is done and the next follows at once, or after ``wait_s`` with the state waiting.
+
+    ``message`` says what comes next, or what it waits for. ``wait_s`` ends early where something is
+    asked of the job. Without ``progress`` the last one stays.
+    """
+
+    memory: Mapping[str, Any]
+    progress: Progress | None = None
+    message: str = ""
+    wait_s: float = 0.0
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last step is done. ``message``: the outcome in one line."""
+
+    result: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    progress: Progress | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+Outcome = Advanced | Finished
+
+
+class Look(Protocol):
+    """What a plan may ask, in a command's process or in the daemon. One thread's."""
+
+    @property
+    def config(self) -> Config:
+        """The configuration."""
+        ...
+
+    def snapshot(self, pipeline: str) -> Snapshot:
+        """What is recorded of a pipeline last. Raises StoreError."""
+        ...
+
+    def source(self, pipeline: str) -> Source:
+        """The pipeline's topics and group."""
+        ...
+
+
+class Control(Look, Protocol):
+    """What a step may ask of the running daemon. One job's thread's."""
+
+    @property
+    def asked(self) -> Literal["", "pause", "cancel", "stop"]:
+        """What is asked of the job. A long step looks between its parts, and returns ``Advanced``
+        with what it has; the runner then does what was asked. ``stop`` allows seconds."""
+        ...
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, or until something is asked; tells whether something is."""
+        ...
+
+    def tell(self, progress: Progress, message: str = "") -> None:
+        """Show how far a long step is, in status and metrics alone. Cheap."""
+        ...
+
+    def sinks(self) -> Mapping[str, ResettableSink]:
+        """The writers, by sink: this thread's own, made at the first call."""
+        ...
+
+    def spark(self, act: Callable[[SparkJvm], T]) -> T:
+        """Call ``act`` with the living session, which is the sinks' own.
+
+        Raises SinkUnavailable where there is none now, or where it ended meanwhile; JobFailed where
+        no sink of the configuration uses Spark; and what ``act`` raises.
+        """
+        ...
+
+    def edit(self, pipeline: str, change: Change) -> None:
+        """Stop the pipeline, change its snapshot, start it again; return when it runs again.
+
+        Raises EditRefused (nothing was changed), EditFailed, JobStopped. After JobStopped or a
+        crash the change may have been made: the repeated step looks at the snapshot first.
+        """
+        ...
+
+
+class JobKind(Protocol):
+    """A kind of job. One instance serves all threads.
+
+    Where it has source tables, its jobs name them in ``params["tables"]``, as ``database.table``:
+    signals choose jobs by them, and notifications show them.
+    """
+
+    @property
+    def name(self) -> str:
+        """Lower-case letters; ids begin with it."""
+        ...
+
+    @property
+    def concurrent(self) -> int:
+        """How many of this kind may run at once, 1 or more."""
+        ...
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether pausing it makes it rest; False where its work is the pipeline's own."""
+        ...
+
+    @property
+    def window(self) -> Window | None:
+        """The hours in which steps may begin; None: always."""
+        ...
+
+    def plan(self, look: Look, wanted: Wanted) -> Plan:
+        """The dry run. Changes nothing. Raises what ``Look`` and databases raise."""
+        ...
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """Why a request is none that a step can carry out, one line each; nothing is asked of
+        anybody. No job is recorded of such a one."""
+        ...
+
+    def step(self, job: Job, control: Control) -> Outcome:
+        """Do the next step: one fenced write or edit, or one read. Repeatable.
+
+        The first step of a new job has an empty ``memory``. Raises JobAway, JobFailed, JobStopped,
+        and what counts as them.
+        """
+        ...
+
+    def undo(self, job: Job, control: Control) -> str | Finished:
+        """The job is cancelled: remove what it has begun; one line that says what is left.
+
+        ``Finished`` where it was done before it could be given up: it counts as done then.
+        Repeatable; also called where nothing was begun. Raises as ``step``.
+        """
+        ...

@@ -1,0 +1,175 @@
+"""Finds out when a target holds all that its source's database showed at a moment.
+
+A log has one order in each partition: that of the source. The first message whose change happened
+after the moment, by the source's own clock, has everything before it that was visible at the
+moment. So a target whose frontiers have reached these messages holds all of that. A message that
+came before the moment proves nothing, and neither does the time at which it was written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from changes.formats.auto import make_format
+from changes.formats.engine.format import Format
+from changes.formats.recognise import TopicFormats
+from changes.routes.source_times import source_ms
+from daemon.operations.engine.port import Look
+from databases.base.port import Moment
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
+from sources.base.consumed import as_consumed, topics_format
+from sources.base.port import Questions, Reader
+
+SKEW_MS = 1000
+"""A message must be later than the moment by more than this: a clock that is set back by less makes
+no difference, and formats whose times have no fraction of a second lose nothing but that second."""
+
+AT_ONCE = 20_000
+"""Messages of a partition that are looked at in one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """How far a pipeline's log is known to have passed a moment of the database. JSON's values.
+
+    ``after_ms``: the moment and the skew. ``at``: of each partition where the search goes on.
+    ``ends``: of those that have passed it, the first message that proves it.
+    """
+
+    after_ms: int
+    at: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    assumed: bool = False
+    """An end was not proved by a message: nothing came for as long as the configuration says."""
+
+    @property
+    def waits_for(self) -> tuple[TopicPartition, ...]:
+        """The partitions without a message after the moment."""
+        return tuple(sorted(self.at.keys() - self.ends.keys()))
+
+    def document(self) -> dict[str, Any]:
+        """As JSON keeps it."""
+        at = {str(source): offset for source, offset in self.at.items()}
+        ends = {str(source): offset for source, offset in self.ends.items()}
+        return {"after_ms": self.after_ms, "at": at, "ends": ends, "assumed": self.assumed}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Passage:
+        """Read back what ``document`` gave."""
+        at = {TopicPartition.parse(name): int(to) for name, to in document["at"].items()}
+        ends = {TopicPartition.parse(name): int(to) for name, to in document["ends"].items()}
+        return cls(int(document["after_ms"]), at, ends, bool(document["assumed"]))
+
+    def waiting(self) -> str:
+        """What is waited for, in one line."""
+        moment = datetime.fromtimestamp(self.after_ms / 1000, UTC)
+        return (
+            f"waits for a change of after {moment:%H:%M:%S} UTC in {some(self.waits_for)}: an idle"
+            " source needs a heartbeat"
+        )
+
+
+def passage(moment: Moment, ends: Mapping[TopicPartition, int], skew_ms: int = SKEW_MS) -> Passage:
+    """A search that begins. ``ends``: the ends of the logs, asked for before the moment."""
+    return Passage(moment.unix_us // 1000 + skew_ms, dict(ends))
+
+
+class LogMoments:
+    """Looks into one pipeline's log for moments of its database. One thread's."""
+
+    def __init__(
+        self,
+        format_: Format,
+        questions: Questions,
+        reader: Reader,
+        sources: Collection[TopicPartition],
+    ) -> None:
+        """``sources``: the partitions that may hold the table."""
+        self._format = format_
+        self._questions = questions
+        self._reader = reader
+        self._sources = sorted(sources)
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Where the logs end now. Raises NotAnswered."""
+        marks = self._questions.watermarks(self._sources)
+        return {source: marks[source].high for source in self._sources}
+
+    def ended_before(self, seconds: float) -> dict[TopicPartition, int]:
+        """Where the logs ended so long ago, by the times at which messages came. Raises
+        NotAnswered."""
+        ends = self.ends()
+        then_ms = time.time_ns() // 1_000_000 - round(seconds * 1000)
+        found = self._questions.at_time(self._sources, then_ms)
+        return {source: min(end, found.get(source, end)) for source, end in ends.items()}
+
+    def followed(self, passage: Passage, idle: bool = False) -> Passage:
+        """Go on with a search. ``idle``: what has no message behind the moment ends where it is.
+
+        Raises NotAnswered, LogUnreadable, LogGone.
+        """
+        committed = self._questions.committed_ends(self._sources)
+        at, ends, assumed = dict(passage.at), dict(passage.ends), passage.assumed
+        for source in passage.waits_for:
+            at[source], found = self._first_after(source, at[source], committed[source], passage)
+            if found:
+                ends[source] = at[source]
+            elif idle and at[source] >= committed[source]:
+                ends[source], assumed = at[source], True
+        return replace(passage, at=at, ends=ends, assumed=assumed)
+
+    def _first_after(
+        self, source: TopicPartition, at: int, end: int, passage: Passage
+    ) -> tuple[int, bool]:
+        """The first message after the moment, or up to where there is none yet."""
+        last = min(end, at + AT_ONCE) - 1
+        if last < at:
+            return at, False
+        format_ = topics_format(self._format, source.topic)
+        for record in self._reader.read(source, at, last):
+            consumed = as_consumed(format_, source.topic, record)
+            time = source_ms(format_, record.value, consumed)
+            if time is not None and time > passage.after_ms:
+                return record.offset, True
+        return last + 1, False
+
+
+def moments_of(look: Look, pipeline: str, snapshot: Snapshot, target: str) -> LogMoments:
+    """Of one target. Raises NotAnswered, BrokerUnreachable, TopicMissing."""
+    section, source = look.config.pipeline[pipeline], look.source(pipeline)
+    topics = TopicFormats(snapshot.formats)
+    format_ = make_format(section.format, section.format_options(), topics)
+    questions = source.questions()
+    held = (
+        {lane.topic for lane in snapshot.targets[target].hwms} if _known(snapshot, target) else ()
+    )
+    sources = questions.partitions(sorted(held) if held else sorted(source.topic_ids()))
+    return LogMoments(format_, questions, source.reader(), sources)
+
+
+def frontiers_of(snapshot: Snapshot) -> dict[TopicPartition, int]:
+    """Below which offset each partition's messages are written."""
+    return {source: state.frontier for source, state in snapshot.partitions.items()}
+
+
+def _known(snapshot: Snapshot, target: str) -> bool:
+    return target in snapshot.targets and bool(snapshot.targets[target].hwms)
+
+
+def behind(
+    ends: Mapping[TopicPartition, int], frontiers: Mapping[TopicPartition, int]
+) -> list[TopicPartition]:
+    """The partitions whose messages below these ends are not all written."""
+    return [source for source, end in sorted(ends.items()) if frontiers.get(source, 0) < end]
+
+
+def some(sources: Iterable[TopicPartition]) -> str:
+    """The first few by name, and how many others."""
+    names = [str(source) for source in sources]
+    more = f" and {len(names) - 3} others" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,100 @@
+"""Jobs as members of the status document, and as ``binlogd jobs --json`` prints them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from daemon.operations.automatic_loads import Refused
+from daemon.operations.engine.record import Job, Wanted
+
+REFUSED = "refused"
+"""Of a load that is not recorded, because its plan is refused."""
+
+UNASKED = "unasked:"
+"""Before its target: the name of a load that is not recorded."""
+
+DUE = "due"
+"""Of a load that is not recorded, because no daemon runs."""
+
+
+def figures_of(job: Job) -> dict[str, Any]:
+    """What ``docs/operations.md`` names. Seconds, Unix milliseconds, JSON."""
+    wanted, progress = job.wanted, job.progress
+    ratio = progress.ratio
+    return {
+        "job": job.id,
+        "kind": wanted.kind,
+        "pipeline": wanted.pipeline,
+        "targets": list(wanted.targets),
+        "state": job.state.value,
+        "asked": job.wish or None,
+        "message": job.message,
+        "progress": {
+            "done": progress.done,
+            "total": progress.total,
+            "unit": progress.unit,
+            "ratio": None if ratio is None else round(ratio, 4),
+            "per_second": progress.rate,
+            "eta_seconds": None if job.state.is_final else progress.eta_s,
+        },
+        "attempts": job.attempts,
+        "origin": wanted.origin,
+        "created_ms": job.created_ms,
+        "started_ms": job.started_ms,
+        "changed_ms": job.changed_ms,
+        "ended_ms": job.ended_ms,
+        "result": {name: value for name, value in job.result.items() if name != "tables"},
+    }
+
+
+def refused_figures(refused: Refused, full: bool = False) -> dict[str, Any]:
+    """A load that nobody asked for and that is not recorded, as ``figures_of`` shows jobs; or as
+    ``in_full`` does."""
+    wanted = Wanted("load", refused.pipeline, (refused.target,), origin=refused.origin)
+    offline = refused.since_ms is None
+    when = "after the next start" if offline else "again within 10 minutes"
+    said = f"{refused.why}; it is planned {when}, or by `binlogd tables load {refused.target}`"
+    job = Job(f"{UNASKED}{refused.target}", wanted, message=said)
+    shown = {"state": DUE if offline else REFUSED, "created_ms": refused.since_ms}
+    return (in_full(job) if full else figures_of(job)) | shown
+
+
+def in_full(job: Job) -> dict[str, Any]:
+    """The same with what was asked for and what the job remembers."""
+    params, memory = msgspec.to_builtins(job.wanted.params), msgspec.to_builtins(job.memory)
+    whole = {"result": msgspec.to_builtins(job.result)}
+    return {**figures_of(job), **whole, "params": params, "memory": memory, "steps": job.steps}
+
+
+# Notifications of jobs, in the form of Debezium's: what tools for that form read. Pure.
+
+AGGREGATES = {"load": "Incremental Snapshot"}
+"""Debezium's word for what a kind does; a kind that Debezium lacks goes by its own name."""
+
+
+def notification(job: Job, type_: str, data: Mapping[str, str], unix_ms: int) -> dict[str, Any]:
+    """One notification. ``id`` is the signal's where one asked for the job, else the job's.
+
+    ``additional_data`` holds texts alone, as Debezium's does.
+    """
+    wanted = job.wanted
+    collections = ", ".join(map(str, wanted.params.get("tables") or wanted.targets))
+    more: dict[str, str] = {"connector_name": wanted.pipeline, "job": job.id}
+    if type_ not in ("COMPLETED", "ABORTED"):
+        # Debezium's own spelling differs for this one.
+        name = "data_collection" if type_ == "TABLE_SCAN_COMPLETED" else "data_collections"
+        more[name] = collections
+    if type_ == "IN_PROGRESS":
+        more["rows_done"] = str(job.progress.done)
+        if job.progress.total is not None:
+            more["rows_total"] = str(job.progress.total)
+    return {
+        "id": wanted.signal or job.id,
+        "aggregate_type": AGGREGATES.get(wanted.kind, wanted.kind.capitalize()),
+        "type": type_,
+        "additional_data": {**more, **data},
+        "timestamp": str(unix_ms),
+    }

@@ -1,0 +1,173 @@
+"""Plans a replay: which letters may be appended, by their content and what came after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from changes.formats.engine.format import Chunked, Format
+from changes.routes.routing import Router
+from daemon.config.config import Config
+from daemon.operations.replay.conflicts import (
+    Candidate,
+    ConflictFinder,
+    Letters,
+    by_source,
+    doubt_peers,
+    read_now,
+)
+from daemon.state.dead_letters.index import LetterIndex, Stored
+from daemon.state.offset_transfer import format_of
+from offsets.position import TopicPartition
+from offsets.store import StoreError
+from sources.base.consumed import topics_format
+from sources.base.port import LogGone, LogUnreadable, NotAnswered, Questions
+from sources.opening import open_source
+
+
+class NotPlanned(Exception):
+    """The broker does not return what the decision needs: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``letters``: by place, because a record may have letters of several targets. ``ends``: how
+    far each partition was examined."""
+
+    candidates: tuple[Candidate, ...]
+    letters: Mapping[str, tuple[Stored, ...]]
+    ends: Mapping[TopicPartition, int]
+
+
+class Planner:
+    """Plans for one pipeline, with its current format and routes."""
+
+    def __init__(self, config: Config, pipeline: str, index: LetterIndex) -> None:
+        self._config = config
+        self._pipeline = pipeline
+        self._section = config.pipeline[pipeline]
+        self._source = open_source(config, pipeline)
+        self._router = Router(config.routes(pipeline))
+        self._letters: Letters = frozenset(
+            (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in index.stored
+        )
+
+    def _format(self) -> Format:
+        """A new format for each pass, because a format may remember what it has read."""
+        try:
+            return format_of(self._config, self._pipeline)
+        except StoreError as error:
+            raise NotPlanned(str(error)) from error
+
+    def plan(self, stored: Sequence[Stored]) -> Plan:
+        """Examine the letters and everything that came after them. Raises NotPlanned."""
+        letters: dict[str, tuple[Stored, ...]] = {}
+        for each in stored:
+            place = each.letter.id.place
+            letters[place] = (*letters.get(place, ()), each)
+        candidates = [self._candidate(mine) for mine in letters.values()]
+        try:
+            ends = self._look(self._source.questions(), candidates)
+        except NotAnswered as error:
+            raise NotPlanned(f"the broker can't be asked: {error}") from error
+        except (LogGone, LogUnreadable) as error:
+            raise NotPlanned(str(error)) from error
+        for candidate in candidates:
+            if candidate.replayed_at:
+                at = ", ".join(map(str, candidate.replayed_at))
+                candidate.doubts.insert(0, f"it was replayed already: offset {at} has it again")
+        doubt_peers(candidates)
+        return Plan(tuple(candidates), letters, ends)
+
+    def overtaken(
+        self,
+        candidates: Iterable[Candidate],
+        ends: Mapping[TopicPartition, int],
+        places: Mapping[TopicPartition, Sequence[int]],
+    ) -> list[str]:
+        """Conflicts since the plan was made, up to the offsets that the records have now.
+
+        ``places``: by partition, the offsets of all records of this replay. Open transactions count
+        as if they were committed. Raises LogGone, LogUnreadable.
+        """
+        reader = self._source.reader(uncommitted=True)
+        found: list[str] = []
+        for source, mine in by_source(candidates).items():
+            fresh = [Candidate(source, c.record, c.keys) for c in mine]
+            finder = ConflictFinder(self._format(), self._router, source, fresh, self._letters)
+            last = max(places[source]) - 1
+            if last >= ends[source]:
+                for record in reader.read(source, ends[source], last):
+                    if record.offset not in places[source]:
+                        finder.examine(record)
+            finder.finish()
+            found += [f"{c.place}: {doubt}" for c in fresh for doubt in c.doubts]
+        return found
+
+    def _candidate(self, letters: Sequence[Stored]) -> Candidate:
+        letter = letters[0].letter
+        format_ = self._format()
+        own = topics_format(format_, letter.id.source.topic)
+        if isinstance(own, Chunked):
+            candidate = Candidate(letter.id.source, letter.record)
+            candidate.problems.append(
+                f"{own.name} numbers its messages, so one that is appended again is dropped. "
+                "Its table can be read again: binlogd offsets reset"
+            )
+            return candidate
+        whole = letter.message(format_, whole=True)
+        candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
+        if letter.id.source.topic not in self._section.topics:
+            candidate.problems.append("the pipeline does not read its topic any more")
+        if not letter.in_log:
+            candidate.doubt("the log had lost it already: its key and headers are not known")
+        for mark in (each.mark for each in letters):
+            if mark is not None:
+                candidate.doubts.insert(0, f"it was replayed already, as {mark.at}")
+                break
+        return candidate
+
+    def _look(
+        self, questions: Questions, candidates: Sequence[Candidate]
+    ) -> dict[TopicPartition, int]:
+        sources = by_source(candidates)
+        if not sources:
+            return {}
+        self._doubt_neighbours(sources)
+        lows = questions.begins(list(sources))
+        ends = questions.committed_ends(list(sources))
+        holed = questions.compacted({source.topic for source in sources})
+        for source, mine in sources.items():
+            low, end = lows[source], ends[source]
+            for candidate in mine:
+                if candidate.record.offset + 1 < low:
+                    candidate.doubt(f"the log begins at {low}: what came between is not known")
+                if candidate.record.offset >= end:
+                    candidate.doubt(f"the log ends at {end}: it was cut, or is another one")
+                if source.topic in holed:
+                    candidate.doubt("the topic is compacted: what came between is not all there")
+            self._examine_all(source, mine, max(low, mine[0].record.offset), end)
+        return ends
+
+    def _examine_all(
+        self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
+    ) -> None:
+        """Read a partition from its first letter on."""
+        finder = ConflictFinder(self._format(), self._router, source, mine, self._letters)
+        here = {candidate.record.offset: candidate for candidate in mine}
+        if first < end:
+            for record in self._source.reader().read(source, first, end - 1):
+                candidate = here.get(record.offset)
+                if candidate is not None and candidate.record.value != record.value:
+                    candidate.doubt("the log has another record in its place: it was made again")
+                finder.examine(record)
+        finder.finish()
+
+    def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
+        for name, other in self._config.pipeline.items():
+            if name == self._pipeline:
+                continue
+            for source, mine in sources.items():
+                if source.topic in other.topics:
+                    for candidate in mine:
+                        candidate.doubt(f"pipeline {name} reads the topic, too, and gets it again")

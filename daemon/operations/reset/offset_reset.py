@@ -1,0 +1,252 @@
+"""``binlogd offsets reset``: plans with the broker's answers, and carries the plan out.
+
+Offline, the new positions are recorded under the state directory's lock and the group's commit
+follows. The next start moves the targets' marks before it reads anything. In a running daemon an
+edit of the pipeline does the same (``daemon/app/edits.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any
+
+from changes.model.model import Mode, TargetName
+from daemon.config.config import Config
+from daemon.state.edits import EditRefused, edit_offline
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError
+from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
+from offsets.snapshot import Snapshot
+from offsets.store import StoreError
+from sources.base.port import BrokerUnreachable, NotAnswered, Questions, TopicMissing, committed
+from sources.kafka.topic_records import check_topic_ids
+from sources.opening import open_source
+
+
+@dataclass(frozen=True, slots=True)
+class ResetWish:
+    """A request in the words of the command line. Raises EditRefused."""
+
+    to: str
+    at: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    table: str | None = None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        known = [place.value for place in ResetTo]
+        if self.to not in known:
+            raise EditRefused(f"--to {self.to}: one of {', '.join(known)} is wanted")
+        takes = self.to in ("timestamp", "offset")
+        if takes != (self.at is not None):
+            raise EditRefused(f"--to {self.to} {'needs' if takes else 'takes no'} --at")
+        if self.to == "offset" and not re.fullmatch(r"[0-9]{1,19}", self.at or ""):
+            raise EditRefused(f"--at {self.at}: an offset is a number, of 19 digits at most")
+        if self.to == "timestamp" and self.time_ms() < 0:
+            raise EditRefused(f"--at {self.at}: it is before 1970, where no log has anything")
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> ResetWish:
+        """From a request on the control socket."""
+        kinds = {"to": str, "force": bool, "partition": int}
+        wish = {place.name: said[place.name] for place in fields(cls) if place.name in said}
+        for name, value in wish.items():
+            if value is not None and not isinstance(value, kinds.get(name, str)):
+                raise EditRefused(f"{name}: {value!r} is not of the right type")
+        if "to" not in wish:
+            raise EditRefused('"to" is wanted')
+        return cls(**wish)
+
+    def time_ms(self) -> int:
+        """The timestamp in Unix milliseconds."""
+        try:
+            at = datetime.fromisoformat(self.at or "")
+        except ValueError as error:
+            raise EditRefused(f"--at {self.at}: {error}") from error
+        if at.tzinfo is None:
+            raise EditRefused(f"--at {self.at}: a zone is wanted, as in 2026-01-31T00:00:00Z")
+        return int(at.timestamp() * 1000)
+
+
+class ResetRefused(EditRefused):
+    """The plan has refusals, or losses without force. The plan lists them."""
+
+    def __init__(self, plan: ResetPlan) -> None:
+        super().__init__("; ".join((*plan.refusals, *plan.losses)))
+        self.plan = plan
+
+
+def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
+    """Plan a reset with the broker's present answers. Raises EditRefused."""
+    section = config.pipeline[pipeline]
+    source = open_source(config, pipeline)
+    try:
+        check_topic_ids(recorded, source.topic_ids())
+        questions = source.questions()
+        chosen = _chosen(questions, section.topics, wish)
+        around = Surroundings(
+            questions.watermarks(chosen),
+            committed(source),
+            questions.compacted({source.topic for source in chosen}),
+            any(route.mode is Mode.APPEND for route in config.routes(pipeline)),
+        )
+        request = ResetRequest(
+            ResetTo(wish.to), tuple(chosen), _at(questions, chosen, wish), wish.table
+        )
+    except (BrokerUnreachable, TopicMissing, PositionError, StoreError) as error:
+        raise EditRefused(str(error)) from error
+    except NotAnswered as error:
+        raise EditRefused(f"the broker can't be asked: {error}") from error
+    plan = plan_reset(recorded, around, request)
+    _check_targets(config, plan)
+    return plan
+
+
+def _check_targets(config: Config, plan: ResetPlan) -> None:
+    """Raise EditRefused for a target whose marks no sink can move: the next start would fail
+    there."""
+    for name in sorted({mark.target for mark in plan.marks}):
+        try:
+            sink = TargetName.parse(name).sink
+        except ValueError as error:
+            raise EditRefused(f"--table: {error}") from error
+        if sink not in config.sink:
+            raise EditRefused(
+                f"{name}: its mark can't be moved, for the configuration has no sink {sink!r} "
+                f"({', '.join(sorted(config.sink))}): name others by --table, or configure it"
+            )
+
+
+def check_plan(plan: ResetPlan, force: bool) -> Snapshot:
+    """The plan's snapshot. Raises ResetRefused if it must not be carried out."""
+    if plan.refusals or (plan.losses and not force):
+        raise ResetRefused(plan)
+    return plan.snapshot
+
+
+def describe(plan: ResetPlan) -> list[str]:
+    """Lines about what the plan would do."""
+    lines: list[str] = []
+    for move in plan.partitions:
+        before = "nothing recorded" if move.before is None else str(move.before)
+        lines.append(f"{move.source}: {before} -> {move.after}{_effect(move.before, move.after)}")
+        if move.group not in (None, move.after):
+            lines.append(f"  the group's commit {move.group} -> {move.after}")
+        mine = (mark for mark in plan.marks if mark.source == move.source)
+        lines += ("  " + _mark(mark.target, mark.before, mark.after) for mark in mine)
+    return lines
+
+
+def _effect(before: int | None, after: int) -> str:
+    if before is None or before == after:
+        return ""
+    if after < before:
+        return f", {before - after} offsets are read again"
+    return f", {after - before} offsets are skipped"
+
+
+def _mark(target: str, before: int | None, after: int) -> str:
+    if before is None:
+        return f"{target}: its mark -> {after} at most, what lies above is applied again"
+    if after < before:
+        return f"{target}: mark {before} -> {after}, what lies between is applied again"
+    return f"{target}: mark {before} -> {after}, what lies between is skipped"
+
+
+def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[ResetPlan, str | None]:
+    """Record a reset while no daemon runs, and move the group's commit.
+
+    Returns the plan, and why the group's commit could not be moved (the next start does it). Raises
+    EditRefused before anything is written, StoreError.
+    """
+    plans: list[ResetPlan] = []
+
+    def change(recorded: Snapshot) -> Snapshot:
+        plans.append(make_plan(config, pipeline, recorded, wish))
+        refuse_members(config, pipeline, instance_ids(config, pipeline))
+        return check_plan(plans[-1], wish.force)
+
+    edit_offline(config, pipeline, change)
+    try:
+        move_group(config, pipeline, plans[-1].snapshot)
+    except StoreError as error:
+        return plans[-1], str(error)
+    return plans[-1], None
+
+
+def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own: int = 0) -> None:
+    """Raise EditRefused if the group has members besides the ``own`` of a running daemon.
+
+    Another member would go on from its own position, and move the marks with it. ``ours`` are
+    static names of this daemon: they stay in the group for a while.
+    """
+    group = config.group(pipeline)
+    try:
+        members = open_source(config, pipeline).members()
+    except NotAnswered as error:
+        raise EditRefused(f"group {group!r} can't be asked: {error}") from error
+    others = [m for m in members if m.instance_id not in ours]
+    if len(others) > own:
+        names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
+        raise EditRefused(
+            f"group {group!r} has members that read ({names}): what they read is theirs to say. "
+            "Stop them first, and reset in each one's state directory what it has read"
+        )
+
+
+def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
+    """The static member name of this state directory's daemon, which stays a member for a while
+    after its end. None if the configuration wants none. Raises StoreError."""
+    found = open_source(config, pipeline).own_instance()
+    return (found,) if found else ()
+
+
+def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
+    """Move the group's commit to what a reset recorded, if it has one. Raises StoreError.
+
+    It moves before the marks: if the file is lost afterwards, the group must not point beyond what
+    was taken from the targets. While the group has members, the broker refuses.
+    """
+    reset = {source: state for source, state in recorded.partitions.items() if state.reset}
+    if not reset:
+        return
+    store = open_source(config, pipeline).group_commit()
+    store.start()
+    try:
+        if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
+            found = store.get().snapshot
+            known = found.partitions if found is not None else {}
+            reset = {source: state for source, state in reset.items() if source in known}
+        store.set(replace(recorded, partitions=reset)).result()
+    finally:
+        store.stop()
+
+
+def _chosen(questions: Questions, topics: Sequence[str], wish: ResetWish) -> list[TopicPartition]:
+    if wish.topic is not None and wish.topic not in topics:
+        raise EditRefused(f"--topic {wish.topic}: the pipeline reads {', '.join(topics)}")
+    mine = [wish.topic] if wish.topic is not None else list(topics)
+    if wish.partition is not None and len(mine) > 1:
+        raise EditRefused("--partition needs --topic: the pipeline reads several")
+    there = questions.partitions(mine)
+    if wish.partition is not None:
+        there = [source for source in there if source.partition == wish.partition]
+        if not there:
+            raise EditRefused(f"{mine[0]} has no partition {wish.partition}")
+    if wish.to == "offset" and len(there) > 1:
+        raise EditRefused("--to offset is for one partition: name it by --topic and --partition")
+    return sorted(there)
+
+
+def _at(
+    questions: Questions, chosen: list[TopicPartition], wish: ResetWish
+) -> dict[TopicPartition, int]:
+    if wish.to == "offset":
+        return dict.fromkeys(chosen, int(wish.at or ""))
+    if wish.to != "timestamp":
+        return {}
+    return questions.at_time(chosen, wish.time_ms())

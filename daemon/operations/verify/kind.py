@@ -1,0 +1,127 @@
+"""``tables verify`` as a kind of job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from changes.model.errors import TargetRefused
+from daemon.config.pipeline_parts import Window
+from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
+from daemon.operations.engine.record import Job, Progress, Wanted
+from daemon.operations.engine.requested import wrong_tables
+from daemon.operations.engine.source_targets import Compared, chosen, named, unmatched
+from daemon.operations.verify.columns import NotComparable
+from daemon.operations.verify.in_flight_here import Interrupted
+from daemon.operations.verify.repair import Repair
+from daemon.operations.verify.report import Repaired, result_of, skipped, summary, table_result
+from daemon.operations.verify.run import Changed, TableRun, now_ms
+from daemon.operations.verify.work import RESTARTS, Table, Work
+from databases.base.port import DatabaseRefused
+
+KIND = "verify"
+
+log: Any = structlog.get_logger(__name__)
+
+
+class VerifyKind:
+    """See ``JobKind``."""
+
+    name = KIND
+    concurrent = 1
+    can_pause = True
+    window: Window | None = None
+
+    def plan(self, look: Look, wanted: Wanted) -> Plan:
+        """Which tables would be compared. ``wanted.targets`` are patterns, the plan's targets."""
+        pipeline = wanted.pipeline
+        if not look.config.pipeline[pipeline].named_databases():
+            line = f'pipeline {pipeline}: set database = "NAME", of a [database.NAME] with its url'
+            return Plan((wanted,), refusals=(line,))
+        found = chosen(look.config, pipeline, wanted.targets)
+        missing = unmatched(wanted.targets, found)
+        refusals = [
+            f"{pattern}: no table of pipeline {pipeline} is called so" for pattern in missing
+        ]
+        lines = [f"{one.target}: is compared with {one.table} of {one.database}"
+                 for one in found.tables]  # fmt: skip
+        lines += [f"{name}: is not compared: {why}" for name, why in found.refused]
+        if not found.tables and not missing:
+            refusals = lines
+        targets = tuple(str(one.target) for one in found.tables)
+        sample = look.config.pipeline[pipeline].verify.sample
+        params = {
+            "sample": sample,
+            **wanted.params,
+            "tables": [str(one.table) for one in found.tables],
+        }
+        whole = replace(wanted, targets=targets, params=params)
+        document = {
+            "targets": list(targets),
+            "refused": dict(found.refused),
+            "patterns": [pattern for pattern in wanted.targets if pattern not in missing],
+        }
+        return Plan((whole,), tuple(lines), document, tuple(refusals))
+
+    def wrong(self, wanted: Wanted) -> Sequence[str]:
+        """See ``JobKind``."""
+        sample = wanted.params.get("sample")
+        known = isinstance(sample, int | float) and not isinstance(sample, bool)
+        return [*wrong_tables(wanted), *(() if known else ('"sample" is no number',))]
+
+    def step(self, job: Job, control: Control) -> Outcome:
+        """Do the next part of the present table, or begin the next one."""
+        work, wanted = Work.of(job.memory), job.wanted
+        if len(work.done) == len(wanted.targets):
+            result = result_of(work.done, float(wanted.params["sample"]))
+            return Finished(result, summary(result), _progress(work))
+        place = len(work.done)
+        table = work.table or Table(now_ms())
+        target, source = wanted.targets[place], str(wanted.params["tables"][place])
+        try:
+            compared = named(control.config, wanted.pipeline, target, source)
+            return self._advanced(job, control, compared, work, table)
+        except Interrupted:
+            return Advanced(job.memory, message="")
+        except Changed:
+            if table.restarts < RESTARTS:
+                again = replace(work, table=table.again())
+                message = f"{target}: begins again, for its table was changed"
+                return Advanced(again.document(), message=message)
+            why = "its table's definition changes all the time"
+        except (NotComparable, DatabaseRefused, TargetRefused, ValueError) as error:
+            why = str(error)
+        done = work.ended(skipped(target, source, why))
+        return Advanced(done.document(), _progress(done), f"{target}: {why}")
+
+    def _advanced(
+        self, job: Job, control: Control, compared: Compared, work: Work, table: Table
+    ) -> Outcome:
+        if not table.is_compared:
+            now = TableRun(job, control, compared, work.source_rows).advance(table)
+            return Advanced(
+                replace(work, table=now).document(), message=f"compares {compared.target}"
+            )
+        target, source = str(compared.target), str(compared.table)
+        fixed = Repaired()
+        if table.found and job.wanted.params.get("repair") is True and not table.is_full:
+            fixed = Repair(
+                job, control, TableRun(job, control, compared, work.source_rows), table
+            ).carried_out()
+        result = table_result(target, source, table, now_ms(), fixed)
+        tell = log.info if result["equal"] else log.warning
+        told = {name: result[name] for name in ("rows", "differing", "seconds")}
+        tell("table_verified", target=target, undecided=len(result["undecided"]), **told)
+        done = work.ended(result)
+        return Advanced(done.document(), _progress(done), f"{target}: is done")
+
+    def undo(self, job: Job, control: Control) -> str:
+        """Nothing is left of a comparison; rows that were repaired stay so."""
+        return "is given up; it has changed nothing but the rows that it says"
+
+
+def _progress(work: Work) -> Progress:
+    return Progress(work.source_rows, None)

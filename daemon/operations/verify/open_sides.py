@@ -1,0 +1,175 @@
+"""Opens the two sides of a table's comparison, and says how its columns are compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from actors.contract.writes import TargetState
+from changes.formats.auto import AUTO
+from changes.model.model import Mode, TableName, TableSchema
+from changes.routes.shaping.names import ShapeRefused
+from changes.sql.spark.checksums import Grid
+from daemon.operations.engine.port import Control
+from daemon.operations.engine.source_targets import Compared
+from daemon.operations.load.columns import Wanted, streamed_of
+from daemon.operations.verify.columns import (
+    NotComparable,
+    Shape,
+    prints_alike,
+    shape_by_values,
+    shape_of,
+)
+from daemon.operations.verify.database_sides import SourceSide, StoredSide, stored_shape
+from daemon.operations.verify.in_flight_here import LOOK_EVERY_S, Interrupted, not_following
+from daemon.operations.verify.sides import ComparedSource, LakeSide, TargetSide
+from daemon.operations.verify.values_side import ValuesSide
+from databases.base.port import Database, DatabaseAway, DatabaseRefused, SourceTable
+from databases.opening import Primary, open_database
+from databases.streamed import Streamed
+from offsets.snapshot import Snapshot
+from sparkwriter.sinks import sinks_of
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A table that is being compared, with what it takes. ``wanted``: what of the source's table
+    the target is made of; ``values``: its rows as the target is to have them. One thread's."""
+
+    database: Database
+    primary: Primary
+    described: SourceTable
+    state: TargetState
+    wanted: Wanted
+    shape: Shape
+    values: ValuesSide
+    source: ComparedSource
+    target: TargetSide
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """``told``: called after each piece that was read of the source, with its rows; ``say`` shows
+    what is waited for."""
+
+    control: Control
+    pipeline: str
+    compared: Compared
+    told: Callable[[int], None]
+    say: Callable[[str], None]
+
+    @contextmanager
+    def opened(self, snapshot: Snapshot, grid: Grid | None) -> Iterator[Open]:
+        """The table on both sides. Raises NotComparable, and what both raise."""
+        compared, target = self.compared, self.compared.target
+        if (why := not_following(snapshot, str(target))) is not None:
+            raise NotComparable(why)
+        own = sinks_of(self.control.config)[target.sink]
+        tables = own.database()
+        if tables is None and own.catalog() is None:
+            raise NotComparable(f"tables of sink {target.sink} can't be read back")
+        with ExitStack() as connections:
+            if tables is not None:
+                connections.callback(tables.close)
+            database = open_database(self.control.config, compared.database)
+            connections.callback(database.close)
+            primary = Primary(self.control.config, compared.database, database)
+            connections.callback(primary.close)
+            state = self._state()
+            assert state.schema is not None
+            described = database.describe(compared.table).renamed(compared.route.reader_renames)
+            stored = None if tables is None else tables.describe(TableName(*target[1:]))
+            streamed = self._streamed(described, snapshot, state.schema)
+            wanted = Wanted(described, streamed.columns, compared.route, described.keys, None)
+            shape, by_values = _compared(wanted, streamed, state.schema, stored)
+            reading = wanted.reading(database, self.control.config, self.pipeline)
+            shows = partial(self._await_shown, primary)
+            values = ValuesSide(reading, wanted, shape, self.told, shows)
+            source: ComparedSource = values
+            if not by_values:
+                source = SourceSide(database, described, shape, self.told, shows)
+            there: TargetSide
+            if tables is None or stored is None:
+                there = self._lake(shape, grid, lambda: False)
+            else:
+                there = StoredSide(tables, stored, shape, self._asked)
+            yield Open(database, primary, described, state, wanted, shape, values, source, there)
+
+    def parted(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> TargetSide:
+        """The target's side for intervals on a grid. ``failed``: it is not wanted any more."""
+        lake = isinstance(here.target, LakeSide)
+        return self._lake(here.shape, grid, failed) if lake else here.target
+
+    def _lake(self, shape: Shape, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
+        return LakeSide(
+            self.control.spark,
+            lambda: bool(self.control.asked) or failed(),
+            self.compared.target,
+            shape,
+            grid,
+        )
+
+    def _state(self) -> TargetState:
+        target = self.compared.target
+        state = self.control.sinks()[target.sink].open(target)
+        if state.schema is None:
+            raise NotComparable("there is no such table: the stream has brought no row of it yet")
+        if state.mode is Mode.APPEND:
+            raise NotComparable("it is a changelog: its rows are what happened, not what is")
+        return state
+
+    def _streamed(
+        self, described: SourceTable, snapshot: Snapshot, target: TableSchema
+    ) -> Streamed:
+        """The texts that the stream's values have, by format."""
+        config, compared = self.control.config, self.compared
+        format_ = config.pipeline[self.pipeline].format
+        if format_ == AUTO:
+            lanes = snapshot.targets[str(compared.target)].hwms
+            known = [f for lane in lanes if (f := snapshot.formats.get(lane.topic)) is not None]
+            if not known:
+                raise NotComparable("the format of its topics is not known yet")
+            format_ = known[0]
+        kind = config.database[compared.database].address.kind
+        try:
+            return streamed_of(described, compared.route, kind, format_, target)
+        except DatabaseRefused as error:
+            raise NotComparable(str(error)) from error
+
+    def _await_shown(self, primary: Primary) -> None:
+        """A replica is read when it has what the log has: a row that it still lacks would be told
+        as different. Raises Interrupted, and DatabaseAway where it stays behind."""
+        position, since_s = primary.position(), time.monotonic()
+        wait_s = self.control.config.pipeline[self.pipeline].verify.wait_s
+        while not primary.shown(position):
+            if time.monotonic() - since_s > wait_s:
+                name = self.compared.database
+                raise DatabaseAway(f"database.{name}: not at {position} within {wait_s:g} s")
+            self.say(f"waits until the replica has applied {position}")
+            if self.control.wait(LOOK_EVERY_S):
+                raise Interrupted
+
+    def _asked(self, rows: int) -> None:
+        """After each statement to the target's database."""
+        if self.control.asked:
+            raise Interrupted
+
+
+def _compared(
+    wanted: Wanted, streamed: Streamed, target: TableSchema, stored: SourceTable | None
+) -> tuple[Shape, bool]:
+    """How they are compared, and whether the source's rows are read for it."""
+    by_values = bool(wanted.route.shape)
+    if not by_values:
+        shape = shape_of(wanted.source, streamed, target)
+        by_values = stored is not None and not all(map(prints_alike, shape.pairs))
+    if by_values:
+        try:
+            shown = wanted.schema
+        except ShapeRefused as error:
+            raise NotComparable(str(error)) from error
+        shape = shape_by_values(wanted.source, streamed, shown, target)
+    return (shape if stored is None else stored_shape(shape, stored)), by_values

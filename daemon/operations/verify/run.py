@@ -1,0 +1,203 @@
+"""The steps of comparing one table: the first pass, closer looks, keys in flight."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+
+from changes.formats.auto import make_format
+from changes.formats.recognise import TopicFormats
+from changes.routes.routing import Router
+from changes.sql.spark.checksums import Grid
+from daemon.operations.engine.port import Control
+from daemon.operations.engine.record import Job, Progress
+from daemon.operations.engine.source_targets import Compared
+from daemon.operations.engine.source_watermarks import LogMoments, moments_of
+from daemon.operations.verify import compare
+from daemon.operations.verify.columns import Shape
+from daemon.operations.verify.database_sides import Pacer
+from daemon.operations.verify.groups import sampled
+from daemon.operations.verify.in_flight import Seen, looked
+from daemon.operations.verify.in_flight_here import Interrupted, LiveLookout
+from daemon.operations.verify.key_texts import Trail, follow, keys_of, moves_of
+from daemon.operations.verify.log_changes import LogChanges
+from daemon.operations.verify.open_sides import Open, Opening
+from daemon.operations.verify.report import shown
+from daemon.operations.verify.work import MOST_FOUND, MOST_SHOWN, Table
+from databases.opening import open_database
+from offsets.snapshot import Snapshot
+from sparkwriter.session.checksums import NotWanted
+
+
+class Changed(Exception):
+    """The source's table is not defined as it was when the comparison began."""
+
+
+class TableRun:
+    """Compares the present table of a job. One step's."""
+
+    def __init__(self, job: Job, control: Control, compared: Compared, before: int) -> None:
+        """``before``: rows of the tables that are done."""
+        self._job = job
+        self._control = control
+        self.compared = compared
+        self._pipeline = job.wanted.pipeline
+        self.section = control.config.pipeline[self._pipeline]
+        self.settings = self.section.verify
+        self._database = control.config.database[compared.database]
+        self._read = self._before = before
+        self._pacer = Pacer(self._database.rows_per_s, self._control.wait)
+        self._opening = Opening(control, self._pipeline, compared, self._told, self._say)
+
+    def advance(self, table: Table) -> Table:
+        """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""
+        try:
+            with self.opened(self._control.snapshot(self._pipeline), table.grid) as here:
+                if table.definition not in ("", here.described.definition):
+                    raise Changed
+                if table.left is None:
+                    return self._first(table, here)
+                return self._next(table, here) if table.left else self._followed(table, here)
+        except NotWanted as error:
+            raise Interrupted from error
+
+    # --- the first pass
+
+    def _first(self, table: Table, here: Open) -> Table:
+        # Before anything is read: what moves from here on is followed.
+        begins = self.lookout(here).begins()
+        grid, intervals = here.source.grid()
+        part = float(self._job.wanted.params["sample"])
+        some = sampled(intervals, part, self._job.id)
+        rows = here.described.rows
+        digits = compare.digits_of(some, rows)
+        aside = compare.Aside(lambda: here.source.sums(some, digits))
+        target = self._opening.parted(here, grid, lambda: aside.failed)
+        found = compare.first_pass(aside, target, some, digits)
+        notes = list(here.shape.notes)
+        if here.shape.missing:
+            names = ", ".join(here.shape.missing)
+            notes.append(f"the target lacks the columns {names}: `columns` in its route says so")
+        if part < 1 and len(some) == len(intervals):
+            notes.append("compared whole: it has too few ranges for a sample")
+        return replace(
+            table,
+            definition=here.described.definition,
+            grid=grid,
+            left=found.left,
+            rows=found.rows,
+            ranges=found.intervals,
+            notes=tuple(notes),
+            trail=Trail(begins),
+        )
+
+    # --- closer
+
+    def _next(self, table: Table, here: Open) -> Table:
+        assert table.left
+        parts, rest = compare.next_parts(table.left)
+        target = here.target
+        if compare.needs_closer(parts[0]):
+            found = compare.closer(here.source, target, parts)
+            return replace(table, left=(*found, *rest))
+        keys = compare.suspects(here.source, target, parts)
+        lookout = self.lookout(here)
+        seen = looked(keys, lookout) if keys else Seen()
+        return self._with(replace(table, left=tuple(rest)), seen, here, lookout)
+
+    def _followed(self, table: Table, here: Open) -> Table:
+        assert table.trail is not None
+        lookout = self.lookout(here)
+        trail, seen = follow(table.trail, lookout)
+        return self._with(replace(table, trail=trail), seen, here, lookout)
+
+    def _with(self, table: Table, seen: Seen, here: Open, lookout: LiveLookout) -> Table:
+        if self._definition() != here.described.definition:
+            raise Changed
+        return _with(table, seen, here.shape, lookout.assumed)
+
+    def lookout(self, here: Open) -> LiveLookout:
+        """What looks at rows ask."""
+        snapshot = self._control.snapshot(self._pipeline)
+        return LiveLookout(
+            self._control,
+            self._pipeline,
+            str(self.compared.target),
+            (here.source, here.target),
+            here.primary,
+            self._moments(snapshot),
+            self._changes(snapshot, here),
+            self.settings,
+            self._say,
+        )
+
+    # --- what it takes
+
+    def _moments(self, snapshot: Snapshot) -> LogMoments:
+        """The log of the partitions that may hold the table."""
+        return moments_of(self._control, self._pipeline, snapshot, str(self.compared.target))
+
+    def _changes(self, snapshot: Snapshot, here: Open) -> LogChanges:
+        """What the log changes in the target."""
+        topics = TopicFormats(snapshot.formats)
+        return LogChanges(
+            make_format(self.section.format, self.section.format_options(), topics),
+            Router(self._control.config.routes(self._pipeline)),
+            self._control.source(self._pipeline).reader(),
+            str(self.compared.target),
+            partial(keys_of, keys=here.shape.keys, wanted=here.wanted),
+            partial(moves_of, keys=here.shape.keys, wanted=here.wanted),
+        )
+
+    def opened(self, snapshot: Snapshot, grid: Grid | None = None) -> AbstractContextManager[Open]:
+        """The table on both sides. Raises NotComparable, and what both raise."""
+        return self._opening.opened(snapshot, grid)
+
+    def _definition(self) -> str:
+        database = open_database(self._control.config, self.compared.database)
+        try:
+            return database.describe(self.compared.table).definition
+        finally:
+            database.close()
+
+    def _told(self, rows: int) -> None:
+        """After each statement to the source."""
+        self._read += rows
+        self._pacer.read(rows)
+        if self._control.asked:
+            raise Interrupted
+        self._control.tell(self._progress(), f"compares {self.compared.target}")
+
+    def _say(self, message: str) -> None:
+        self._control.tell(self._progress(), f"{self.compared.target}: {message}")
+
+    def _progress(self) -> Progress:
+        total = self._job.progress.total
+        return Progress(self._read, None if total is None else max(total, self._read))
+
+
+def _with(table: Table, seen: Seen, shape: Shape, assumed: bool) -> Table:
+    notes = table.notes
+    idle = "that an idle partition had passed a moment was assumed, not proved: no heartbeat came"
+    if assumed and idle not in notes:
+        notes = (*notes, idle)
+    known = {*table.found, *(key for key, _ in table.undecided)}
+    differing = [found for found in seen.differing if found.key not in known]
+    room = MOST_SHOWN - len(table.shown)
+    return replace(
+        table,
+        found=(*table.found, *(found.key for found in differing))[:MOST_FOUND],
+        shown=(*table.shown, *(shown(found, shape) for found in differing[:room])),
+        undecided=(
+            *table.undecided,
+            *((key, why) for key, why in sorted(seen.undecided.items()) if key not in known),
+        ),
+        notes=notes,
+    )
+
+
+def now_ms() -> int:
+    """Unix milliseconds."""
+    return time.time_ns() // 1_000_000

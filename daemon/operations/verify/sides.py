@@ -1,0 +1,146 @@
+"""The two sides of a comparison: what is asked of the source's table, and of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from changes.model.model import TargetName
+from changes.sql.spark import checksums
+from changes.sql.spark.checksums import Grid, Interval, Lake
+from changes.sql.spark.words import dotted, quote
+from daemon.operations.verify.columns import Shape
+from databases.base.port import Key, Texts
+from sparkwriter.session.checksums import Queries
+from sparkwriter.session.jvm import SparkJvm
+
+MODULUS = 1 << 64
+
+Group = tuple[int, str]
+"""Rows of one interval whose key's hash begins with some digits: the interval's place, and those.
+"""
+
+
+class Sum(NamedTuple):
+    """How many rows, and the sum of their hashes modulo 2^64."""
+
+    rows: int
+    total: int
+
+    def plus(self, rows: int, total: int) -> Sum:
+        """With further rows."""
+        return Sum(self.rows + rows, (self.total + total) % MODULUS)
+
+
+NONE = Sum(0, 0)
+
+
+class Side(Protocol):
+    """One table. Each method reads what is there now. One thread's."""
+
+    def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
+        """The sums of all groups that have a row."""
+        ...
+
+    def hashes(
+        self, intervals: Sequence[Interval], digits: int, groups: Collection[Group]
+    ) -> Mapping[Key, str | None]:
+        """The hash of each row in these groups; None where it has none."""
+        ...
+
+    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
+        """The rows of these keys that are there, as canonical texts of the compared columns."""
+        ...
+
+
+class ComparedSource(Side, Protocol):
+    """The source's table."""
+
+    def grid(self) -> tuple[Grid | None, list[Interval]]:
+        """The table in intervals of about equal numbers of rows; one that is open, without a grid,
+        where its rows are told apart by their keys' hashes alone."""
+        ...
+
+
+class TargetSide(Side, Protocol):
+    """The target's table."""
+
+    def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:
+        """The key columns of these rows, as they are stored."""
+        ...
+
+
+# The target's side of a comparison, where Spark reads the target's table by its name.
+
+
+class LakeSide:
+    """``sides.Side`` over a table of a catalog. One thread's."""
+
+    def __init__(
+        self,
+        spark: Callable[[Callable[[SparkJvm], object]], object],
+        asked: Callable[[], bool],
+        target: TargetName,
+        shape: Shape,
+        grid: Grid | None,
+    ) -> None:
+        self._spark = spark
+        self._asked = asked
+        self._target = target
+        rows = dotted(*target)
+        if shape.deleted is not None:
+            rows = f"(SELECT * FROM {rows} WHERE NOT coalesce({quote(shape.deleted)}, false))"
+        self._lake = Lake(
+            rows,
+            tuple(pair.stored for pair in shape.pairs),
+            tuple(pair.stored for pair in shape.keys),
+            shape.number,
+            grid,
+        )
+
+    def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
+        """See ``Side``."""
+        rows = self._ask(checksums.sums(self._lake, intervals, digits), "sums")
+        return {
+            (int(slot), str(prefix)): Sum(int(count), (int(low) + (int(high) << 32)) % MODULUS)
+            for slot, prefix, count, low, high in rows
+        }
+
+    def hashes(
+        self, intervals: Sequence[Interval], digits: int, groups: Collection[Group]
+    ) -> Mapping[Key, str | None]:
+        """See ``Side``."""
+        if not groups:
+            return {}
+        rows = self._ask(checksums.hashes(self._lake, intervals, digits, groups), "hashes")
+        return {tuple(map(str, key)): str(hashed) for *key, hashed in rows}
+
+    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
+        """See ``Side``."""
+        if not keys:
+            return {}
+        parts = len(keys[0])
+        rows = self._ask(checksums.look_up(self._lake, keys), "rows")
+        return {tuple(map(str, row[:parts])): tuple(row[parts:]) for row in rows}
+
+    def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:
+        """The key columns of these rows, as they are stored."""
+        found: list[pa.Table] = []
+        sql = checksums.look_up(self._lake, keys, [quote(name) for name in names])
+
+        def act(jvm: SparkJvm) -> None:
+            found.append(Queries(jvm.spark, self._asked).arrow(sql))
+
+        self._spark(act)
+        return found[-1].rename_columns(list(names))
+
+    def _ask(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        found: list[list[tuple[Any, ...]]] = []
+
+        def act(jvm: SparkJvm) -> None:
+            found.append(Queries(jvm.spark, self._asked).ask(sql, f"verify {self._target}: {what}"))
+
+        self._spark(act)
+        return found[-1]

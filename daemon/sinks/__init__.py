@@ -1,1 +1,0 @@
-"""The configured sinks: a section, what ``check-config`` asks, and a writer for each kind."""

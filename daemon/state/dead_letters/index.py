@@ -1,0 +1,129 @@
+"""Indexes all letters of a pipeline, in files and in its topic, with their marks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+from actors.contract.ports import NotKept
+from daemon.config.config import Config
+from daemon.state.dead_letters.files import read_files, read_marks
+from offsets.position import TopicPartition
+from sources.base.letter import Letter, LetterId, Mark
+from sources.kafka.dead_letter_topic import read_topic
+
+FILES = "file"
+
+
+class Unreadable(Exception):
+    """A store of letters can't be read: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored letter. ``store`` is ``file`` or ``topic:NAME``; ``mark`` is the last one."""
+
+    letter: Letter
+    store: str
+    mark: Mark | None
+
+    @property
+    def state(self) -> str:
+        """``open`` or ``replayed``."""
+        return "open" if self.mark is None else "replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A filter of letters. Empty: all. Patterns know ``*``, ``?`` and ``[...]``."""
+
+    places: tuple[tuple[TopicPartition, int], ...] = ()
+    topic: str | None = None
+    table: str | None = None
+    reason: str | None = None
+    since: datetime | None = None
+    state: str | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Whether the filter is empty."""
+        return self == Wanted()
+
+    def __call__(self, stored: Stored) -> bool:
+        """Whether a letter passes the filter."""
+        letter = stored.letter
+        names = (*letter.tables, *filter(None, [letter.id.target]))
+        return (
+            (not self.places or (letter.id.source, letter.id.offset) in self.places)
+            and (self.topic is None or self.topic == letter.id.source.topic)
+            and (self.table is None or any(fnmatchcase(name, self.table) for name in names))
+            and (self.reason is None or self.reason == letter.reason or self.reason in letter.error)
+            and (self.since is None or letter.when >= self.since)
+            and (self.state is None or self.state == stored.state)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LetterIndex:
+    """A pipeline's letters in the order of the log. A letter that is stored twice appears once."""
+
+    stored: tuple[Stored, ...]
+    damage: tuple[str, ...]
+
+    def pick(self, wanted: Wanted) -> tuple[Stored, ...]:
+        """The letters that pass the filter."""
+        return tuple(filter(wanted, self.stored))
+
+    def places(self) -> frozenset[tuple[TopicPartition, int]]:
+        """The places of the letters' records in the log."""
+        return frozenset((s.letter.id.source, s.letter.id.offset) for s in self.stored)
+
+
+def read_index(config: Config, pipeline: str) -> LetterIndex:
+    """Read the files of the state directory, and the topic if one is configured.
+
+    Files are always read, because the configuration may have named them before. Needs the broker
+    only for a topic. Raises Unreadable.
+    """
+    damage: list[str] = []
+    letters: dict[LetterId, tuple[Letter, str]] = {}
+    marks: dict[LetterId, Mark] = {}
+    for item, store in _items(config, pipeline, damage):
+        if isinstance(item, Mark):
+            marks[item.id] = max(item, marks.get(item.id, item), key=lambda mark: mark.when)
+        elif item.id.pipeline == pipeline:
+            letters[item.id] = (item, store)
+    order = sorted(letters.values(), key=lambda pair: _order(pair[0].id))
+    found = tuple(Stored(letter, store, marks.get(letter.id)) for letter, store in order)
+    return LetterIndex(found, tuple(damage))
+
+
+def _items(config: Config, pipeline: str, damage: list[str]) -> Iterator[tuple[Letter | Mark, str]]:
+    section, folder = config.pipeline[pipeline], config.daemon.state_dir
+    try:
+        yield from ((letter, FILES) for letter in read_files(folder, pipeline, damage))
+        yield from ((mark, FILES) for mark in read_marks(folder, pipeline, damage))
+        topic = section.dead_letter_topic
+        if topic is not None:
+            settings = config.kafka_of(pipeline)
+            yield from ((i, section.dead_letters) for i in read_topic(settings, topic, damage))
+    except OSError as error:
+        raise Unreadable(f"{error.filename}: {error.strerror or error}") from error
+    except NotKept as error:
+        raise Unreadable(str(error)) from error
+
+
+def _order(letter: LetterId) -> tuple[TopicPartition, int, str]:
+    return letter.source, letter.offset, letter.target or ""
+
+
+def indexes(config: Config, pipelines: Iterable[str]) -> Iterator[LetterIndex]:
+    """Each pipeline's letters. Damage is reported on standard error. Raises Unreadable."""
+    for pipeline in pipelines:
+        index = read_index(config, pipeline)
+        for line in index.damage:
+            print(f"binlogd: {config.redactor.text(line)}", file=sys.stderr)
+        yield index

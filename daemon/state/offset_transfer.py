@@ -1,0 +1,196 @@
+"""``binlogd offsets export`` and ``import``: the recorded positions as a file to edit.
+
+An import is checked as the next start would check it: what the start would refuse, or overrule with
+the broker's commit, is refused here, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from changes.formats.auto import AUTO, make_format
+from changes.formats.engine.format import Format
+from changes.formats.recognise import TopicFormats
+from daemon.config.config import Config
+from daemon.state.offset_file import OffsetFile, StateDirBusy, lock_state_dir
+from daemon.state.offset_stores import make_stores
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, StartAt, Watermarks, check_mark, start_position
+from offsets.snapshot import Snapshot
+from offsets.snapshot_text import DamagedSnapshot, decode
+from offsets.store import Loaded, OffsetStore, StoreError
+from sources.base.port import (
+    BrokerUnreachable,
+    NotAnswered,
+    Source,
+    TopicMissing,
+    committed,
+)
+from sources.kafka.topic_records import check_topic_ids
+from sources.opening import open_source
+
+
+class TransferRefused(Exception):
+    """Nothing was written: one line with the reason."""
+
+
+def export_snapshot(config: Config, pipeline: str) -> Loaded:
+    """What a pipeline's stores hold, also while its daemon runs. Raises StoreError.
+
+    If the group's commit is the only store, its frontiers are the whole snapshot.
+    """
+    section = config.pipeline[pipeline]
+    store: OffsetStore = make_stores(config, pipeline)
+    if not section.remembers:
+        store = open_source(config, pipeline).group_commit()
+    store.start()
+    try:
+        return store.get()
+    finally:
+        store.stop()
+
+
+def recorded_snapshot(config: Config, pipeline: str) -> Loaded:
+    """What a pipeline's stores hold of its targets: of its file alone, where it has one. Raises
+    OSError, StoreError."""
+    section = config.pipeline[pipeline]
+    if "file" in section.offset_stores:
+        return OffsetFile(config.daemon.state_dir, pipeline).load()
+    # The group's commit knows no target.
+    return export_snapshot(config, pipeline) if section.remembers else Loaded(None)
+
+
+def import_snapshot(config: Config, text: str) -> Iterator[str]:
+    """Record an exported file's text. Yields lines about what was done.
+
+    The checksum may be wrong, as after an edit: it is computed again. A file store is replaced and
+    its previous file kept. In a topic only the entries in the text are replaced. Raises
+    TransferRefused before anything is written, StoreError when writing failed.
+    """
+    try:
+        snapshot = decode(text, edited=True)
+    except DamagedSnapshot as error:
+        raise TransferRefused(str(error)) from error
+    _check_owner(config, snapshot)
+    try:
+        claim = lock_state_dir(config.daemon.state_dir)
+    except StateDirBusy as error:
+        raise TransferRefused(f"{error}; an import is for a stopped daemon") from error
+    except OSError as error:
+        raise TransferRefused(
+            f"daemon.state_dir {config.daemon.state_dir} can't be used: {error}"
+        ) from error
+    with claim:
+        yield from _check_broker(config, snapshot)
+        yield from _store(config, snapshot)
+
+
+def _check_owner(config: Config, snapshot: Snapshot) -> None:
+    name = snapshot.pipeline
+    if name not in config.pipeline:
+        known = ", ".join(sorted(config.pipeline))
+        raise TransferRefused(f"it is of pipeline {name!r}; the configuration has: {known}")
+    if snapshot.group != config.group(name):
+        raise TransferRefused(
+            f"it is of group {snapshot.group!r}; pipeline {name} is group {config.group(name)!r}"
+        )
+    if not config.pipeline[name].remembers:
+        raise TransferRefused(
+            f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic); "
+            "the group's commit is all there is, and Kafka's own tools move it"
+        )
+
+
+def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
+    source = open_source(config, snapshot.pipeline)
+    try:
+        ids = source.topic_ids()
+    except BrokerUnreachable as error:
+        yield f"warning: not compared with the topics: {error}"
+        return
+    except TopicMissing as error:
+        raise TransferRefused(str(error)) from error
+    try:
+        check_topic_ids(snapshot, ids)
+        _check_positions(config, snapshot, source)
+    except (PositionError, StoreError) as error:
+        raise TransferRefused(str(error)) from error
+    except NotAnswered as error:
+        raise TransferRefused(f"the logs can't be asked: {error}") from error
+
+
+def _check_positions(config: Config, snapshot: Snapshot, opened: Source) -> None:
+    topics, questions = config.pipeline[snapshot.pipeline].topics, opened.questions()
+    there = set(questions.partitions(topics))
+    # A topic that is no longer read stays in the file: nothing is read from it, nothing checked.
+    for source in snapshot.partitions:
+        if source.topic in topics and source not in there:
+            raise PositionError(f"{source}: the topic has no such partition")
+    logs = questions.watermarks(sorted(there))
+    commits = committed(opened)
+    for source in sorted(there & snapshot.partitions.keys()):
+        _check_start(source, snapshot, commits.get(source), logs[source])
+    for target, mark in snapshot.targets.items():
+        for source, hwm in mark.hwms.items():
+            if source in logs:
+                check_mark(source, target, hwm, logs[source])
+
+
+def _check_start(
+    source: TopicPartition, snapshot: Snapshot, committed: int | None, log: Watermarks
+) -> None:
+    state = snapshot.partitions[source]
+    start = start_position(
+        source,
+        recorded=state,
+        committed=committed,
+        log=log,
+        configured=StartAt.EARLIEST,
+        configured_offset=None,
+    )
+    if start.offset != state.frontier:
+        raise PositionError(
+            f"{source}: {start.remark}: a start would read from {start.offset}. "
+            "`binlogd offsets reset` moves the group as well"
+        )
+
+
+def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
+    before = export_snapshot(config, snapshot.pipeline).snapshot
+    stores = config.pipeline[snapshot.pipeline].offset_stores
+    if "file" in stores:
+        file = OffsetFile(config.daemon.state_dir, snapshot.pipeline)
+        try:
+            file.save(snapshot)
+        except OSError as error:
+            raise StoreError(f"file: {file.path}: {error}") from error
+        if file.previous.exists():
+            yield f"the file before is kept as {file.previous}"
+    if "kafka-topic" in stores:
+        chain = make_stores(config, snapshot.pipeline)
+        chain.start()
+        try:
+            chain.set(snapshot).result()
+        finally:
+            chain.stop()
+    for source, state in sorted(snapshot.partitions.items()):
+        was = before.partitions.get(source) if before else None
+        old = "nothing" if was is None else str(was.frontier)
+        yield f"{source}: {old} -> {state.frontier}"
+    yield f"pipeline {snapshot.pipeline}: imported"
+
+
+# Turns a log's record into what its format gets, as the consumer does.
+
+
+def format_of(config: Config, pipeline: str) -> Format:
+    """A pipeline's format for a command. Under ``auto`` it uses the recorded formats of its topics.
+
+    Raises StoreError if they can't be read.
+    """
+    section = config.pipeline[pipeline]
+    topics = None
+    if section.format == AUTO:
+        recorded = export_snapshot(config, pipeline).snapshot
+        topics = TopicFormats({} if recorded is None else recorded.formats)
+    return make_format(section.format, section.format_options(), topics)

@@ -1,0 +1,144 @@
+"""MySQL and MariaDB as ``port.Database``, by PyMySQL."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+from changes.model.model import TableName
+from databases.base.fetching import fetch_rows
+from databases.base.findings import Finding
+from databases.base.port import (
+    DatabaseRefused,
+    JdbcOptions,
+    Kind,
+    Moment,
+    SourceColumn,
+    SourceTable,
+    matching,
+)
+from databases.base.section import DatabaseSection
+from databases.base.sql_database import SqlDatabase
+from databases.mysql import checks as mysql_checks
+from databases.mysql.session import MySqlSession
+from databases.mysql.sql import MySqlWords, form_of
+
+
+class MySqlDatabase(SqlDatabase):
+    """See ``port.Database``."""
+
+    kind: Kind = "mysql"
+
+    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
+        """``name``: as messages have it; ``password`` gives what it is now. Connects at the first
+        question."""
+        self._section = section
+        self._session = MySqlSession(name, section, password)
+        super().__init__(MySqlWords())
+
+    def tables(self, pattern: str) -> list[TableName]:
+        """See ``port.Database``."""
+        rows = self.ask(
+            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
+            " WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN"
+            " ('mysql', 'sys', 'information_schema', 'performance_schema')"
+        )
+        return matching(pattern, (TableName(str(row[0]), str(row[1])) for row in rows))
+
+    def describe(self, table: TableName) -> SourceTable:
+        """See ``port.Database``."""
+        found = [row for row in self._about("TABLES", _TABLE, table) if row[:2] == tuple(table)]
+        if not found:
+            raise DatabaseRefused(f"{table}: no such table, or no right to see it")
+        kind, rows, size, made = found[0][2:]
+        if kind != "BASE TABLE":
+            raise DatabaseRefused(f"{table} is a {str(kind).lower()}, not a table")
+        # The views below leave out the columns that the user may not read. This does not: it takes
+        # a right to the whole table, and says so.
+        self._session.check_right(f"SHOW CREATE TABLE {self._words.table(table)}")
+        columns = self._about("COLUMNS", _COLUMNS, table, "ORDER BY ORDINAL_POSITION")
+        indexes = self._about("STATISTICS", _INDEXES, table, "ORDER BY INDEX_NAME, SEQ_IN_INDEX")
+        described = [_column(row) for row in columns if row[:2] == tuple(table)]
+        keys = _key([row for row in indexes if row[:2] == tuple(table)])
+        shape = json.dumps([[*map(str, row)] for row in columns] + [list(keys), str(made)])
+        return SourceTable(
+            name=table,
+            columns=tuple(described),
+            keys=keys,
+            rows=int(str(rows or 0)),
+            bytes=int(str(size or 0)),
+            definition=hashlib.sha256(shape.encode()).hexdigest(),
+            whole_images=self.ask("SELECT @@GLOBAL.binlog_row_image")[0][0] == "FULL",
+        )
+
+    def _about(
+        self, view: str, columns: str, table: TableName, order: str = ""
+    ) -> list[tuple[object, ...]]:
+        """Rows about a table. Names may match in another case: the caller looks."""
+        sql = f"SELECT TABLE_SCHEMA, TABLE_NAME, {columns} FROM information_schema.{view}"
+        return self._session.run(
+            f"{sql} WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s {order}", table
+        )
+
+    def moment(self) -> Moment:
+        """See ``port.Database``."""
+        # The position first: whatever a read before could see is at or below it.
+        position = mysql_checks.position(self.ask, self._session.is_mariadb(), self._section.role)
+        ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))")
+        return Moment(int(str(now)), position)
+
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        """See ``port.Database``."""
+        return self._session.run(sql)
+
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """See ``port.Database``."""
+        return self._session.stream(sql, rows)
+
+    def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
+        """See ``port.Database``."""
+        return self._session.jdbc(fetch_rows(table))
+
+    def of_server(self, ahead_us: int) -> Iterator[Finding]:
+        """See ``SqlDatabase``."""
+        asked = mysql_checks.Asked(self.ask, self._session.is_mariadb(), self._section, ahead_us)
+        return mysql_checks.of_server(asked)
+
+    def close(self) -> None:
+        """See ``port.Database``."""
+        self._session.close()
+
+
+_TABLE = "TABLE_TYPE, TABLE_ROWS, DATA_LENGTH, CREATE_TIME"
+_COLUMNS = "COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLLATION_NAME, EXTRA"
+_INDEXES = "INDEX_NAME, COLUMN_NAME, NON_UNIQUE, SUB_PART, NULLABLE"
+
+
+def _column(row: Sequence[object]) -> SourceColumn:
+    name, type_, nullable, collation, extra = row[2:]
+    words, form = str(type_), form_of(str(type_))
+    return SourceColumn(
+        name=str(name),
+        type=words,
+        nullable=nullable == "YES",
+        form=form,
+        collation=None if collation is None else str(collation),
+        generated="GENERATED" in str(extra).upper() and str(extra).upper() != "DEFAULT_GENERATED",
+        refused="" if form else f"no exact text is known of the type {words}",
+    )
+
+
+def _key(rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
+    """The primary key, else the first unique index over whole columns that are never null."""
+    indexes: dict[str, list[Sequence[object]]] = {}
+    for row in rows:
+        indexes.setdefault(str(row[2]), []).append(row[3:])
+    for name in sorted(indexes, key=lambda name: (name != "PRIMARY", name)):
+        parts = indexes[name]
+        if all(
+            column is not None and not int(str(more)) and part is None and null in ("", "NO")
+            for column, more, part, null in parts
+        ):
+            return tuple(str(part[0]) for part in parts)
+    return ()

@@ -1,0 +1,81 @@
+"""What a source reads of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from changes.model.model import FormatOptions
+from sources.base.section import StartSection
+
+
+class Places(Protocol):
+    """``[daemon]``."""
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the daemon keeps its files."""
+        ...
+
+
+class Budget(Protocol):
+    """``[memory]``."""
+
+    def queue_kbytes(self, share: float) -> int:
+        """The client's queue of a pipeline with that share."""
+        ...
+
+
+class ReadingSection(Protocol):
+    """``[pipeline.NAME]``: where it reads, and where it starts."""
+
+    @property
+    def topics(self) -> list[str]:
+        """What is read."""
+        ...
+
+    @property
+    def start(self) -> StartSection:
+        """Where reading begins."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """The name of the messages' format."""
+        ...
+
+    def format_options(self) -> FormatOptions:
+        """The options for the format."""
+        ...
+
+
+class Configuration(Protocol):
+    """The configuration as a source sees it."""
+
+    @property
+    def daemon(self) -> Places:
+        """See ``Places``."""
+        ...
+
+    @property
+    def memory(self) -> Budget:
+        """See ``Budget``."""
+        ...
+
+    @property
+    def pipeline(self) -> Mapping[str, ReadingSection]:
+        """The pipelines by their names."""
+        ...
+
+    def group(self, pipeline: str) -> str:
+        """A pipeline's consumer group."""
+        ...
+
+    def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
+        """The client's settings for a pipeline."""
+        ...
+
+    def memory_shares(self) -> Mapping[str, float]:
+        """Each pipeline's share of the budgets in ``[memory]``."""
+        ...

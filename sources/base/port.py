@@ -1,0 +1,230 @@
+"""The port to a pipeline's source: logs that are read as a group.
+
+A log is a sequence of records with growing 64-bit offsets. A topic has one or more of them, its
+partitions. An adapter translates a source's client into these types, and its errors into the ones
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from actors.contract.ports import RecordSource
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from offsets.snapshot import Snapshot
+from offsets.store import Loaded, OffsetStore
+
+# The port's part for appending records to a log in transactions; only a replay uses it.
+
+Header = tuple[str, str | bytes | None]
+
+
+class AppendFailed(Exception):
+    """Nothing was appended: one line."""
+
+
+class OutcomeUnknown(AppendFailed):
+    """The broker did not say whether the records were appended. The log shows it later."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"{reason}: whether the records were appended is not known; the next run finds out"
+        )
+
+
+class AppendRefused(Exception):
+    """The pipeline's settings make an append unsafe: one line. Nothing was asked of the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A record for a partition. ``partition`` None: the broker's client chooses one."""
+
+    topic: str
+    partition: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header]
+
+
+class Appender(Protocol):
+    """Appends for one pipeline. One thread's. A second one fences the first."""
+
+    def append(
+        self,
+        records: Sequence[Outgoing],
+        check: Callable[[Sequence[int]], bool],
+        marks: Callable[[Sequence[int]], Sequence[Outgoing]],
+    ) -> list[int] | None:
+        """Append all records or none. Returns their offsets, or None when ``check`` said no.
+
+        ``check`` gets the offsets that the records will have. ``marks`` returns further records
+        for the same transaction. Raises AppendFailed, OutcomeUnknown, and what ``check`` raises.
+        """
+        ...
+
+
+OPEN_S = 10.0
+"""A transaction that is open for so long is told: a producer ends its own in a second or two, and
+one that has died keeps all readers waiting until the broker aborts it, after a quarter of an hour
+by default, or never."""
+
+
+class BrokerUnreachable(Exception):
+    """No broker can be reached: its address and the client's error."""
+
+
+class TopicMissing(Exception):
+    """A configured topic does not exist."""
+
+
+class NotAnswered(Exception):
+    """The broker did not answer: one line. ``away``: nobody was there; otherwise it refused."""
+
+    def __init__(self, reason: str, away: bool) -> None:
+        super().__init__(reason)
+        self.away = away
+
+
+class LogUnreadable(Exception):
+    """The broker does not return the records now: one line. It may later."""
+
+
+class LogGone(Exception):
+    """The log does not hold the stretch any more: one line."""
+
+
+class LogRecord(NamedTuple):
+    """A record as the log has it. ``time_ms`` is Unix time in milliseconds."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a group. ``instance_id``: of a static member, else None."""
+
+    client_id: str
+    host: str
+    instance_id: str | None
+
+
+class Questions(Protocol):
+    """Queries about logs. For one thread. Each raises NotAnswered."""
+
+    def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
+        """All partitions of the topics, which are known to exist."""
+        ...
+
+    def begins(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where each log begins."""
+        ...
+
+    def watermarks(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, Watermarks]:
+        """Where each log begins and ends."""
+        ...
+
+    def committed_ends(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The end of what is committed: below it no transaction is open."""
+        ...
+
+    def at_time(self, sources: Sequence[TopicPartition], unix_ms: int) -> dict[TopicPartition, int]:
+        """The first offset at that time or later, for logs that have one."""
+        ...
+
+    def compacted(self, topics: Collection[str]) -> frozenset[str]:
+        """The compacted topics: older messages of a key may be gone, wherever the log begins."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads records again, outside the group. Any thread."""
+
+    def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
+        """The existing records from ``first`` to ``last``.
+
+        Raises LogUnreadable, and LogGone if the log begins above ``first``.
+        """
+        ...
+
+    def record(self, source: TopicPartition, offset: int) -> LogRecord | None:
+        """One record, None if the log does not hold it any more. Raises LogUnreadable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The start of reading. ``recorded`` names the topics' ids. ``load`` returns the snapshot at
+    each assignment. ``apply_force``: the configured start overrules it, once."""
+
+    recorded: Snapshot
+    load: Callable[[], Loaded]
+    apply_force: bool
+    single_writer: str | None = None
+
+
+class Source(Protocol):
+    """One pipeline's topics and group. Made by ``open_source``; costs nothing until it is used."""
+
+    def topic_ids(self) -> dict[str, str]:
+        """The id of each topic. Raises BrokerUnreachable, TopicMissing.
+
+        Only the id tells a topic from a recreated one of the same name.
+        """
+        ...
+
+    def identity(self) -> str:
+        """The group with its cluster: no two groups have the same. Raises BrokerUnreachable."""
+        ...
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Where each partition ends now. Raises BrokerUnreachable."""
+        ...
+
+    def questions(self) -> Questions:
+        """Queries, for one thread. Raises NotAnswered."""
+        ...
+
+    def members(self) -> list[GroupMember]:
+        """The group's members now. Raises NotAnswered."""
+        ...
+
+    def own_instance(self) -> str | None:
+        """The static member name of this state directory's daemon. It stays in the group for a
+        while after the daemon's end. Raises StoreError."""
+        ...
+
+    def group_commit(self) -> OffsetStore:
+        """The group's commit as a store, not started yet."""
+        ...
+
+    def reader(self, uncommitted: bool = False) -> Reader:
+        """A reader for consumed records. ``uncommitted``: of open transactions, too."""
+        ...
+
+    def appender(self) -> Appender:
+        """An appender to the topics. Ends the transaction that an earlier one left open. Raises
+        AppendRefused, AppendFailed."""
+        ...
+
+    def consume(self, start: Start) -> RecordSource:
+        """A member of the group that has not joined yet. Raises NotAnswered, BrokerUnreachable."""
+        ...
+
+
+def committed(source: Source) -> dict[TopicPartition, int]:
+    """The group's commits in the pipeline's topics. Raises StoreError."""
+    store = source.group_commit()
+    store.start()
+    try:
+        found = store.get().snapshot
+    finally:
+        store.stop()
+    return {} if found is None else {s: state.frontier for s, state in found.partitions.items()}

@@ -1,0 +1,258 @@
+"""The consumer group's commit as a store, for a client outside the group.
+
+The running daemon commits through its fetcher's consumer, which is a member. While a group has
+members, the broker refuses everybody else. So this store is for a group at rest.
+
+It commits through a consumer that never subscribes. The admin client's call for the same was tried:
+it passes on "Not coordinator" from a broker that is still starting, and while the broker is away an
+assertion of librdkafka 2.16.0 ends the process.
+
+A static member stays in the group until its session is over, even after its process has ended.
+Until then nobody outside the group may commit. The holder of the state directory's lock may take
+the member's place for one commit, because the group knows the member by its id.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from actors.runtime.files import known_id
+from offsets.position import TopicPartition
+from offsets.snapshot import PartitionState, Snapshot
+from offsets.store import Loaded, StoreError
+from sources.base.configuration import Configuration
+from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
+from sources.kafka.member import member_settings
+from sources.kafka.queries import ANSWER_TIMEOUT_S
+from sources.kafka.settings import INSTANCE_ID, connection_settings, consumer_settings
+
+POLL_S = 0.005
+"""The length of a poll while a commit is running. Its answer arrives inside a poll but does not end
+the poll, so a longer one would make every commit as long."""
+
+
+SETTLING = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Errors of a starting broker about groups. librdkafka retries commits itself, queries it does
+not."""
+
+SETTLE_S = 0.1
+"""Between two queries to such a broker."""
+
+
+class KafkaCommitStore:
+    """Stores frontiers and nothing else. They expire when the group has been at rest for long.
+
+    The broker takes a batch as one request. If it refuses some partitions (deleted ones), the set
+    fails though the others are stored. Each stored position is true by itself.
+    """
+
+    name = "kafka-commit"
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: Sequence[str],
+        pipeline: str,
+        group: str,
+        timeout_s: float = SET_TIMEOUT_S,
+        member: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``settings`` are the pipeline's of Kafka; ``timeout_s`` is for one set.
+
+        ``member``: the settings of the group's member that this state directory belongs to, whose
+        place is taken where the group refuses an outsider.
+        """
+        self._settings = settings
+        self._topics = topics
+        self._pipeline = pipeline
+        self._group = group
+        self._sets = SetQueue(self.name, timeout_s)
+        self._timeout_s = timeout_s
+        self._member = member
+        self._consumer: Consumer | None = None
+        # The running commit; only the sets' thread uses it. librdkafka retries a commit by itself,
+        # so until it has ended it could overtake a later one, and the group would go back.
+        self._under_way = False
+        self._problem: str | None = None
+        self._outside = False
+
+    def start(self) -> None:
+        """Raises StoreError when no broker answers."""
+        if self._sets.open:
+            return
+        consumer = Consumer(
+            {
+                **connection_settings(self._settings),
+                "group.id": self._group,
+                "enable.auto.commit": False,
+                "on_commit": self._ended,
+            }
+        )
+        try:
+            consumer.list_topics(timeout=ANSWER_TIMEOUT_S)
+        except KafkaException as error:
+            consumer.close()
+            raise self._error(error) from error
+        self._consumer = consumer
+        self._sets.start()
+
+    def get(self) -> Loaded:
+        """The group's commits in its topics, as the broker has them now."""
+        consumer = self._opened()
+        try:
+            asked = [
+                KafkaPartition(topic, number)
+                for topic in self._topics
+                for number in consumer.list_topics(topic, ANSWER_TIMEOUT_S).topics[topic].partitions
+            ]
+            found = self._committed(consumer, asked)
+        except KafkaException as error:
+            raise self._error(error) from error
+        # What is committed is confirmed: the two are one figure here.
+        partitions = {
+            TopicPartition(p.topic, p.partition): PartitionState(p.offset, p.offset)
+            for p in found
+            if p.offset >= 0
+        }
+        return Loaded(Snapshot(self._pipeline, self._group, {}, partitions) if partitions else None)
+
+    def set(self, batch: Snapshot) -> Future[None]:
+        """Commit the frontiers of the batch. Fails while the group has members."""
+        at = {source: state.frontier for source, state in batch.partitions.items()}
+        return self._sets.put(lambda left_s: self._commit(at, time.monotonic() + left_s))
+
+    def stop(self) -> None:
+        """Wait for the running commits."""
+        self._sets.stop()
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    def _committed(self, consumer: Consumer, asked: list[KafkaPartition]) -> list[KafkaPartition]:
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while True:
+            try:
+                found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+                for partition in found:
+                    if partition.error is not None:  # unknown is not the same as none
+                        raise KafkaException(partition.error)
+                return found
+            except KafkaException as error:
+                if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
+                    raise
+                threading.Event().wait(SETTLE_S)
+
+    # --- on the thread of the sets
+
+    def _commit(self, at: Mapping[TopicPartition, int], deadline: float) -> None:
+        if not at:
+            return
+        self._wait(deadline, "the commit before is still under way")
+        offsets = [KafkaPartition(s.topic, s.partition, offset) for s, offset in at.items()]
+        assert self._consumer is not None
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+        except KafkaException as error:
+            raise self._error(error) from error
+        self._under_way, self._outside, self._problem = True, False, None
+        self._wait(deadline, f"the broker did not confirm within {self._timeout_s:g} s")
+        if self._outside and self._member is not None and self._member.get(INSTANCE_ID):
+            self._commit_as(self._member, offsets, deadline)
+        elif self._problem is not None:
+            raise StoreError(f"{self._place}: {self._problem}")
+
+    def _commit_as(
+        self, member: Mapping[str, Any], offsets: list[KafkaPartition], deadline: float
+    ) -> None:
+        """Join under the member's id, which triggers no rebalance, commit, and leave as it left."""
+        held: set[tuple[str, int]] = set()
+
+        def on_assign(consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+            held.update((p.topic, p.partition) for p in partitions)
+
+        wanted = {(p.topic, p.partition) for p in offsets}
+        consumer = Consumer({**consumer_settings(member, self._group), "log_level": 0})
+        try:
+            consumer.subscribe(list(self._topics), on_assign=on_assign)
+            while not wanted <= held:
+                if time.monotonic() > deadline:
+                    raise StoreError(f"{self._place}: the group has other members: {self._problem}")
+                consumer.poll(POLL_S)
+            consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            raise self._error(error) from error
+        finally:
+            consumer.close()
+
+    def _wait(self, deadline: float, else_said: str) -> None:
+        assert self._consumer is not None
+        while self._under_way:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise StoreError(f"{self._place}: {else_said}")
+            self._consumer.poll(min(POLL_S, left))
+
+    def _ended(self, error: KafkaError | None, partitions: list[KafkaPartition]) -> None:
+        """Called by librdkafka inside poll."""
+        codes = [p.error.code() for p in partitions if p.error]
+        codes += [error.code()] if error is not None else []
+        self._outside = KafkaError.UNKNOWN_MEMBER_ID in codes
+        refused = [f"{p.topic}:{p.partition}: {p.error.str()}" for p in partitions if p.error]
+        self._under_way = False
+        if refused or error is not None:
+            self._problem = "; ".join(sorted(refused)) or (error.str() if error else "")
+
+    # --- helpers
+
+    def _opened(self) -> Consumer:
+        if self._consumer is None or not self._sets.open:
+            raise StoreError(f"{self.name}: is not open")
+        return self._consumer
+
+    @property
+    def _place(self) -> str:
+        where = self._settings.get("bootstrap.servers")
+        return f"{self.name}: group {self._group!r} at {where}"
+
+    def _error(self, error: KafkaException) -> StoreError:
+        return StoreError(f"{self._place}: {error.args[0].str()}")
+
+
+# The group's commit for commands: read or moved beside the daemon.
+
+
+def group_store(config: Configuration, pipeline: str) -> KafkaCommitStore:
+    """The store over the group's commit, not started yet."""
+    topics, settings = config.pipeline[pipeline].topics, config.kafka_of(pipeline)
+    # After a stop the static member still counts for a while: a commit takes its place.
+    member = own_member(config, pipeline)
+    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
+
+
+def own_member(config: Configuration, pipeline: str) -> dict[str, Any] | None:
+    """The settings of this state directory's member, if a daemon is one or was.
+
+    Raises StoreError. Creates nothing: a command that only reads may run as another user, or before
+    the first start.
+    """
+    folder, settings = config.daemon.state_dir, config.kafka_of(pipeline)
+    try:
+        known = known_id(folder)
+    except OSError as error:
+        raise StoreError(f"{folder / 'id'} can't be read: {error}") from error
+    if known is None and INSTANCE_ID not in settings:
+        return None
+    return member_settings(settings, pipeline, known or "")

@@ -1,0 +1,118 @@
+"""Turns the client's messages into columns per partition. On the fetcher's thread, at each poll."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
+
+from actors.contract.messages import Fetched, SourceState
+from changes.formats.engine.format import pack
+from offsets.position import EpochSpan, TopicPartition
+
+
+def by_source(
+    messages: list[Message],
+    assigned_before: frozenset[TopicPartition],
+    assigned: set[TopicPartition],
+) -> Iterable[tuple[TopicPartition, list[Message]]]:
+    """Messages by partition. With one partition assigned, before and after the poll, no message is
+    inspected."""
+    if len(assigned_before) == 1 and assigned_before == assigned:
+        (source,) = assigned_before
+        return [(source, messages)]
+    found: dict[Any, list[Message]] = {}
+    for message in messages:
+        found.setdefault((message.topic(), message.partition()), []).append(message)
+    return [(TopicPartition(*key), mine) for key, mine in found.items()]
+
+
+def without_errors(
+    messages: list[Message], lasting_error: Callable[[Message], str | None]
+) -> tuple[list[Message], str | None]:
+    """The records, for each partition those before its first lasting error, and the first error.
+
+    An error's value is its text: it must never be taken for a record. ``lasting_error`` returns
+    None for an error that passes.
+    """
+    kept: list[Message] = []
+    ended: set[tuple[str | None, int | None]] = set()
+    error: str | None = None
+    for message in messages:
+        place = (message.topic(), message.partition())
+        if message.error() is None:
+            if place not in ended:
+                kept.append(message)
+            continue
+        problem = lasting_error(message)
+        if problem is not None:
+            ended.add(place)
+            error = error or problem
+    return kept, error
+
+
+def error_text(message: Message, error: KafkaError) -> str:
+    """An error that came in place of a message: one line with its place."""
+    at = message.offset()
+    place = f"{message.topic()}:{message.partition()}" + ("" if at is None else f" offset {at}")
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:
+        return f"{place}: the position is outside the log: {error.str()}"
+    return f"{place}: {error.str()}"
+
+
+def plain_values(messages: list[Message]) -> list[Any]:
+    """The messages' values as they are."""
+    return list(map(Message.value, messages))
+
+
+def packed_values(messages: list[Message]) -> list[Any]:
+    """The messages as packed records. The client returns keys as bytes, headers as list or None."""
+    records: list[Any] = messages
+    return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
+
+
+def columns(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
+    """One partition's messages as columns; there is at least one."""
+    offsets: list[Any] = list(map(Message.offset, messages))
+    kind, time_ms = messages[-1].timestamp()
+    known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
+    return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))
+
+
+def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
+    """The leader epochs of a batch, mostly one. All messages are inspected only if first and last
+    differ."""
+    first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
+    if first is None or last is None or last < 0:  # from a log older than the epochs
+        return ()
+    if first == last:
+        return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
+    spans: list[EpochSpan] = []
+    for epoch, group in groupby(messages, key=Message.leader_epoch):
+        mine: list[Any] = list(map(Message.offset, group))
+        if epoch is not None and epoch >= 0:
+            spans.append(EpochSpan(epoch, mine[0], mine[-1]))
+    return tuple(spans)
+
+
+# Reads what librdkafka reports beside its messages: statistics, and log lines of its own.
+
+
+def source_state(statistics: str) -> SourceState:
+    """The connection's state in librdkafka's statistics (JSON)."""
+    brokers = json.loads(statistics).get("brokers", {})
+    return SourceState(any(broker.get("state") == "UP" for broker in brokers.values()))
+
+
+class QuietLogger:
+    """librdkafka's own log lines as our events."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def log(self, level: int, form: str, *args: object) -> None:
+        """Called by confluent-kafka in place of ``logging.Logger.log``."""
+        self._log.debug("librdkafka", level=level, line=form % args if args else form)

@@ -1,0 +1,205 @@
+"""Kafka's adapter of ``Source``: combines the other files of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from actors.contract.messages import Assigned
+from actors.contract.ports import RecordSource
+from actors.runtime.backoff import BackOff
+from actors.runtime.files import state_id
+from changes.formats.auto import make_format
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, PositionUnknown
+from sources.base.configuration import Configuration
+from sources.base.port import AppendRefused, GroupMember, NotAnswered, Start
+from sources.kafka import commit_store as group_commit
+from sources.kafka import queries as positions
+from sources.kafka.append import KafkaAppender
+from sources.kafka.commit_store import KafkaCommitStore
+from sources.kafka.log_reader import LogReader
+from sources.kafka.member import member_settings
+from sources.kafka.questions import LogQuestions, asking, group_members
+from sources.kafka.settings import INSTANCE_ID, SESSION_TIMEOUT_MS
+from sources.kafka.source import KafkaSource, Resolver
+from sources.kafka.start_resolver import PositionResolver
+from sources.kafka.topic_watch import TopicWatch
+
+# Stops a member whose group has other members, where only one daemon may write a sink.
+
+SESSION_MARGIN_S = 5.0
+"""Added to a session's length: the coordinator removes a member some time after its end."""
+
+LONGEST_WAIT_S = 60.0
+"""For other members to go. The fetcher's thread is blocked meanwhile: a longer wait comes close to
+``daemon.stuck_after_s`` (120 s)."""
+
+ASSIGNED_WAIT_S = 5.0
+"""The same at an assignment: for a member that is leaving. The new group protocol gives nobody the
+partitions of a member whose assignment waits."""
+
+
+class _OtherMembers(Exception):
+    """The group has other members: their names."""
+
+
+class OnlyMember:
+    """Asks for the group's members before this one joins, and at each assignment.
+
+    So a second daemon stops without disturbing the first. The check at an assignment finds two that
+    start at the same time, and members that know nothing of this rule. While there are others,
+    nothing is read. Used on the fetcher's thread only.
+    """
+
+    def __init__(
+        self,
+        members: Callable[[], Sequence[GroupMember]],
+        group: str,
+        settings: Mapping[str, Any],
+        reason: str,
+        make_back_off: Callable[[float], BackOff] = BackOff,
+    ) -> None:
+        """``members`` tells who is in the group, or raises NotAnswered. ``settings`` are the
+        consumer's. ``reason``: see ``Start.single_writer``. ``make_back_off`` takes the seconds to
+        wait for others."""
+        self._members = members
+        self._group = group
+        self._instance_id = settings.get(INSTANCE_ID) or None
+        self._session_s = int(settings.get("session.timeout.ms", SESSION_TIMEOUT_MS)) / 1000
+        self._reason = reason
+        self._make_back_off = make_back_off
+
+    def may_join(self) -> None:
+        """Wait for the session of a member that has ended, such as this daemon on another machine.
+        Raises PositionError if the group still has members then."""
+        self._check(min(self._session_s + SESSION_MARGIN_S, LONGEST_WAIT_S), joined=False)
+
+    def before(self, resolve: Resolver) -> Resolver:
+        """A ``Resolver`` that raises PositionError if the group has other members.
+
+        An assignment without partitions counts, so an idle member sees the others, too.
+        """
+
+        def checked(sources: list[TopicPartition]) -> Assigned:
+            self._check(ASSIGNED_WAIT_S, joined=True)
+            return resolve(sources)
+
+        return checked
+
+    def _check(self, wait_s: float, joined: bool) -> None:
+        back_off = self._make_back_off(wait_s)
+        passing = (_OtherMembers, NotAnswered)
+        try:
+            back_off.call(lambda: self._look(joined), passing, self._warn)
+        except _OtherMembers as error:
+            raise PositionError(
+                f"group {self._group!r} has other members ({error}; one that has ended counts "
+                f"until its session is over), and {self._reason}"
+            ) from error
+        except NotAnswered as error:
+            kind = PositionUnknown if error.away else PositionError
+            raise kind(f"group {self._group!r}: its members are unknown: {error}") from error
+
+    def _look(self, joined: bool) -> None:
+        members = list(self._members())
+        if self._instance_id is not None:
+            others = [each for each in members if each.instance_id != self._instance_id]
+        else:
+            # Nothing tells which of the dynamic members is this one: all are named.
+            others = members if len(members) > joined else []
+        if others:
+            names = (f"{each.instance_id or each.client_id} on {each.host}" for each in others)
+            raise _OtherMembers(", ".join(sorted(names)))
+
+    def _warn(self, error: Exception, attempt: int) -> None:
+        if attempt > 1:
+            return
+        log = structlog.get_logger().bind(actor="fetcher-0", group=self._group)
+        if isinstance(error, _OtherMembers):
+            log.warning("other_members", members=str(error), reason=self._reason)
+        else:
+            log.warning("members_unknown", reason=str(error))
+
+
+class KafkaLogs:
+    """See ``Source``. Each question has a client of its own."""
+
+    def __init__(self, config: Configuration, pipeline: str) -> None:
+        self._config = config
+        self._pipeline = pipeline
+        self._section = config.pipeline[pipeline]
+        self._settings = config.kafka_of(pipeline)
+        self._group = config.group(pipeline)
+
+    def topic_ids(self) -> dict[str, str]:
+        """See ``Source``."""
+        within_s = positions.CONNECT_TIMEOUT_S
+        return positions.topic_ids(self._settings, self._section.topics, within_s)
+
+    def identity(self) -> str:
+        """See ``Source``."""
+        return f"{self._group}@{positions.cluster_id(self._settings)}"
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """See ``Source``."""
+        return positions.log_ends(self._settings, self._section.topics)
+
+    def questions(self) -> LogQuestions:
+        """See ``Source``."""
+        return LogQuestions(self._settings)
+
+    def members(self) -> list[GroupMember]:
+        """See ``Source``."""
+        return group_members(self._settings, self._group)
+
+    def own_instance(self) -> str | None:
+        """See ``Source``."""
+        member = group_commit.own_member(self._config, self._pipeline)
+        return None if member is None else str(member[INSTANCE_ID]) or None
+
+    def group_commit(self) -> KafkaCommitStore:
+        """See ``Source``."""
+        return group_commit.group_store(self._config, self._pipeline)
+
+    def reader(self, uncommitted: bool = False) -> LogReader:
+        """See ``Source``."""
+        level = {"isolation.level": "read_uncommitted"} if uncommitted else {}
+        return LogReader({**self._settings, **level})
+
+    def appender(self) -> KafkaAppender:
+        """See ``Source``."""
+        if self._settings.get("isolation.level") == "read_uncommitted":
+            raise AppendRefused(
+                f"pipeline {self._pipeline} reads uncommitted records (isolation.level): it might "
+                "apply one that is taken back"
+            )
+        return KafkaAppender(self._settings, f"binlogd-replay-{self._group}")
+
+    def consume(self, start: Start) -> RecordSource:
+        """See ``Source``."""
+        config, section, topics = self._config, self._section, self._section.topics
+        settings = {
+            "queued.max.messages.kbytes": config.memory.queue_kbytes(
+                config.memory_shares()[self._pipeline]
+            ),
+            **member_settings(self._settings, self._pipeline, state_id(config.daemon.state_dir)),
+        }
+        keyed = make_format(section.format, section.format_options()).keyed
+        with asking():
+            watch = TopicWatch(settings, {t: start.recorded.topic_ids[t] for t in topics})
+            resolve: Resolver = PositionResolver(
+                settings=settings,
+                group=self._group,
+                pipeline=section,
+                load=start.load,
+                apply_force=start.apply_force,
+                check_topics=watch.check,
+            )
+            more: dict[str, Any] = {"keyed": keyed, "watch": watch}
+            if start.single_writer is not None:
+                only = OnlyMember(self.members, self._group, settings, start.single_writer)
+                resolve, more["may_join"] = only.before(resolve), only.may_join
+            return KafkaSource(settings, topics, self._group, resolve, self._pipeline, **more)

@@ -1,0 +1,79 @@
+"""Watches whether the topics are still the ones whose positions are recorded.
+
+If a topic is deleted and recreated between two refreshes of the client's metadata, reading goes on
+at the old position without an error. What the new topic holds below would never be applied. Only
+the topic's id shows the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicCollection
+
+from offsets.recovery import PositionError
+from sources.kafka.queries import admin_client
+
+EVERY_S = 5.0
+"""Between two queries: the most that a recreated topic may be read unnoticed. One small request
+costs the broker nothing."""
+
+ANSWER_WITHIN_S = 10.0
+"""The limit for one answer. A broker that is away is asked again the next time."""
+
+
+class TopicWatch:
+    """Compares the topics' ids with those at the start. Only the fetcher's thread calls it."""
+
+    def __init__(self, settings: Mapping[str, Any], known: Mapping[str, str]) -> None:
+        """``known`` maps a topic to its id."""
+        self._known = dict(known)
+        # Kept: a client without references never gets an answer.
+        self._admin = admin_client(settings)
+        self._asked: dict[str, Future[Any]] = {}
+        self._ask_at = float("-inf")
+
+    def look(self, now: float) -> str | None:
+        """The reason to stop reading, None while all is well. Never waits. ``now``: monotonic
+        seconds."""
+        if not self._asked:
+            if now >= self._ask_at:
+                self._ask_at = now + EVERY_S
+                self._asked = self._ask(ANSWER_WITHIN_S)
+            return None
+        if not all(answer.done() for answer in self._asked.values()):
+            return None
+        answers, self._asked = self._asked, {}
+        there = {topic: answer for topic, answer in answers.items() if answer.exception() is None}
+        return self._other({topic: str(there[topic].result().topic_id) for topic in there})
+
+    def check(self, timeout_s: float) -> None:
+        """Wait for the answer. Raises PositionError, KafkaException, TimeoutError."""
+        answers = self._ask(timeout_s)
+        now = {topic: str(answers[topic].result(timeout_s).topic_id) for topic in answers}
+        if (why := self._other(now)) is not None:
+            raise PositionError(why)
+
+    def _ask(self, timeout_s: float) -> dict[str, Future[Any]]:
+        if not self._known:
+            return {}
+        try:
+            topics = TopicCollection(sorted(self._known))
+            return self._admin.describe_topics(topics, request_timeout=timeout_s)
+        except KafkaException as error:
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            return {next(iter(self._known)): failed}
+
+    def _other(self, now: Mapping[str, str]) -> str | None:
+        for topic, at in now.items():
+            if (known := self._known[topic]) != at:
+                return (
+                    f"topic {topic!r} was deleted and made again while it was read (id {known} "
+                    f"before, {at} now): positions and marks are of the old one, and what the new "
+                    "one holds below them would be skipped. Use another group and other targets, "
+                    "or remove the offset file and the targets to read it from its start"
+                )
+        return None

@@ -1,1 +1,0 @@
-"""What Spark does for jobs: reads of the source's tables, checksums."""

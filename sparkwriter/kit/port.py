@@ -1,0 +1,114 @@
+"""What the daemon asks of a configured sink, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from actors.contract.ports import ResettableSink
+from changes.model.model import TargetName
+from changes.routes.routing import Route
+from databases.base.port import Database
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.living_sink import SessionSink
+from sparkwriter.session.section import SparkSection
+
+
+class Sessions(Protocol):
+    """The Spark session, for sinks that write with it."""
+
+    def now(self) -> SparkJvm:
+        """The one that lives. Main thread, at the start."""
+        ...
+
+    @property
+    def shared_staging(self) -> str | None:
+        """The URI of a folder to copy staged files to for executors; None where they see this
+        machine's disk."""
+        ...
+
+    def sink(
+        self,
+        make: Callable[[SparkJvm], SessionSink],
+        timeout_s: float,
+        outdated: Callable[[], bool],
+    ) -> ResettableSink:
+        """A sink that goes on in the next session when one has died, and is made again where after
+        a failure ``outdated`` says so. Any thread."""
+        ...
+
+
+class Exchanges(Protocol):
+    """A sink's tables, for who asks whether one of them can be replaced. One thread's."""
+
+    def in_the_way(self, target: TargetName, into: TargetName, aside: TargetName) -> Sequence[str]:
+        """Why ``into`` could not be made and take the target's name, which goes ``aside``: rights,
+        locks, what hangs on the table. One line each. Raises SinkUnavailable."""
+        ...
+
+    def left_behind(self, target: TargetName) -> Sequence[str]:
+        """What of the target's table one that takes its name does not have: to be made again by
+        whoever made it. Raises SinkUnavailable."""
+        ...
+
+    def close(self) -> None:
+        """Release it."""
+        ...
+
+
+class Sink(Protocol):
+    """One ``[sink.NAME]``. Called by the main thread unless it says otherwise."""
+
+    def problems(self) -> Iterator[str]:
+        """What can't be right, without trying it: keys below the section, one line each."""
+        ...
+
+    def warnings(self, spark: SparkSection) -> Iterator[str]:
+        """What is legal but unwise. Keys below the section, one line each."""
+        ...
+
+    @property
+    def single_writer(self) -> str | None:
+        """Why only one daemon may write it, and what to do instead; None where several may."""
+        ...
+
+    def probe(self) -> bool:
+        """Try what can be tried at once; whether that was all. Raises SinkUnavailable."""
+        ...
+
+    def catalog(self) -> Mapping[str, str] | None:
+        """The catalog that Spark must know by the sink's name; None: it needs no Spark."""
+        ...
+
+    def keeps_names(self) -> str | None:
+        """Why no table of it can take another's name, which ends a load; None where it can. It may
+        ask what the sink is made of. Any thread."""
+
+    def exchanges(self) -> Exchanges | None:
+        """Its tables as they are now; None where nothing can be told before they are exchanged. Any
+        thread."""
+        ...
+
+    def database(self) -> Database | None:
+        """A connection that reads its tables, for who compares them: a target's namespace is the
+        table's ``database``. None where they are no tables of a database that verification knows.
+        Any thread. Raises DatabaseAway, DatabaseRefused."""
+        ...
+
+    def open(self, owner: str, sessions: Sessions | None) -> None:
+        """Be ready to write. ``owner`` names this daemon among others that write the sink; without
+        a catalog there may be no ``sessions``. Raises SinkUnavailable."""
+        ...
+
+    def try_out(self, sessions: Sessions | None, routes: Iterable[Route]) -> Iterator[str]:
+        """For the check: open it, and try what the daemon will do. Leaves nothing. One line for
+        each problem."""
+        ...
+
+    def writer(self) -> ResettableSink:
+        """A new one, for one thread. Any thread."""
+        ...
+
+    def prepare_stop(self) -> None:
+        """A stop was requested: finish the writes and start no other work. Returns at once."""
+        ...

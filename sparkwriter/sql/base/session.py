@@ -1,0 +1,280 @@
+"""A connection to a database as the store uses it, and its errors as the store tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
+from changes.model.model import TargetName
+from sparkwriter.kit.marks_table.table_description import Made, Remake
+from sparkwriter.sql.base.tables import DbTable
+
+# What the databases differ in, as words: names, types, statements. Pure.
+
+CHECKSUM = "checksum varchar(64)"
+"""The ledger's column that tells whether somebody else changed a row of it."""
+
+LOCK_WITHIN_S = 30
+"""How long a statement waits for a lock: then the reason is shown, and it is tried again."""
+
+STAGE = "__binlogd_stage"
+"""The temporary table of the batch that is being written."""
+
+
+class Dialect(Protocol):
+    """One database's SQL. Methods raise TargetRefused for what it can't have."""
+
+    name: str
+    """As messages say it."""
+    holds_nul: bool
+    """Whether text may have the character NUL."""
+    holds_nan: bool
+    """Whether a number may be NaN or infinite."""
+    holds_minus_zero: bool
+    """Whether a floating zero keeps its sign."""
+    ledger_columns: str
+    """Of the ledger's table, with its key: namespace, name, version, marks, freed, made, step,
+    checksum."""
+
+    def quote(self, name: str) -> str:
+        """An identifier, whatever it holds."""
+        ...
+
+    def literal(self, text: str) -> str:
+        """A text as a constant, whatever it holds."""
+        ...
+
+    def check_name(self, name: str) -> None:
+        """Raise TargetRefused where nothing can be named so."""
+        ...
+
+    def make(self, target: TargetName, made: Made, stamp: str) -> str:
+        """The statement that makes a table."""
+        ...
+
+    def remake(self, remake: Remake, table: DbTable, stamp: str) -> list[str]:
+        """The statements that give a table its new columns. The first one carries the stamp, where
+        the database stamps; those after it may be repeated."""
+        ...
+
+    def rename(self, old: TargetName, new: TargetName) -> list[str]:
+        """The statements that give a table another name."""
+        ...
+
+    def loosen(self, target: TargetName, keys: Sequence[str], table: DbTable) -> list[str]:
+        """The statements that let a table have nulls in its key; they may be repeated."""
+        ...
+
+    def wait_for_locks(self, within_s: float) -> str:
+        """The statement by which a session waits so long for a lock, and no longer."""
+        ...
+
+    def same(self, left: str, right: str) -> str:
+        """A comparison for which a null equals a null."""
+        ...
+
+    def stage(self, columns: Sequence[tuple[str, str]], key: Sequence[str]) -> list[str]:
+        """The statements that make the temporary table of (name, type), by the table's key."""
+        ...
+
+    def filled(self) -> list[str]:
+        """The statements that are of use once the stage is filled."""
+        ...
+
+    def or_update(self, sets: Sequence[tuple[str, str]]) -> str:
+        """The end of an INSERT that changes the row, where one of the same primary key is there:
+        empty where that is not to be had, or costs no less."""
+        ...
+
+    def update(
+        self, table: str, on: str, sets: Sequence[tuple[str, str]], of: Literal["t", "s"]
+    ) -> str:
+        """Change rows of the table ``t`` by the stage ``s``, or the other way: (column, value)."""
+        ...
+
+    def delete(self, table: str, on: str) -> str:
+        """Delete the rows ``t`` of the table that have a match in the stage ``s``."""
+        ...
+
+
+def rows_of(dialect: Dialect, target: TargetName, table: DbTable) -> str:
+    """A target's own rows, where they are read, changed or deleted. Raises TargetRefused."""
+    name = target_name(dialect, target)
+    return f"ONLY {name}" if table.only else name
+
+
+def target_name(dialect: Dialect, target: TargetName) -> str:
+    """A target's table in SQL. Raises TargetRefused."""
+    if target.table.startswith("__binlogd_"):
+        raise TargetRefused("names that begin with __binlogd_ are binlogd's own")
+    dialect.check_name(target.namespace)
+    dialect.check_name(target.table)
+    return f"{dialect.quote(target.namespace)}.{dialect.quote(target.table)}"
+
+
+class Cause(Enum):
+    """What an error of a database asks for."""
+
+    AWAY = "away"
+    """Another connection, later: it is gone, or to a server that can't be written."""
+    LATER = "later"
+    """The same again, later: a lock, a deadlock, a full disk."""
+    OTHER_ROW = "other row"
+    """The same again, later: a foreign key's row of another table is not there yet, or still."""
+    UNIQUE = "unique"
+    """A row with the same unique values is there."""
+    REFUSED = "refused"
+    """The table can't take it as it is."""
+
+
+class DbError(Exception):
+    """A database's error: one line."""
+
+    def __init__(self, cause: Cause, text: str) -> None:
+        super().__init__(" ".join(text.split()))
+        self.cause = cause
+
+    def for_port(self) -> SinkUnavailable | TargetRefused:
+        """As the port raises it."""
+        if self.cause is Cause.OTHER_ROW:
+            return WaitsForRows(str(self))
+        if self.cause in (Cause.AWAY, Cause.LATER):
+            return SinkUnavailable(str(self))
+        return TargetRefused(str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A column to be loaded: its name, its texts (``sparkwriter.sql.base.values``)."""
+
+    name: str
+    texts: pa.Array
+    binary: bool = False
+
+
+class Session(Protocol):
+    """One connection. One thread's, but for ``cut``. Every method raises DbError."""
+
+    transactional_ddl: bool
+    """Whether statements about tables are part of a transaction."""
+    lasting_identity: bool
+    """Whether a table keeps its identity (``DbTable``) when it is altered."""
+
+    folds_names: bool
+    """Whether tables whose names differ in case alone are one."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The server's SQL."""
+        ...
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """What a query gives. A value's place is ``%s``; then a ``%`` is written twice."""
+        ...
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Run a statement; how many rows it found."""
+        ...
+
+    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+        """Add rows to a table, each value as it is or an error."""
+        ...
+
+    def begin(self) -> None:
+        """Begin a transaction. Raises DbError, AWAY, where it is not in the session that was set
+        up: behind a pooler."""
+        ...
+
+    def commit(self) -> None:
+        """End a transaction; when it returns the server has it durably."""
+        ...
+
+    def describe(self, target: TargetName) -> DbTable | None:
+        """The table as it is now."""
+        ...
+
+    def identity(self, target: TargetName) -> str | None:
+        """What ``describe`` says of its identity, and nothing else."""
+        ...
+
+    def is_referenced(self, target: TargetName) -> bool:
+        """Whether another table's foreign key points to it."""
+        ...
+
+    def has_one_unique(self, target: TargetName) -> bool:
+        """Whether the primary key is, now, the table's only unique one: as of ``DbTable``."""
+        ...
+
+    def dependents(self, target: TargetName) -> list[str]:
+        """What hangs on a table, and would go with it or stay with it when another one takes its
+        name. Each as the database calls it."""
+        ...
+
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
+        """Why this user could not make ``into`` now, have it take the target's name, and remove
+        what goes ``aside``: rights, and locks that others hold. One line each."""
+        ...
+
+    def sees_triggers(self, target: TargetName) -> bool:
+        """Whether ``describe`` knows all triggers of the table."""
+        ...
+
+    def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
+        """The statements by which a table gets what the one has whose name it takes."""
+        ...
+
+    def left_behind(self, target: TargetName) -> list[str]:
+        """What of a table that one which takes its name does not get. One line each."""
+        ...
+
+    def use(self, schema: str) -> None:
+        """Make temporary tables there, where they need a place."""
+        ...
+
+    def has_schema(self, name: str) -> bool:
+        """Whether there is such a namespace."""
+        ...
+
+    def exclusive(self, name: str) -> AbstractContextManager[None]:
+        """Nobody else is inside with the same name. Raises DbError, LATER, when it takes long."""
+        ...
+
+    def remarks(self) -> Iterator[str]:
+        """What of the server is unwise. One line each."""
+        ...
+
+    def cut(self) -> None:
+        """Break the connection under a call that waits. Any thread; raises nothing."""
+        ...
+
+    def close(self) -> None:
+        """End it. Raises nothing."""
+        ...
+
+
+@contextmanager
+def transaction(session: Session) -> Iterator[None]:
+    """Commit what is done inside, or roll it back."""
+    session.begin()
+    try:
+        yield
+        session.commit()
+    except BaseException as error:
+        if not (isinstance(error, DbError) and error.cause is Cause.AWAY):
+            session.run("ROLLBACK")
+        raise
+
+
+def make_once(session: Session, sql: str) -> None:
+    """Run a CREATE … IF NOT EXISTS, which in PostgreSQL fails where two run it at once."""
+    try:
+        session.run(sql)
+    except DbError as error:
+        if error.cause is not Cause.UNIQUE:
+            raise

@@ -1,0 +1,62 @@
+"""Jobs in the status document, for people and as metrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console
+
+from daemon.admin.status.metrics import StatusCollector
+from daemon.admin.status.observer import Answers
+from daemon.admin.status.status import About, document
+from daemon.admin.status.status_table import print_status
+from daemon.operations.engine.record import Progress, State, Wanted, new_job
+from daemon.operations.figures import figures_of
+
+ABOUT = About("run-1", 7, {}, 1, 120.0)
+LOAD = replace(
+    new_job(Wanted("load", "shop", ("lake.s.[t]",)), 5, "load-1"),
+    state=State.WAITING,
+    progress=Progress(50, 200, "rows", 10.0, 15.0),
+    message="the sink is away",
+    attempts=3,
+)
+DONE = replace(LOAD, id="load-2", state=State.DONE)
+FAILED = replace(LOAD, id="load-3", state=State.FAILED, progress=Progress(7), message="no key")
+
+
+def status() -> dict[str, object]:
+    jobs = [figures_of(job) for job in (LOAD, DONE, FAILED)]
+    return document(ABOUT, Answers(), 1_000, 1.0, jobs=jobs)
+
+
+def test_jobs_are_metrics() -> None:
+    """What is not known is left out; one that has ended has no remaining time."""
+    samples = {
+        (s.name, s.labels["job"], s.labels.get("state")): s.value
+        for metric in StatusCollector(status).collect()
+        for s in metric.samples
+        if s.name.startswith("binlogd_job_")
+    }
+    assert samples[("binlogd_job_progress_ratio", "load-1", None)] == 0.25
+    assert samples[("binlogd_job_done", "load-3", None)] == 7
+    assert samples[("binlogd_job_rate", "load-1", None)] == 10
+    assert samples[("binlogd_job_eta_seconds", "load-1", None)] == 15
+    assert samples[("binlogd_job_attempts", "load-1", None)] == 3
+    assert samples[("binlogd_job_state", "load-1", "waiting")] == 1
+    assert samples[("binlogd_job_state", "load-3", "failed")] == 1
+    names = {(name, job) for name, job, _ in samples}
+    assert ("binlogd_job_eta_seconds", "load-2") not in names
+    assert ("binlogd_job_progress_ratio", "load-3") not in names
+
+
+def test_people_see_those_that_run_or_have_failed() -> None:
+    """The rest is in ``jobs list``; names are no markup."""
+    recorded = Console(width=200, record=True)
+    print_status(recorded, status())
+    text = recorded.export_text()
+    assert "lake.s.[t]" in text
+    assert "50 of 200 rows (25 %)" in text
+    assert "the sink is away" in text
+    assert "load-3" in text
+    assert "load-2" not in text

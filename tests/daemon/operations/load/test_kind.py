@@ -1,0 +1,124 @@
+"""A load as a kind of job: what it begins with, and that none is left behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changes.model.errors import SinkUnavailable
+from daemon.operations.engine.port import Advanced, JobAway
+from daemon.operations.engine.record import Job, State, Wanted, new_job
+from daemon.operations.load.kind import LoadKind, settings_of
+from daemon.operations.load.memory import Memory
+from daemon.operations.load.rule import LoadSteps
+from daemon.operations.rebuild.kind import without_job
+from daemon.state.edits import EditFailed
+from offsets.rebuild import Load, Rebuild
+from offsets.recovery import Watermarks
+from offsets.snapshot import Snapshot
+from tests.daemon.operations.test_automatic_loads import P0, config
+from tests.sources.fake_source import FakeSource
+
+T = "lake.s.t"
+
+
+def job() -> Job:
+    params = {"tables": ["s.t"], "rows": {T: 7}}
+    return new_job(Wanted("load", "p", (T,), params), 0, "load-1")
+
+
+class Control:
+    """A pipeline of which a load is recorded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = config(folder)
+        load = Load("load-1", {P0: 5})
+        self.here = Snapshot("p", "g", rebuilds={T: Rebuild("lake.s.t__rebuild_1", {}, load=load)})
+        self.fails = False
+
+    def snapshot(self, pipeline: str) -> Snapshot:
+        return self.here
+
+    def source(self, pipeline: str) -> FakeSource:
+        return FakeSource({P0: Watermarks(0, 9)})
+
+    def edit(self, pipeline: str, change: Any) -> None:
+        if self.fails:
+            raise EditFailed("it does not end")
+        self.here = change(self.here)
+
+
+def begun(control: Control) -> Job:
+    outcome = LoadKind().step(job(), control)  # type: ignore[arg-type]
+    assert isinstance(outcome, Advanced)
+    return replace(job(), memory=outcome.memory)
+
+
+def test_it_begins_with_its_tables(tmp_path: Path) -> None:
+    """As the plan named them."""
+    memory = Memory.of(begun(Control(tmp_path)).memory)
+    (filled,) = memory.at("new").values()
+    assert (filled.source, filled.expected) == (("s", "t"), 7)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a mistake"), AssertionError("another")])
+def test_what_nobody_foresaw_leaves_no_load_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Its table would get no change any more. Where it can't be undone now the step is repeated."""
+
+    def step(self: object, job: Job, control: object) -> None:
+        raise error
+
+    control = Control(tmp_path)
+    asked = begun(control)
+    monkeypatch.setattr(LoadSteps, "step", step)
+    control.fails = True
+    with pytest.raises(JobAway, match="given up once this passes"):
+        LoadKind().step(asked, control)  # type: ignore[arg-type]
+    control.fails = False
+    with pytest.raises(type(error)):
+        LoadKind().step(asked, control)  # type: ignore[arg-type]
+    assert control.here.rebuilds[T].cancelled
+
+
+def test_what_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is given up for it."""
+
+    def step(self: object, job: Job, control: object) -> None:
+        raise SinkUnavailable("away")
+
+    control = Control(tmp_path)
+    asked = begun(control)
+    monkeypatch.setattr(LoadSteps, "step", step)
+    with pytest.raises(SinkUnavailable):
+        LoadKind().step(asked, control)  # type: ignore[arg-type]
+    assert not control.here.rebuilds[T].cancelled
+
+
+def test_cancelled_it_is_given_up(tmp_path: Path) -> None:
+    """Once."""
+    control = Control(tmp_path)
+    asked = begun(control)
+    assert T in LoadKind().undo(asked, control)  # type: ignore[arg-type]
+    assert control.here.rebuilds[T].cancelled
+    into = control.here.rebuilds[T].into
+    said = f"nothing of it is left; {into} is removed at a next start, once its sink can be reached"
+    assert LoadKind().undo(asked, control) == said  # type: ignore[arg-type]
+
+
+def test_bounds_are_the_least_of_all(tmp_path: Path) -> None:
+    """Of loads and of the database."""
+    settings = settings_of(config(tmp_path), "p")
+    assert (settings.parallel, settings.rows_per_s, settings.margin_s) == (2, None, 60.0)
+
+
+def test_a_load_whose_job_is_gone_is_named(tmp_path: Path) -> None:
+    """Or has ended without it."""
+    here = Control(tmp_path).here
+    assert without_job(here, {}) == {T: "load-1"}
+    assert without_job(here, {"load-1": replace(job(), state=State.FAILED)}) == {T: "load-1"}
+    assert not without_job(here, {"load-1": job()})

@@ -1,0 +1,58 @@
+"""When a verification is due."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from daemon.config.pipeline_parts import VerifySection, seconds_of
+from daemon.operations.engine.record import Job, State, Wanted, new_job
+from daemon.operations.verify_schedule import ORIGIN, due
+
+DAY_S = 86_400
+NOW_MS = 1_700_000_000_000
+
+
+def job(age_s: int, state: State = State.DONE, **wanted: str) -> Job:
+    asked = {"kind": "verify", "pipeline": "p", "origin": ORIGIN, **wanted}
+    return replace(new_job(Wanted(**asked), NOW_MS - age_s * 1000), state=state)  # type: ignore[arg-type]
+
+
+def test_the_first_is_due_at_once() -> None:
+    """Other kinds, other pipelines, and those that people asked for don't count."""
+    assert due([], "p", DAY_S, NOW_MS)
+    others = [job(1, kind="load"), job(1, pipeline="q"), job(1, origin="command")]
+    assert due(others, "p", DAY_S, NOW_MS)
+
+
+def test_the_next_is_due_when_the_last_is_old_enough() -> None:
+    """By the time at which it was recorded; one that failed counts as well."""
+    assert not due([job(DAY_S * 3), job(DAY_S - 1)], "p", DAY_S, NOW_MS)
+    assert due([job(DAY_S * 3), job(DAY_S, State.FAILED)], "p", DAY_S, NOW_MS)
+
+
+def test_none_follows_one_that_has_not_ended() -> None:
+    """However long it takes, or is paused."""
+    assert not due([job(DAY_S * 3, State.PAUSED)], "p", DAY_S, NOW_MS)
+
+
+def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
+    """A verification recorded in a year that is still to come does not count."""
+    assert due([job(-366 * DAY_S)], "p", DAY_S, NOW_MS)
+    assert not due([job(-366 * DAY_S), job(60)], "p", DAY_S, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1m", 60), ("90s", 90), ("12h", 43_200), ("1d", DAY_S)]
+)
+def test_words_for_times(text: str, seconds: int) -> None:
+    """A minute at least."""
+    assert seconds_of(text) == VerifySection(every=text).every_s == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1", "d", "1w", "-1d", "59s", "1.5h"])
+def test_other_words_are_refused(text: str) -> None:
+    """By name."""
+    with pytest.raises(ValueError, match="wanted"):
+        VerifySection(every=text)

@@ -1,0 +1,116 @@
+"""The consumer's settings: what is ours, what the configuration may say."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from daemon.config.pipelines import PipelineSection
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, PositionUnknown
+from offsets.store import Loaded
+from sources.base.port import BrokerUnreachable
+from sources.kafka import queries as kafka_positions
+from sources.kafka.queries import topic_ids
+from sources.kafka.settings import assigns_incrementally, consumer_settings, revoke_patience_s
+from sources.kafka.start_resolver import PositionResolver
+
+
+def test_what_exactly_once_rests_on_is_not_up_for_configuration() -> None:
+    """Positions are committed by us alone, and never reset in silence."""
+    asked = {"enable.auto.commit": True, "auto.offset.reset": "latest", "group.id": "x"}
+    made = consumer_settings(asked, "g")
+    assert (made["group.id"], made["enable.auto.commit"], made["auto.offset.reset"]) == (
+        "g", False, "error"
+    )  # fmt: skip
+
+
+def test_the_configuration_overrules_the_defaults() -> None:
+    """Any librdkafka setting passes through."""
+    made = consumer_settings({"fetch.wait.max.ms": 7, "client.rack": "r1"}, "g")
+    assert (made["fetch.wait.max.ms"], made["client.rack"]) == (7, "r1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "incremental"),
+    [
+        ({}, True),
+        ({"partition.assignment.strategy": "range"}, False),
+        ({"partition.assignment.strategy": "cooperative-sticky"}, True),
+        ({"group.protocol": "consumer"}, True),
+    ],
+)
+def test_assignments_come_as_differences_or_whole(
+    settings: dict[str, str], incremental: bool
+) -> None:
+    """Answering in the wrong way makes librdkafka refuse the assignment."""
+    assert assigns_incrementally(consumer_settings(settings, "g")) is incremental
+
+
+def test_the_new_group_protocol_gets_no_strategy() -> None:
+    """librdkafka's constructor refuses the two together."""
+    made = consumer_settings({"group.protocol": "consumer"}, "g")
+    assert "partition.assignment.strategy" not in made
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 22.5),
+        ({"session.timeout.ms": 6000}, 3.0),
+        ({"max.poll.interval.ms": "10000", "group.protocol": "consumer"}, 5.0),
+    ],
+)
+def test_a_revoke_takes_half_of_what_keeps_the_membership(
+    settings: dict[str, str], seconds: float
+) -> None:
+    """Waiting longer for a write would cost all partitions instead of one."""
+    assert revoke_patience_s(settings) == seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (KafkaException(KafkaError(KafkaError._TRANSPORT)), PositionUnknown),
+        (KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)), PositionUnknown),
+        (TimeoutError(), PositionUnknown),
+        (KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)), PositionError),
+        (KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)), PositionError),
+    ],
+)
+def test_who_is_away_is_told_from_who_refuses(error: Exception, kind: type[Exception]) -> None:
+    """The one comes back; the other says the same for ever, and the pipeline must end."""
+    section = PipelineSection.model_validate(
+        {"topics": ["t"], "format": "canal-json", "target": "lake.{database}.{table}"}
+    )
+
+    def fails(timeout_s: float) -> None:
+        raise error
+
+    nowhere = {"bootstrap.servers": "127.0.0.1:1"}
+    resolver = PositionResolver(
+        nowhere, "g", section, lambda: Loaded(None), False, 0.01, check_topics=fails
+    )
+    with pytest.raises(PositionError) as raised:
+        resolver([TopicPartition("t", 0)])
+    assert type(raised.value) is kind
+
+
+class SilentAdmin:
+    """A broker that takes questions and answers none."""
+
+    def list_topics(self, timeout: float) -> None:
+        """It is there."""
+
+    def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        return {topic: Future() for topic in topics.topic_names}
+
+
+def test_a_broker_that_never_answers_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the client's patience ends first or ours: the start says so in a line."""
+    monkeypatch.setattr(kafka_positions, "admin_client", lambda settings: SilentAdmin())
+    with pytest.raises(BrokerUnreachable, match=r"topic 't': no answer within 0\.01 s"):
+        topic_ids({}, ["t"], 0.01)

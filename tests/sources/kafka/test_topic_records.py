@@ -1,0 +1,18 @@
+"""What stands in the compacted topic, without a broker."""
+
+from __future__ import annotations
+
+from offsets.position import TopicPartition
+from offsets.snapshot import PartitionState, Snapshot
+from sources.kafka.topic_records import Entries, records
+
+SOURCE = TopicPartition("shop", 0)
+
+
+def test_a_frontier_is_never_there_without_its_topics_format() -> None:
+    """They are in one record: of two, a crash between them would leave one."""
+    batch = Snapshot("p", "g", {}, {SOURCE: PartitionState(7)}, formats={"shop": "ogg-json"})
+    entries = Entries("p", "g")
+    for record in records(batch).partitions:
+        entries.apply(record.key, record.value, "here")
+    assert entries.loaded().snapshot == batch

@@ -1,0 +1,102 @@
+"""``[sink.NAME]``: each kind has its keys, and says what it does not take."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from daemon.config.config import Config
+from daemon.config.file import ConfigError, load
+from sparkwriter.sections import KINDS, AnySink
+from sparkwriter.sqlite.section import SqliteSection
+
+SQLITE = """
+[kafka]
+bootstrap.servers = "127.0.0.1:1"
+[sink.copy]
+kind = "sqlite"
+path = "copy.db"
+[pipeline.shop]
+topics = ["shop"]
+format = "canal-json"
+target = "copy.{database}.{table}"
+"""
+
+
+def read(folder: Path, text: str = SQLITE) -> Config:
+    path = folder / "config.toml"
+    path.write_text(text)
+    return load(path, {})
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        read(folder, text)
+    return [line.removeprefix(f"{folder}/config.toml: ") for line in error.value.problems]
+
+
+def test_a_path_counts_from_the_configuration(tmp_path: Path) -> None:
+    section = read(tmp_path).sink["copy"]
+    assert isinstance(section, SqliteSection)
+    assert section.path == tmp_path / "copy.db"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'kind = "sqlite"',
+            'kind = "excel"',
+            "sink.copy.kind: 'excel' is none of iceberg, jdbc, python, sqlite",
+        ),
+        ('kind = "sqlite"', "", "sink.copy.kind: missing; allowed: iceberg, jdbc, python, sqlite"),
+        ('path = "copy.db"', "", "sink.copy.path: missing"),
+        (
+            'path = "copy.db"',
+            'path = "copy.db"\ncatalog.uri = "x"',
+            "sink.copy.catalog: unknown key; allowed: kind, path, write_timeout_s",
+        ),
+        (
+            'format = "canal-json"',
+            'format = "canal-json"\nwrite = "equality"',
+            "pipeline.shop: target 'copy.{database}.{table}': write: 'equality'; a sink of kind "
+            "sqlite has no choice",
+        ),
+    ],
+)
+def test_what_the_kind_does_not_take(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert problems(tmp_path, SQLITE.replace(old, new)) == [said]
+
+
+def test_a_key_of_a_section_inside_is_named_with_its_neighbours(tmp_path: Path) -> None:
+    section = "catalog = {}\nmaintenance.often = 1"
+    text = SQLITE.replace('"sqlite"', '"iceberg"').replace('path = "copy.db"', section)
+    (said,) = problems(tmp_path, text)
+    assert said.startswith("sink.copy.maintenance.often: unknown key; allowed: expire_snapshots")
+
+
+def test_every_kind_is_read_and_made() -> None:
+    """The table of kinds and the union are of the same sections."""
+    assert set(KINDS.values()) == set(get_args(get_args(AnySink)[0]))
+
+
+def test_writers_are_the_daemons(tmp_path: Path) -> None:
+    """``spark.writers`` says the same, where ``daemon.writers`` is not set."""
+    assert read(tmp_path, "[daemon]\nwriters = 5" + SQLITE).daemon.writers == 5
+    assert read(tmp_path, "[spark]\nwriters = 6" + SQLITE).daemon.writers == 6
+    assert 2 <= read(tmp_path).daemon.writers <= max(2, min(8, len(os.sched_getaffinity(0))))
+    (said,) = problems(tmp_path, "[spark]\nwriters = 6\n[daemon]\nwriters = 5" + SQLITE)
+    assert said == "daemon.writers and spark.writers say the same: set daemon.writers"
+    (said,) = problems(tmp_path, "[spark]\nwriters = 0" + SQLITE)
+    assert said.startswith("daemon.writers: Input should be greater than or equal to 1")
+
+
+@pytest.mark.parametrize("section", ["spark", "daemon"])
+def test_a_section_that_is_none_is_named(tmp_path: Path, section: str) -> None:
+    """Also where the other one has the writers."""
+    other = "[spark]\nwriters = 6" if section == "daemon" else ""
+    (said,) = problems(tmp_path, f"{section} = 5\n{other}{SQLITE}")
+    assert said.startswith(f"{section}: ")
