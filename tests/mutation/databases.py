@@ -15,8 +15,8 @@ OF_DATABASES = (
     Mutation(
         "a table that somebody made again has none of the marks",
         "sparkwriter/sql/identity.py",
-        "    if not known or of_ledger != ledger or identity == table.identity:\n",
-        "    if True:\n",
+        "    return bool(known) and of_ledger == ledger and identity != table.identity\n",
+        "    return False\n",
         ("tests/sparkwriter/sql/test_altered.py",),
     ),
     Mutation(
