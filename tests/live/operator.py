@@ -164,6 +164,10 @@ class Operator:
             self._known.add(job.id)
             self.done.loads += job.wanted.kind == "load" and job.state is State.DONE
             self.done.verifications += job.wanted.kind == "verify" and job.state is State.DONE
+            if job.wanted.kind == "load" and job.state is State.DONE:
+                # What differed before it was told by a mark, which the load has taken away.
+                for loaded in map(TargetName.parse, job.wanted.targets):
+                    self.differing.pop((loaded.namespace, loaded.table), None)
             if job.state is State.FAILED:
                 self.done.refused += 1
                 print(f"  {self.pipeline}: job {job.id} failed: {job.message[:300]}", flush=True)
