@@ -92,6 +92,9 @@ class MySqlSession:
         """End the connection. Raises nothing."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
+            if connection._result is not None:
+                # Or it would read to its end from the closed connection, when it is collected.
+                connection._result.unbuffered_active = False
             connection._force_close()
 
     @property
@@ -220,12 +223,11 @@ class MySqlSession:
         self._check_mark()
         cursor, ended = SSCursor(self._connected()), False
         try:
-            cursor.execute(sql)
-            while some := cursor.fetchmany(rows):
-                yield list(some)
+            with self._told_errors():
+                cursor.execute(sql)
+                while some := cursor.fetchmany(rows):
+                    yield list(some)
             ended = True
-        except (pymysql.MySQLError, OSError) as error:
-            raise self._told(error) from error
         finally:
             if not ended:
                 # What the server still sends is nobody's: the cursor would read it to its end.

@@ -238,7 +238,7 @@ def kept_by(
             )
             kept += ((schema, str(version), Made.parse(made)) for version, made in rows)
         except (DbError, ValueError, KeyError, TypeError) as error:
-            if isinstance(error, DbError) and error.cause is Cause.AWAY:
+            if isinstance(error, DbError) and error.cause is not Cause.REFUSED:
                 raise
     return kept
 

@@ -95,7 +95,7 @@ class Operator:
                 self._cancel()
 
     def lead_out(self, ill: Sequence[Name]) -> None:
-        """What an operator does with targets that are said to differ: load them anew."""
+        """What an operator does with targets that are said to differ: load them again."""
         if ill:
             self._begin("tables", "load", *map(self.target, ill), "--anew")
 

@@ -7,7 +7,6 @@ target and of the log's last messages before anything is read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from changes.model.model import (
     DropColumn,
     RenameColumn,
 )
+from changes.model.printable import json_text
 from changes.routes.routing import RouteConflict, Router
 from changes.routes.shaping.shape import Pairs, Shape
 from changes.routes.shaping.statements import needs
@@ -211,11 +211,11 @@ def _left_out(name: str, old: str | None, others: Iterable[str]) -> str:
     for other in others:
         if old is not None and other.lower() == old.lower():
             return f"the stream has the column {old} by its own name: no `reader_renames` of it"
-        if _letters(other) in (_letters(name), _letters(own)):
+        if _is_made_of(other, name) or _is_made_of(other, own):
             return (
                 f"the table's column {own} is {other} in the stream: it would be NULL in each row "
-                f"that is loaded. Say so in the route: `reader_renames = {{ {json.dumps(own)} = "
-                f"{json.dumps(other)} }}`, or leave it out by `columns`"
+                f"that is loaded. Say so in the route: `reader_renames = {{ {json_text(own)} = "
+                f"{json_text(other)} }}`, or leave it out by `columns`"
             )
     if old is not None:
         return (
@@ -238,6 +238,10 @@ def _added(name: str) -> str:
     )
 
 
-def _letters(name: str) -> str:
-    """What readers leave of a name, whichever signs they replace and letters they raise."""
-    return re.sub("[^a-z0-9]", "", name.lower())
+def _is_made_of(streamed: str, name: str) -> bool:
+    """Whether a reader may have made one name of the other, whichever signs it replaces and letters
+    it raises. One that writes ASCII alone replaces other letters, too: what is left must tell."""
+    left, had = ("".join(filter(str.isalnum, text.lower())) for text in (streamed, name))
+    if streamed.isascii():
+        had = re.sub("[^a-z0-9]", "", had)
+    return left == had != ""

@@ -72,6 +72,25 @@ def test_a_definition_need_not_be_utf8(server: Server) -> None:
         server.run([f"REVOKE SELECT ON {TABLE} FROM jobs@'%'"])
 
 
+@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+def test_text_that_is_not_utf8_refuses_a_question_by_name(server: Server) -> None:
+    """Whether its rows are read at once or as they come; the next question has its own answer."""
+    server.run([
+        f"GRANT SELECT ON {TABLE} TO jobs@'%'",
+        f"ALTER TABLE {TABLE} ADD e BINARY(4) DEFAULT X'A8FF0001'",
+    ])  # fmt: skip
+    database = server.open()
+    text = f"SHOW CREATE TABLE {TABLE}"
+    try:
+        for read in (database.ask, lambda sql: list(database.stream(sql, 9))):
+            with pytest.raises(DatabaseRefused, match="not UTF-8"):
+                read(text)
+            assert database.ask("SELECT 1") == [(1,)]
+    finally:
+        database.close()
+        server.run([f"REVOKE SELECT ON {TABLE} FROM jobs@'%'"])
+
+
 def test_a_right_that_goes_amid_is_found(server: Server) -> None:
     """A load looks at the table before and after each range."""
     server.run([f"GRANT SELECT ON {TABLE} TO jobs@'%'"])

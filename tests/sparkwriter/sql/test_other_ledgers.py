@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from actors.contract.writes import Swap
-from changes.model.errors import TargetRefused
+from changes.model.errors import SinkUnavailable, TargetRefused
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.try_out import try_out
@@ -58,6 +58,22 @@ def test_two_that_share_a_table_already(table, writer, stranger: Make, orders, s
         stranger().write(batch)
     sql(f"DELETE FROM binlogd.__binlogd_targets WHERE {mine}")
     assert stranger().write(batch).hwms == {LANE: 2}
+
+
+def test_a_ledger_that_is_locked_is_waited_for(table, stranger: Make, orders, server, sql) -> None:
+    """What it keeps is not known then: nothing is written, and later it is looked at again."""
+    stranger().open(table.target._replace(table="none"))
+    late = JdbcStore(server.connect, "elsewhere", timeout_s=3.0)
+    if server.is_postgres:
+        sql("BEGIN", "LOCK TABLE binlogd.__binlogd_targets IN ACCESS EXCLUSIVE MODE")
+    else:
+        sql("LOCK TABLES binlogd.__binlogd_targets WRITE")
+    with pytest.raises(SinkUnavailable, match=r"(?i)lock"):
+        LedgeredWriter(late).write(table.batch(orders(("U", 1, "stranger", 1)), 1))
+    sql("COMMIT" if server.is_postgres else "UNLOCK TABLES")
+    with pytest.raises(TargetRefused, match="is kept by the ledger binlogd as well"):
+        LedgeredWriter(late).write(table.batch(orders(("U", 1, "stranger", 1)), 1))
+    late.close()
 
 
 def test_the_second_ledger_exchanges_no_table(

@@ -4,6 +4,8 @@ reads anything: what only one side has is refused by name."""
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -182,6 +184,27 @@ def test_a_renamed_column_is_the_streams_or_refused(renames: dict[str, str], exp
     assert (expected in found[0]) if expected else found == []
     if "is e_mail" in expected:
         assert 'reader_renames = { "e-mail" = "e_mail" }' in found[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        ("café", "caf_", True), ("caféX", "café_x", True), ("用户", "用_户", True),
+        ("用户", "金额", False), ("id用户", "id金额", False), ("用户", "__", False),
+    ],
+)  # fmt: skip
+def test_no_other_column_is_taken_for_the_renamed_one(own: str, other: str, expected: bool) -> None:
+    """A wrong name in the advice would load one column into another."""
+    lines = unlike(["id", own], None, Shown(frozenset(("id", other)), whole=True, rows=True))
+    assert ("reader_renames" in next(lines)) is expected
+
+
+@pytest.mark.parametrize(("own", "other"), [("用户-名", "用户_名"), ('a"🙂-b', 'a"🙂_b')])
+def test_the_line_that_leads_out_is_toml(own: str, other: str) -> None:
+    """Whatever the names are: it can be pasted into the route."""
+    lines = unlike(["id", own], None, Shown(frozenset(("id", other)), whole=True, rows=True))
+    (pasted,) = re.findall("`(reader_renames = .*?)`", next(lines))
+    assert tomllib.loads(pasted) == {"reader_renames": {own: other}}
 
 
 @pytest.fixture
