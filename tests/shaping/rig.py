@@ -155,7 +155,8 @@ class Flow:
     def write(self, first: int, values: Sequence[bytes], *, behind: bool = False) -> Staged:
         """Bring some messages: at once, or the first of them staged before the rest (``behind``).
 
-        Each write is tried twice, as after a reply that was lost.
+        Each write is tried twice, as after a reply that was lost. A message that can't be read is
+        a refusal, too.
         """
         cut = len(values) // 2 if behind else 0
         files: tuple[str, ...] = ()
@@ -188,7 +189,7 @@ class Flow:
         self._told = True
         staged = self._work.stage(Stage(self.route, files, lanes, 0, stored), path)
         assert isinstance(staged, Staged)
-        return staged
+        return replace(staged, refused=staged.bad.reason) if staged.bad is not None else staged
 
 
 def bring(flow: Flow, source: Source, made: Sequence[Change], cuts: Sequence[int]) -> None:

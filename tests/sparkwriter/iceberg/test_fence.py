@@ -408,7 +408,7 @@ import pickle, sys
 from pathlib import Path
 import structlog
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from offsets.fence import Fenced
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.jars import lake_jars

@@ -16,7 +16,7 @@ from functools import partial
 import logging
 import structlog
 from pathlib import Path
-from actors.contract.ports import SinkUnavailable
+from changes.model.errors import SinkUnavailable
 from sparkwriter.session.java_api import JavaFailure
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.jvm import SparkJvm
