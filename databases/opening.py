@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
-from databases.base.port import Database, DatabaseRefused, Moment
+from databases.base.errors import DatabaseRefused
+from databases.base.port import Database, Moment
 from databases.base.section import DatabaseSection
 from databases.mysql.database import MySqlDatabase
 from databases.postgres.database import PostgreSqlDatabase

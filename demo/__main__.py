@@ -21,6 +21,7 @@ from types import FrameType
 import pyarrow as pa
 
 from changes.model.errors import SinkUnavailable
+from databases.base.errors import DatabaseError
 from demo.broker import BrokerError, DevBroker
 from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of
@@ -32,7 +33,6 @@ from demo.steps import Steps, TooLong
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import CHECKOUT, VAR, JavaMissing
 from sparkwriter.session.java_api import JavaFailure, reason
-from sparkwriter.sql.base.session import DbError
 
 TOPIC = "shop"
 _ALL_WITHIN_S = 600.0
@@ -140,7 +140,7 @@ def _read_back(lake: DemoLake) -> dict[str, pa.Table]:
         return lake.read()
     except JavaFailure as problem:
         raise DemoFailed(f"the tables can't be read back: {reason(problem)}") from problem
-    except DbError as problem:
+    except DatabaseError as problem:
         raise DemoFailed(f"the tables can't be read back: {problem}") from problem
 
 

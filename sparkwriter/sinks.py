@@ -10,7 +10,7 @@ from actors.runtime.files import state_id
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.routes.routing import Route
-from databases.base.port import DatabaseAway
+from databases.base.errors import DatabaseAway
 from databases.base.section import DatabaseSection
 from settings.rotation import Configuration
 from sparkwriter.function.adapter import PythonSink

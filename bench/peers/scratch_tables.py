@@ -22,7 +22,7 @@ def warm_up_workload(job: Job, changes: int) -> Workload:
 
 
 def session(job: Job) -> Session:
-    """A connection to the job's database. Raises DbError."""
+    """A connection to the job's database. Raises DatabaseError."""
     return connect(parse_url(job.catalog["url"]), job.catalog["user"], None)
 
 

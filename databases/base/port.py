@@ -14,6 +14,8 @@ from typing import Literal, Protocol
 
 from changes.model.model import TableName
 from changes.sql.forms import Form
+from databases.base.errors import DatabaseAway as DatabaseAway
+from databases.base.errors import DatabaseRefused as DatabaseRefused
 
 # Patterns of ``database.table``, as routes have them. Pure.
 
@@ -51,14 +53,6 @@ Texts = tuple[str | None, ...]
 Key = tuple[str, ...]
 """A row's key as canonical texts, in the order of ``SourceTable.keys``. Only the database compares
 them: it alone knows its collations."""
-
-
-class DatabaseAway(Exception):
-    """No answer now: no connection, a limit of time or of rights that may pass. Ask again later."""
-
-
-class DatabaseRefused(Exception):
-    """The question can't be answered, however often it is asked: one line that says why."""
 
 
 @dataclass(frozen=True, slots=True)

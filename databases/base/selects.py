@@ -12,7 +12,8 @@ from typing import Protocol
 from changes.model.model import TableName
 from changes.sql.forms import bytes_text
 from changes.sql.spark.canonical import compared as compared_form
-from databases.base.port import DatabaseRefused, Key, KeyRange, SourceColumn, SourceTable, Texts
+from databases.base.errors import DatabaseRefused
+from databases.base.port import Key, KeyRange, SourceColumn, SourceTable, Texts
 
 MOST_KEYS = 500
 """Keys of one look-up: each is a condition in its text, which no server takes without end."""

@@ -3,14 +3,14 @@ and why the others may be as the server, its role or its database has them. Pure
 
 A server's defaults decide what a SELECT gives (``sql_select_limit``, ``row_security``,
 ``tx_isolation``), what a text means (``time_zone``, ``sql_mode``) and what a write does
-(``foreign_key_checks``). So a variable is *pinned* here, or it stands in ``server_settings_left``
-with a reason. Sessions that read a source, sessions that write a sink and those of Spark's tasks
-are all set up by this module. Variables that a server of another version lacks are left out.
+(``foreign_key_checks``). So a variable is *pinned* here, or the tests name it with a reason
+(``tests/databases/base/settings_left.py``). Sessions that read a source, sessions that write a sink
+and those of Spark's tasks are all set up by this module. Variables that a server of another version
+lacks are left out.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -203,19 +203,3 @@ def _quoted(text: str) -> str:
 def _value(value: str) -> str:
     plain = value.replace(".", "", 1)
     return value if plain.isdigit() or value == "DEFAULT" else _quoted(value)
-
-
-# Errors of database servers that pass by themselves, for those that read and those that write.
-
-MYSQL_FULL = frozenset((1021, 1030, 1037, 1038, 1041, 1114, 1135))
-"""What MySQL or MariaDB lacks for a while: room on a disk or in a table, memory, threads."""
-
-_FULL = re.compile(
-    r"(?i)\b(errcode|errno|got error):? 28(?![0-9])|no space left on device|the table '.*' is full",
-    re.ASCII,
-)
-
-
-def tells_of_full_disk(text: str) -> bool:
-    """Whether an error, whatever its number, says that a file can't be written for want of room."""
-    return _FULL.search(text) is not None

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from changes.model.model import TableName
 from databases.base import selects
+from databases.base.errors import DatabaseRefused
 from databases.base.findings import Finding, findings, of_table, problem
 from databases.base.port import (
     ALL_ROWS,
-    DatabaseRefused,
     Findings,
     Key,
     KeyRange,

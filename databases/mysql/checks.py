@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from databases.base.errors import DatabaseRefused
 from databases.base.findings import Finding, of_clock, problem, warning
-from databases.base.port import DatabaseRefused
 from databases.base.section import DatabaseSection
 
 Ask = Callable[[str], list[tuple[object, ...]]]

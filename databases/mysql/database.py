@@ -7,17 +7,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from changes.model.model import TableName
+from databases.base.errors import DatabaseRefused
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
-from databases.base.port import (
-    DatabaseRefused,
-    JdbcOptions,
-    Kind,
-    Moment,
-    SourceColumn,
-    SourceTable,
-    matching,
-)
+from databases.base.port import JdbcOptions, Kind, Moment, SourceColumn, SourceTable, matching
 from databases.base.section import DatabaseSection
 from databases.base.sql_database import SqlDatabase
 from databases.mysql import checks as mysql_checks

@@ -13,10 +13,16 @@ from pymysql.constants import ER
 from pymysql.cursors import SSCursor
 
 from changes.sql.forms import LONG_BYTES
-from databases.base.port import DatabaseAway, DatabaseRefused, JdbcOptions
+from databases.base.errors import (
+    DatabaseAway,
+    DatabaseError,
+    DatabaseRefused,
+    cause_of_mysql,
+    database_error,
+)
+from databases.base.port import JdbcOptions
 from databases.base.section import DatabaseSection
 from databases.base.session_settings import (
-    MYSQL_FULL,
     MYSQL_MARK,
     POOLED,
     differing,
@@ -24,7 +30,6 @@ from databases.base.session_settings import (
     set_all_mysql,
     set_mysql,
     show_mysql,
-    tells_of_full_disk,
     unlimited_mysql,
 )
 from databases.mysql import checks as mysql_checks
@@ -38,17 +43,6 @@ _DENIED = (
     ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR,
     ER.SPECIFIC_ACCESS_DENIED_ERROR,
 )  # fmt: skip
-_MARIADB_TIMEOUT = 1969
-_MYSQL_TIMEOUT = 3024
-_PASSING = frozenset(
-    (
-        ER.CON_COUNT_ERROR, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED,
-        ER.SERVER_SHUTDOWN, ER.OUT_OF_RESOURCES, ER.TABLE_DEF_CHANGED, ER.USER_LIMIT_REACHED,
-        ER.TOO_MANY_USER_CONNECTIONS, _MARIADB_TIMEOUT, _MYSQL_TIMEOUT,
-    )
-)  # fmt: skip
-_FIRST_CLIENT_ERROR = 2000
-_CLIENT_ERRORS_END = 3000
 
 
 class MySqlSession:
@@ -150,7 +144,7 @@ class MySqlSession:
                 write_timeout=_CONNECT_WITHIN_S, ssl=self._tls(),
             )  # fmt: skip
         except (pymysql.MySQLError, OSError) as error:
-            raise self._told(error, connecting=True) from error
+            raise self._told(error) from error
         self._connection = connection
         self._mariadb = "mariadb" in str(connection.get_server_info()).lower()
         self._mark = uuid4().hex
@@ -234,15 +228,13 @@ class MySqlSession:
                 cursor.connection = None
                 self.close()
 
-    def _told(self, error: Exception, connecting: bool = False) -> DatabaseAway | DatabaseRefused:
+    def _told(self, error: Exception) -> DatabaseError:
         """The error in the port's words: one line."""
         code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-        text = str(error.args[1] if len(error.args) > 1 else error).replace("\n", " ")
+        text = str(error.args[1] if len(error.args) > 1 else error)
         line = f"{self._name}: {text}"
-        gone = isinstance(error, OSError | pymysql.err.InterfaceError)
-        passing = code in _PASSING or code in MYSQL_FULL or tells_of_full_disk(text)
-        if gone or passing or _FIRST_CLIENT_ERROR <= code < _CLIENT_ERRORS_END:
+        if isinstance(error, OSError):
             return DatabaseAway(line)
         if code in _DENIED:
             line += f"; {mysql_checks.grant('SELECT', '*.*', self._section.user)}"
-        return DatabaseRefused(line)
+        return database_error(cause_of_mysql(code, text), line)

@@ -12,7 +12,8 @@ from changes.model.model import TableName
 from changes.sql.forms import LONG_BYTES, Form
 from changes.sql.mysql.tokens import words
 from changes.sql.mysql.types import from_mysql, size
-from databases.base.port import DatabaseRefused, SourceColumn
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceColumn
 
 _BASE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?", re.IGNORECASE | re.ASCII)
 

@@ -14,11 +14,16 @@ from uuid import uuid4
 import psycopg
 
 from changes.model.model import TableName
+from databases.base.errors import (
+    DatabaseAway,
+    DatabaseError,
+    DatabaseRefused,
+    cause_of_postgresql,
+    database_error,
+)
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
 from databases.base.port import (
-    DatabaseAway,
-    DatabaseRefused,
     JdbcOptions,
     Kind,
     Moment,
@@ -34,9 +39,6 @@ from databases.postgres.checks import PUBLICATIONS, READERS, Published, publishe
 from databases.postgres.sql import PostgreSqlWords, form_of
 
 _CONNECT_WITHIN_S = 15
-_PASSING = ("08", "53", "57", "58", "40", "55P03", "25006")
-"""Beginnings of SQLSTATE: connection, resources, operator's doing and time limits, the system's
-own, serialization, locks. 25006 is none of ours: nothing is written."""
 _DENIED = "42501"
 
 
@@ -223,18 +225,16 @@ class PostgreSqlDatabase(SqlDatabase):
             self.close()
             raise DatabaseRefused(f"{self._name}: {POOLED}")
 
-    def _told(self, error: psycopg.Error, doing: str = "") -> DatabaseAway | DatabaseRefused:
+    def _told(self, error: psycopg.Error, doing: str = "") -> DatabaseError:
         """The error in the port's words: one line."""
-        state: Any = error.sqlstate
-        text = " ".join(str(error).split())
+        state, text = error.sqlstate, " ".join(str(error).split())
         line = f"{self._name}: {doing}{text}"
-        if state is None or str(state).startswith(_PASSING):
-            return DatabaseAway(line)
         if state == _DENIED and "row-level security" in text:
             line += f"; {postgresql_checks.unread('p', True, self._section.user)}"
         elif state == _DENIED and not doing:
             line += f"; {postgresql_checks.grant(self._section.user)}"
-        return DatabaseRefused(line)
+        of_connection = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return database_error(cause_of_postgresql(state, of_connection), line)
 
 
 _TRANSACTION = "ISOLATION LEVEL READ COMMITTED, READ ONLY"

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from changes.model.model import TableName
 from changes.model.types import MAX_PRECISION, is_digits
 from changes.sql.forms import LONG_BYTES, Form
-from databases.base.port import DatabaseRefused, SourceColumn
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceColumn
 
 _SIZES = re.compile(r"\(([^()]*)\)")
 _LONG_BITS = 64

@@ -21,8 +21,8 @@ from changes.sql.forms import Form
 from changes.sql.spark.canonical import read
 from changes.sql.spark.schema import arrow_type
 from changes.sql.spark.words import quote, string_literal
+from databases.base.errors import tells_of_full_disk
 from databases.base.port import JdbcOptions
-from databases.base.session_settings import tells_of_full_disk
 from sparkwriter.session.java_api import JavaFailure, java_classes, reason
 
 _SETTINGS = {

@@ -13,14 +13,15 @@ from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.routes.routing import Route
-from databases.base.port import Database, DatabaseAway, DatabaseRefused
+from databases.base.errors import DatabaseAway, DatabaseError, DatabaseRefused
+from databases.base.port import Database
 from databases.base.section import DatabaseSection, TargetSection
 from databases.opening import ADAPTERS
 from settings.rotation import Configuration, RotatedSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions
 from sparkwriter.session.section import SparkSection
-from sparkwriter.sql.base.session import DbError, Session
+from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.base.url import BadUrl, JdbcUrl, parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.section import JdbcSection
@@ -133,7 +134,7 @@ class JdbcSink:
         store = self._store()
         try:
             assert store.ledger
-        except (DbError, TargetRefused) as error:
+        except (DatabaseError, TargetRefused) as error:
             raise SinkUnavailable(f"sink {self._name}: {error}") from error
         finally:
             store.close()

@@ -9,7 +9,7 @@ from sparkwriter.sql.postgres.session import connect_postgres
 
 
 def connect(url: JdbcUrl, user: str | None, password: str | None) -> Session:
-    """Connect to the first host that can be written. Raises DbError."""
+    """Connect to the first host that can be written. Raises DatabaseError."""
     if url.is_postgres:
         return connect_postgres(url, user, password)
     return connect_mysql(url, user, password)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from changes.model.model import TargetName
 from changes.sql.spark.schema import lake_name
+from databases.base.errors import DatabaseError
 from sparkwriter.kit.marks_table.table_description import (
     Drop,
     Make,
@@ -16,15 +17,7 @@ from sparkwriter.kit.marks_table.table_description import (
     TakeOver,
 )
 from sparkwriter.kit.shape import rows_above
-from sparkwriter.sql.base.session import (
-    Cause,
-    DbError,
-    Session,
-    make_once,
-    rows_of,
-    target_name,
-    transaction,
-)
+from sparkwriter.sql.base.session import Session, make_once, rows_of, target_name, transaction
 from sparkwriter.sql.base.tables import DbTable, check_new
 from sparkwriter.sql.ledger import Ledger
 from sparkwriter.sql.mysql.words import stamp_of
@@ -68,7 +61,7 @@ def _statements(
 
 
 def make_schemas(session: Session, operations: Sequence[Operation]) -> None:
-    """The namespaces of tables that are made or moved. Raises DbError."""
+    """The namespaces of tables that are made or moved. Raises DatabaseError."""
     for one in operations:
         name = None
         if isinstance(one, Make):
@@ -99,8 +92,9 @@ class StampedSteps:
     def finish(self, text: str) -> None:
         """Do what is left of the step. Nothing where another has done it meanwhile.
 
-        Raises DbError. Where nothing but stamps was made before a statement failed, on a server
-        that answers, the step is given up: nothing was changed, and the caller may ask again.
+        Raises DatabaseError. Where nothing but stamps was made before a statement failed, on a
+        server that answers, the step is given up: nothing was changed, and the caller may ask
+        again.
         """
         step = Step.parse(text)
         with self._session.exclusive(f"binlogd {step.token}"):
@@ -128,10 +122,10 @@ class StampedSteps:
                 continue
             try:
                 self._session.run(one.sql)
-            except DbError as error:
+            except DatabaseError as error:
                 # Stamps alone change nothing that anybody sees: they may stay.
                 stamped = all(earlier.only_stamps for earlier in step.statements[:at])
-                if stamped and error.cause is not Cause.AWAY:
+                if stamped and not error.ends_session:
                     self._give_up(step, text)
                 raise
 

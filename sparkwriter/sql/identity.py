@@ -42,7 +42,7 @@ def without_old(
 ) -> LedgerRow | None:
     """What the ledger has of the table that is there: nothing where it tells of another one. Where
     altering a table changes its identity, too, one with rows in it is told, and goes on. Raises
-    DbError."""
+    DatabaseError."""
     if entry is None or entry.made is None or not _differs(entry.made, ledger, table):
         return entry
     certain = _surely_another(session, target, table)
@@ -64,7 +64,7 @@ def check_same(session: Session, target: TargetName, before: DbTable) -> None:
     """Raise LostRace where somebody has altered the table, or made it again, since the look.
 
     Asked inside the transaction, once a row is written: from then on nobody can. Where an identity
-    lasts, the next look finds it, too, and nothing is asked here. Raises DbError.
+    lasts, the next look finds it, too, and nothing is asked here. Raises DatabaseError.
     """
     if session.lasting_identity:
         return
@@ -73,7 +73,7 @@ def check_same(session: Session, target: TargetName, before: DbTable) -> None:
 
 
 def unknown_marks(session: Session, target: TargetName, made: Made, table: DbTable) -> list[str]:
-    """Why a table of which the ledger knows nothing can't be gone on with. Raises DbError."""
+    """Why a table of which the ledger knows nothing can't be gone on with. Raises DatabaseError."""
     if made.mode is not Mode.APPEND or not has_rows(session, target, table):
         return []
     return [
@@ -88,7 +88,7 @@ def shared(
     """Why a target that came second can't have the table: it is another target's already.
 
     ``entry``: what the ledger has of it. Versions begin at the clock, so the first has the lower.
-    Raises DbError.
+    Raises DatabaseError.
     """
     made = None if entry is None else entry.made
     known = made is not None and not (
@@ -126,7 +126,7 @@ def _is_of_before(session: Session, made: Made, table: DbTable) -> bool:
 
 
 def has_rows(session: Session, target: TargetName, table: DbTable) -> bool:
-    """Whether there is a row. Raises DbError."""
+    """Whether there is a row. Raises DatabaseError."""
     return bool(session.rows(f"SELECT 1 FROM {rows_of(session.dialect, target, table)} LIMIT 1"))
 
 
@@ -136,7 +136,7 @@ def has_rows(session: Session, target: TargetName, table: DbTable) -> bool:
 
 def unseen_triggers(session: Session, target: TargetName) -> list[str]:
     """Why a table of which the ledger knows nothing can't be taken: nobody has looked at its
-    triggers. Raises DbError."""
+    triggers. Raises DatabaseError."""
     if session.sees_triggers(target):
         return []
     return [
@@ -156,7 +156,7 @@ class Triggers:
     ) -> list[str]:
         """Why the table can't be taken; what its triggers write, binlogd does not know.
 
-        ``entry``: what the ledger has of it. Raises DbError.
+        ``entry``: what the ledger has of it. Raises DatabaseError.
         """
         if entry is None or entry.made is None:
             return unseen_triggers(session, target)

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 from changes.model.errors import LostRace
 from changes.model.model import TargetName
+from databases.base.errors import Cause, DatabaseError
 from offsets.fence import Marks
 from offsets.recovery import ways_out
 from sparkwriter.kit.marks_table.table_description import Entry, Forgets, Frees, Made, Row, Shows
-from sparkwriter.sql.base.session import CHECKSUM, Cause, DbError, Session, make_once
+from sparkwriter.sql.base.session import CHECKSUM, Session, make_once
 
 LEDGER = "__binlogd_targets"
 
@@ -43,7 +44,7 @@ class Ledger:
     """The ledger through one connection. Writes are made inside its owner's transaction."""
 
     def __init__(self, session: Session, schema: str) -> None:
-        """Make it where it is not there. Raises DbError."""
+        """Make it where it is not there. Raises DatabaseError."""
         self._session = session
         quote = session.dialect.quote
         self._table = _written(session, schema)
@@ -66,7 +67,7 @@ class Ledger:
         elif table.find(CHECKSUM.split()[0]) is None:
             try:
                 session.run(f"ALTER TABLE {written} ADD COLUMN {CHECKSUM}")
-            except DbError:
+            except DatabaseError:
                 there = session.describe(name)
                 if there is None or there.find(CHECKSUM.split()[0]) is None:
                     raise  # nobody else has done it meanwhile
@@ -88,7 +89,7 @@ class Ledger:
         return [(name, version) for name, version in alike if name != target]
 
     def kept_by_others(self, target: TargetName, again: bool) -> list[tuple[str, str, Made]]:
-        """See ``kept_by``. ``again``: look for ledgers that are new. Raises DbError."""
+        """See ``kept_by``. ``again``: look for ledgers that are new. Raises DatabaseError."""
         if again or self._others is None:
             self._others = other_ledgers(self._session, self._schema)
         return kept_by(self._session, self._others, target)
@@ -203,7 +204,7 @@ class Ledger:
                 f" VALUES ({', '.join(['%s'] * len(row))})",
                 tuple(row.values()),
             )
-        except DbError as error:
+        except DatabaseError as error:
             if error.cause is Cause.UNIQUE:
                 raise LostRace("another writer was first") from error
             raise
@@ -217,7 +218,7 @@ def checksum_of(target: TargetName, marks: str, made: str | None) -> str:
 
 
 def other_ledgers(session: Session, schema: str) -> list[str]:
-    """The schemas of the other ledgers in the database of one. Raises DbError."""
+    """The schemas of the other ledgers in the database of one. Raises DatabaseError."""
     text = "SELECT table_schema FROM information_schema.tables WHERE table_name = %s"
     found = {str(other) for (other,) in session.rows(text, (LEDGER,))}
     return sorted(found - {schema})
@@ -227,7 +228,7 @@ def kept_by(
     session: Session, schemas: Iterable[str], target: TargetName
 ) -> list[tuple[str, str, Made]]:
     """The ledgers, by their schemas, that keep a table of the target's name: each with its version,
-    and the table. One that the user may not read is not seen. Raises DbError."""
+    and the table. One that the user may not read is not seen. Raises DatabaseError."""
     kept: list[tuple[str, str, Made]] = []
     for schema in schemas:
         try:
@@ -237,8 +238,8 @@ def kept_by(
                 target[1:],
             )
             kept += ((schema, str(version), Made.parse(made)) for version, made in rows)
-        except (DbError, ValueError, KeyError, TypeError) as error:
-            if isinstance(error, DbError) and error.cause is not Cause.REFUSED:
+        except (DatabaseError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, DatabaseError) and error.cause is not Cause.REFUSED:
                 raise
     return kept
 

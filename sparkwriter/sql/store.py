@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import TargetName
+from databases.base.errors import DatabaseError
 from sparkwriter.kit.marks_table.store import LedgeredStore
 from sparkwriter.kit.marks_table.table_description import (
     Entry,
@@ -26,9 +27,8 @@ from sparkwriter.kit.marks_table.table_description import (
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.base.session import (
     LOCK_WITHIN_S,
-    Cause,
-    DbError,
     Session,
+    for_port,
     target_name,
     transaction,
 )
@@ -60,8 +60,8 @@ class JdbcStore(LedgeredStore):
         timeout_s: float = math.inf,
         or_null: bool = False,
     ) -> None:
-        """``connect``: a new session, raises DbError. ``schema``: of the ledger. ``timeout_s``: for
-        one call. ``or_null``: a value that the database can't hold becomes null."""
+        """``connect``: a new session, or DatabaseError. ``schema``: of the ledger. ``timeout_s``:
+        for one call. ``or_null``: a value that the database can't hold becomes null."""
         self._connect, self._schema = connect, schema
         self._timeout_s, self._or_null = timeout_s, or_null
         self._session: Session | None = None
@@ -81,10 +81,10 @@ class JdbcStore(LedgeredStore):
         with self._deadline():
             try:
                 yield
-            except DbError as error:
-                if error.cause is Cause.AWAY:
+            except DatabaseError as error:
+                if error.ends_session:
                     self.close()
-                said = error.for_port()
+                said = for_port(error)
                 raise type(said)(f"{target}: {said}") from error
             except TargetRefused as error:
                 raise TargetRefused(f"{target}: {error}") from error
@@ -109,7 +109,7 @@ class JdbcStore(LedgeredStore):
 
     @property
     def session(self) -> Session:
-        """The connection, made where there is none. Raises DbError."""
+        """The connection, made where there is none. Raises DatabaseError."""
         if self._session is None:
             session = self._connect()
             try:

@@ -20,7 +20,7 @@ from sparkwriter.sql.base.values import Texts, plain
 
 
 def read_table(session: Session, seen: Row) -> pa.Table:
-    """The whole table, in the types that it was written in. Raises DbError."""
+    """The whole table, in the types that it was written in. Raises DatabaseError."""
     fields = seen.table.fields
     names = [chosen(session, field) for field in fields]
     table = session.describe(seen.target)
@@ -56,7 +56,7 @@ _PLACE = "__binlogd_n"
 def stored_rows(
     session: Session, seen: Row, table: DbTable, keys: pa.Table, columns: Sequence[str]
 ) -> pa.Table:
-    """See ``sparkwriter.kit.store.TableStore.read_rows``. Raises DbError, TargetRefused."""
+    """See ``sparkwriter.kit.store.TableStore.read_rows``. Raises DatabaseError, TargetRefused."""
     dialect, quote = session.dialect, session.dialect.quote
     texts = Texts(dialect, or_null=False)
     places = pa.array(range(keys.num_rows), pa.int64())

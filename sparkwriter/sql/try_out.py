@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
-from sparkwriter.sql.base.session import DbError, Session, rows_of, target_name, transaction
+from databases.base.errors import DatabaseError
+from sparkwriter.sql.base.session import Session, rows_of, target_name, transaction
 from sparkwriter.sql.base.tables import DbTable, adopted, problems
 from sparkwriter.sql.identity import kept_elsewhere, unseen_triggers
 from sparkwriter.sql.ledger import LEDGER, kept_by, other_ledgers
@@ -21,7 +22,7 @@ def try_out(
     """One line for each problem. Leaves nothing."""
     try:
         session = connect()
-    except DbError as error:
+    except DatabaseError as error:
         yield str(error)
         return
     try:
@@ -34,7 +35,7 @@ def try_out(
                 yield f"{target}: its table is that of {first}: lower_case_table_names is set"
             yield from (f"{target}: {line}" for line in _target(session, target))
             yield from (f"{target}: {line}" for line in _shared(session, schema, target))
-    except DbError as error:
+    except DatabaseError as error:
         yield str(error)
     finally:
         session.close()
@@ -49,7 +50,7 @@ def _ledger(session: Session, schema: str) -> Iterator[str]:
         return
     try:
         session.run(f"CREATE SCHEMA {quote(schema)}")
-    except DbError as error:
+    except DatabaseError as error:
         yield f"ledger_schema: can't make {schema}: {error}"
         return
     yield from _may_make(session, schema)
@@ -61,7 +62,7 @@ def _may_make(session: Session, schema: str) -> Iterator[str]:
     try:
         session.run(f"CREATE TABLE {name} (n int)")
         session.run(f"DROP TABLE {name}")
-    except DbError as error:
+    except DatabaseError as error:
         yield f"ledger_schema: can't make tables in {schema}: {error}"
 
 
@@ -103,7 +104,7 @@ def _target(session: Session, target: TargetName) -> Iterator[str]:
                 session.run(
                     f"INSERT INTO {name} ({column}) SELECT {column} FROM {rows} WHERE 1 = 0"
                 )
-        except DbError as error:
+        except DatabaseError as error:
             yield f"can't be written: {error}"
 
 

@@ -14,16 +14,9 @@ import structlog
 from actors.contract.writes import StagedBatch
 from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import FROM, FROM_PREFIX, OP, Mode
+from databases.base.errors import Cause, DatabaseError
 from sparkwriter.kit.marks_table.table_description import Row
-from sparkwriter.sql.base.session import (
-    STAGE,
-    Cause,
-    DbError,
-    Loaded,
-    Session,
-    rows_of,
-    target_name,
-)
+from sparkwriter.sql.base.session import STAGE, Loaded, Session, rows_of, target_name
 from sparkwriter.sql.base.tables import DbColumn, DbTable
 from sparkwriter.sql.base.values import Texts, plain
 from sparkwriter.sql.rows import Plan, Shape, StageColumn
@@ -108,7 +101,7 @@ class RowWriter:
         session.run("SAVEPOINT before_rows")
         try:
             self._apply(plan, live)
-        except DbError as error:
+        except DatabaseError as error:
             if error.cause is not Cause.UNIQUE:
                 raise
             session.run("ROLLBACK TO SAVEPOINT before_rows")
@@ -130,7 +123,7 @@ class RowWriter:
         if update is None or session.run(update) < live:
             _run_all(session, plan.insert())
 
-    def _may_replace(self, plan: Plan, error: DbError) -> None:
+    def _may_replace(self, plan: Plan, error: DatabaseError) -> None:
         """Whether rows may go and come back, so that unique values can change places."""
         staged = {column.column.name for column in plan.columns() if column.column is not None}
         left = [c.name for c in self.table.columns if c.name not in staged and not c.generated]

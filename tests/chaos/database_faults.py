@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sparkwriter.sql.base.session import Cause, DbError
+from databases.base.errors import Cause, DatabaseError
 from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from tests.chaos.database_changes import CHANGES
@@ -100,7 +100,7 @@ def locked(rig: DatabaseRig) -> Outcome:
                 for order in ("DESC", "ASC"):
                     session.rows(f"SELECT id FROM {table} ORDER BY id {order} LIMIT 40 FOR UPDATE")
                 session.run("COMMIT")
-            except DbError as error:
+            except DatabaseError as error:
                 if error.cause is Cause.AWAY:
                     raise
                 session.run("ROLLBACK")
@@ -154,7 +154,7 @@ def _take(rig: DatabaseRig) -> Any:
     while True:
         try:
             return connect(parse_url(rig.server.url), USER, None)
-        except DbError:
+        except DatabaseError:
             end_sessions(rig.server, session)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from changes.sql.spark.schema import lake_name
-from sparkwriter.sql.base.session import DbError, Session
+from databases.base.errors import DatabaseError
+from sparkwriter.sql.base.session import Session
 from tests.integration.rig import Rig
 from tests.sparkwriter.databases import Server, running
 
@@ -92,6 +93,6 @@ def end_sessions(server: Server, session: Session) -> int:
 def _kill(session: Session, number: int) -> None:
     try:
         session.run(f"KILL {number}")
-    except DbError as error:
+    except DatabaseError as error:
         if "Unknown thread" not in str(error):  # it has ended by itself
             raise

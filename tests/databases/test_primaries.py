@@ -9,7 +9,8 @@ import pytest
 
 from daemon.config.config import Config
 from databases import opening as primaries
-from databases.base.port import DatabaseRefused, Moment
+from databases.base.errors import DatabaseRefused
+from databases.base.port import Moment
 from databases.opening import Primary
 
 FIRST, COPY = "jdbc:mysql://first/", "jdbc:mysql://copy/"

@@ -16,8 +16,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from daemon.operations.engine.record import Job, State
+from databases.base.errors import DatabaseError
 from offsets.position import TopicPartition as Place
-from sparkwriter.sql.base.session import DbError
 from tests.databases.base.conftest import folder
 from tests.databases.base.servers import PASSWORD, Server, mariadb, within
 from tests.integration.loads.orders import beat, read
@@ -165,7 +165,7 @@ class World:
         """What the sink has; None: its table is not made yet."""
         try:
             return self.copy.sql(query)
-        except (DbError, sqlite3.OperationalError, pymysql.err.ProgrammingError):
+        except (DatabaseError, sqlite3.OperationalError, pymysql.err.ProgrammingError):
             return None
 
     def others_go_on(self) -> None:

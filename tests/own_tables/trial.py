@@ -18,9 +18,10 @@ import pyarrow as pa
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import FROM, FROM_PREFIX, OP, Column, TableSchema, TargetName
 from changes.sql.spark.schema import arrow_type
+from databases.base.errors import DatabaseError
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
-from sparkwriter.sql.base.session import DbError, Session
+from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table
 from tests.own_tables.tables import Kind, OwnTable, Sent, made, own_table
@@ -95,7 +96,7 @@ class Trial:
             sent, key = (*keys, *others), [one.name for one in keys]
             return own_table(rng, self._kind, SCHEMA, name, sent, key, self._catalogue, odd)
 
-        own = made(make, side.run, DbError)
+        own = made(make, side.run, DatabaseError)
         return own, TargetName("db", SCHEMA, name)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from changes.model.model import TargetName
 from daemon.config.config import Config
-from databases.base.port import DatabaseAway
+from databases.base.errors import Cause, DatabaseAway, database_error
 from sparkwriter.sinks import TRIED, left_behind, unreplaceable
-from sparkwriter.sql.base.session import Cause, DbError, Session
+from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.mysql.session import MySqlSession
 from tests.sparkwriter.databases import Server, running
 
@@ -67,7 +67,7 @@ def test_what_a_crash_left_of_the_question_is_in_nobodys_way(
 
     def dies(self: MySqlSession, sql: str, values: Sequence[object] = ()) -> int:
         if sql.startswith(ends_at):
-            raise DbError(Cause.AWAY, "killed")
+            raise database_error(Cause.AWAY, "killed")
         return run(self, sql, values)
 
     with monkeypatch.context() as patched:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
 from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model.model import TargetName
+from databases.base.errors import Cause, DatabaseError
 from sparkwriter.kit.marks_table.table_description import Made, Remake
 from sparkwriter.sql.base.tables import DbTable
 
@@ -118,35 +118,13 @@ def target_name(dialect: Dialect, target: TargetName) -> str:
     return f"{dialect.quote(target.namespace)}.{dialect.quote(target.table)}"
 
 
-class Cause(Enum):
-    """What an error of a database asks for."""
-
-    AWAY = "away"
-    """Another connection, later: it is gone, or to a server that can't be written."""
-    LATER = "later"
-    """The same again, later: a lock, a deadlock, a full disk."""
-    OTHER_ROW = "other row"
-    """The same again, later: a foreign key's row of another table is not there yet, or still."""
-    UNIQUE = "unique"
-    """A row with the same unique values is there."""
-    REFUSED = "refused"
-    """The table can't take it as it is."""
-
-
-class DbError(Exception):
-    """A database's error: one line."""
-
-    def __init__(self, cause: Cause, text: str) -> None:
-        super().__init__(" ".join(text.split()))
-        self.cause = cause
-
-    def for_port(self) -> SinkUnavailable | TargetRefused:
-        """As the port raises it."""
-        if self.cause is Cause.OTHER_ROW:
-            return WaitsForRows(str(self))
-        if self.cause in (Cause.AWAY, Cause.LATER):
-            return SinkUnavailable(str(self))
-        return TargetRefused(str(self))
+def for_port(error: DatabaseError) -> SinkUnavailable | TargetRefused:
+    """A database's error as a sink raises it."""
+    if error.cause is Cause.OTHER_ROW:
+        return WaitsForRows(str(error))
+    if error.ends_session or error.cause is Cause.LATER:
+        return SinkUnavailable(str(error))
+    return TargetRefused(str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +137,7 @@ class Loaded:
 
 
 class Session(Protocol):
-    """One connection. One thread's, but for ``cut``. Every method raises DbError."""
+    """One connection. One thread's, but for ``cut``. Every method raises DatabaseError."""
 
     transactional_ddl: bool
     """Whether statements about tables are part of a transaction."""
@@ -187,8 +165,8 @@ class Session(Protocol):
         ...
 
     def begin(self) -> None:
-        """Begin a transaction. Raises DbError, AWAY, where it is not in the session that was set
-        up: behind a pooler."""
+        """Begin a transaction. Raises DatabaseError, AWAY, where it is not in the session that was
+        set up: behind a pooler."""
         ...
 
     def commit(self) -> None:
@@ -242,7 +220,7 @@ class Session(Protocol):
         ...
 
     def exclusive(self, name: str) -> AbstractContextManager[None]:
-        """Nobody else is inside with the same name. Raises DbError, LATER, when it takes long."""
+        """Nobody else is inside with the same name. When that takes long: Cause.LATER."""
         ...
 
     def remarks(self) -> Iterator[str]:
@@ -266,7 +244,7 @@ def transaction(session: Session) -> Iterator[None]:
         yield
         session.commit()
     except BaseException as error:
-        if not (isinstance(error, DbError) and error.cause is Cause.AWAY):
+        if not (isinstance(error, DatabaseError) and error.ends_session):
             session.run("ROLLBACK")
         raise
 
@@ -275,6 +253,6 @@ def make_once(session: Session, sql: str) -> None:
     """Run a CREATE … IF NOT EXISTS, which in PostgreSQL fails where two run it at once."""
     try:
         session.run(sql)
-    except DbError as error:
+    except DatabaseError as error:
         if error.cause is not Cause.UNIQUE:
             raise

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from changes.model.model import TargetName
-from sparkwriter.sql.base.session import Cause, DbError, Session, target_name
+from databases.base.errors import Cause, DatabaseError
+from sparkwriter.sql.base.session import Session, target_name
 
 _GRANT = re.compile(
     r"GRANT (?P<rights>.*?) ON (?P<schema>\*|`(?:[^`]|``)*`)\.(?P<table>\S+|`.*?`) TO", re.ASCII
@@ -62,14 +63,14 @@ it."""
 def tried(session: Session, into: TargetName, aside: TargetName) -> list[str]:
     """Why a table can't be made, altered, renamed and dropped; it is gone afterwards, or named.
 
-    One trial of the name at a time. Raises DbError where the server can't be asked now.
+    One trial of the name at a time. Raises DatabaseError where the server can't be asked now.
     """
     with session.exclusive(f"binlogd tries {zlib.crc32(repr(into).encode()):08x}"):
         try:
             for name in (into, aside):
                 if not _is_free(session, name):
                     return [f"{name} is there, and somebody else's: rename it, or drop it"]
-        except DbError as error:
+        except DatabaseError as error:
             if error.cause is not Cause.REFUSED:
                 raise
             return [f"{error}: grant it"]
@@ -96,7 +97,7 @@ def _tried(session: Session, into: TargetName, aside: TargetName) -> list[str]:
     ):
         try:
             session.run(sql)
-        except DbError as error:
+        except DatabaseError as error:
             if error.cause is not Cause.REFUSED:
                 raise
             return [f"{error}: grant it{_left(session, here)}"]
@@ -110,6 +111,6 @@ def _left(session: Session, name: str) -> str:
         return ""
     try:
         session.run(f"DROP TABLE {name}")
-    except DbError:
+    except DatabaseError:
         return f"; {name}, which was made to try this, is left and empty: drop it"
     return ""

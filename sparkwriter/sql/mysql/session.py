@@ -15,18 +15,17 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
 from changes.model.model import TargetName
+from databases.base.errors import Cause, DatabaseError, cause_of_mysql, database_error
 from databases.base.session_settings import (
-    MYSQL_FULL,
     MYSQL_MARK,
     POOLED,
     differing,
     set_mysql,
     show_mysql,
-    tells_of_full_disk,
     unlimited_mysql,
     writing,
 )
-from sparkwriter.sql.base.session import LOCK_WITHIN_S, Cause, DbError, Loaded
+from sparkwriter.sql.base.session import LOCK_WITHIN_S, Loaded
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.base.url import JdbcUrl, tls_of
 from sparkwriter.sql.mysql import catalog
@@ -40,15 +39,6 @@ STATEMENT_BYTES = 4 << 20
 Smaller ones cost the server more; larger ones memory."""
 
 _LIMITS = dict.fromkeys(("innodb_lock_wait_timeout", "lock_wait_timeout"), str(LOCK_WITHIN_S))
-
-_AWAY = {1040, 1042, 1043, 1045, 1053, 1077, 1080, 1129, 1130, 1152, 1158, 1159, 1160, 1161,
-         1184, 1203, 1226, 1290, 1698, 1792, 1836, 1927, 3032, 3168, 4031}  # fmt: skip
-"""Connections that end or are refused, and servers that can't be written."""
-_LATER = MYSQL_FULL | {1105, 1180, 1205, 1206, 1213, 1317, 1568, 1969, 3024, 3058, 3101, 3572,
-                       3675}  # fmt: skip
-"""Locks, disks, memory, statements that somebody ended."""
-_FOREIGN_KEYS = {1216, 1217, 1451, 1452}
-_UNIQUE = {1062, 1586}
 
 
 class MySqlSession:
@@ -67,25 +57,25 @@ class MySqlSession:
         self._packet = int(packet)
 
     def set_up(self) -> None:
-        """Have the session's settings, and see that it has them. Raises DbError."""
+        """Have the session's settings, and see that it has them. Raises DatabaseError."""
         settings = {**writing("mariadb" if self.dialect.is_mariadb else "mysql"), **_LIMITS}
         self.run(unlimited_mysql())
         statement = set_mysql(settings, dict(self.rows(show_mysql(settings))), self._mark)
         try:
             self.run(statement)
-        except DbError as error:
+        except DatabaseError as error:
             text = f"{error}: its session's settings: {statement}"
-            raise DbError(error.cause, text) from error
+            raise database_error(error.cause, text) from error
         known = dict(self.rows(show_mysql(settings)))
         for name, value in differing(settings, known).items():
             line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
-            raise DbError(Cause.REFUSED, line)
+            raise database_error(Cause.REFUSED, line)
 
     def begin(self) -> None:
         """See ``Session``."""
         self.run("BEGIN")
         if self._one(f"SELECT {MYSQL_MARK}") != (self._mark,):
-            raise DbError(Cause.AWAY, POOLED)
+            raise database_error(Cause.AWAY, POOLED)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """See ``Session``."""
@@ -107,11 +97,11 @@ class MySqlSession:
         for statement in inserts(head, columns, min(STATEMENT_BYTES, self._packet * 3 // 4)):
             if len(statement) >= self._packet:
                 text = f"a row of {len(statement)} bytes, and max_allowed_packet is {self._packet}"
-                raise DbError(Cause.REFUSED, text)
+                raise database_error(Cause.REFUSED, text)
             with _errors():
                 added += self._connection.query(statement)
         if added != len(columns[0].texts):
-            raise DbError(Cause.REFUSED, f"{added} rows were inserted, not all")
+            raise database_error(Cause.REFUSED, f"{added} rows were inserted, not all")
 
     def commit(self) -> None:
         """See ``Session``."""
@@ -174,7 +164,7 @@ class MySqlSession:
     def exclusive(self, name: str) -> Iterator[None]:
         """By a lock that the server has by names."""
         if self._one(f"SELECT GET_LOCK({self.dialect.literal(name)}, @@lock_wait_timeout)") != (1,):
-            raise DbError(Cause.LATER, f"another connection has the lock {name}")
+            raise database_error(Cause.LATER, f"another connection has the lock {name}")
         try:
             yield
         finally:
@@ -207,7 +197,7 @@ class MySqlSession:
 
 
 def connect_mysql(url: JdbcUrl, user: str | None, password: str | None) -> MySqlSession:
-    """A session of the first host that can be written. Raises DbError."""
+    """A session of the first host that can be written. Raises DatabaseError."""
     failed: list[str] = []
     for host, port in url.hosts:
         try:
@@ -216,9 +206,9 @@ def connect_mysql(url: JdbcUrl, user: str | None, password: str | None) -> MySql
                 return session
             session.close()
             failed.append(f"{host}:{port} is read-only")
-        except DbError as error:
+        except DatabaseError as error:
             failed.append(f"{host}:{port}: {error}")
-    raise DbError(Cause.AWAY, "; ".join(failed))
+    raise database_error(Cause.AWAY, "; ".join(failed))
 
 
 def _connect(
@@ -273,19 +263,8 @@ def _errors() -> Iterator[None]:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else None
         text = str(error.args[1]) if number is not None and len(error.args) > 1 else str(error)
         text = text or "the connection is closed"
-        raise DbError(_cause(error, number), _without_values(number, text)) from error
-
-
-def _cause(error: Exception, number: int | None) -> Cause:
-    if number in _UNIQUE:
-        return Cause.UNIQUE
-    if number in _FOREIGN_KEYS:
-        return Cause.OTHER_ROW
-    if number in _LATER or tells_of_full_disk(str(error)):
-        return Cause.LATER
-    if number is None or number in _AWAY or 2000 <= number < 3000 or number == 0:
-        return Cause.AWAY
-    return Cause.REFUSED
+        said = _without_values(number, text)
+        raise database_error(cause_of_mysql(number, text), said) from error
 
 
 def _without_values(number: int | None, text: str) -> str:

@@ -14,8 +14,9 @@ import psycopg
 from psycopg.types.string import TextLoader
 
 from changes.model.model import TargetName
+from databases.base.errors import Cause, DatabaseError, cause_of_postgresql, database_error
 from databases.base.session_settings import POOLED, mark_of_postgresql, set_postgresql, writing
-from sparkwriter.sql.base.session import LOCK_WITHIN_S, Cause, DbError, Loaded
+from sparkwriter.sql.base.session import LOCK_WITHIN_S, Loaded
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.base.url import JdbcUrl
 from sparkwriter.sql.postgres.catalog import DEPENDENTS, HELD, REFERENCED, RIGHTS, TABLE, table_of
@@ -33,12 +34,6 @@ _DURABLE = (
     " WHERE current_setting('synchronous_commit') = 'off'"
 )
 """Marks that a crash takes back would be below what is recorded elsewhere."""
-
-_AWAY = ("08", "57P", "28", "3D", "53300", "25006", "XX")
-_LATER = ("40", "53", "55", "57", "58")
-_FOREIGN_KEYS = ("23503", "23001")
-"""The second is of ON DELETE RESTRICT, from PostgreSQL 18 on."""
-
 
 _NOT_FOUND = ("42P01", "42883", "42704")
 """No such table, function, type."""
@@ -60,12 +55,12 @@ class PostgresSession:
         self._mark = uuid4().hex
 
     def set_up(self) -> None:
-        """Have the session's settings. Raises DbError."""
+        """Have the session's settings. Raises DatabaseError."""
         try:
             self.run(f"{set_postgresql(_SETTINGS, self._mark)}; {_DURABLE}")
-        except DbError as error:
+        except DatabaseError as error:
             text = f"a setting of the session can't be made: {error}"
-            raise DbError(error.cause, text) from error
+            raise database_error(error.cause, text) from error
 
     def begin(self) -> None:
         """See ``Session``. One message: the session's mark costs no way of its own."""
@@ -74,7 +69,7 @@ class PostgresSession:
             cursor.nextset()
             mark = cursor.fetchall()
         if mark != [(self._mark,)]:
-            raise DbError(Cause.AWAY, POOLED)
+            raise database_error(Cause.AWAY, POOLED)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """See ``Session``."""
@@ -95,14 +90,14 @@ class PostgresSession:
                 for at in range(0, len(data), PIECE_BYTES):
                     copy.write(data[at : at + PIECE_BYTES])
             if cursor.rowcount != len(columns[0].texts):
-                raise DbError(Cause.REFUSED, f"COPY took {cursor.rowcount} rows, not all")
+                raise database_error(Cause.REFUSED, f"COPY took {cursor.rowcount} rows, not all")
 
     def commit(self) -> None:
         """The server answers COMMIT with ROLLBACK where something had failed before."""
         with _errors():
             done = self._connection.execute("COMMIT").statusmessage
         if done != "COMMIT":
-            raise DbError(Cause.REFUSED, f"the server answered COMMIT with {done}")
+            raise database_error(Cause.REFUSED, f"the server answered COMMIT with {done}")
 
     def describe(self, target: TargetName) -> DbTable | None:
         """See ``Session``."""
@@ -196,7 +191,7 @@ class PostgresSession:
 
 
 def connect_postgres(url: JdbcUrl, user: str | None, password: str | None) -> PostgresSession:
-    """A session of the first host that can be written. Raises DbError."""
+    """A session of the first host that can be written. Raises DatabaseError."""
     failed: list[str] = []
     for host, port in url.hosts:
         try:
@@ -208,9 +203,9 @@ def connect_postgres(url: JdbcUrl, user: str | None, password: str | None) -> Po
                 return session
             session.close()
             failed.append(f"{host}:{port} is read-only")
-        except DbError as error:
+        except DatabaseError as error:
             failed.append(f"{host}:{port}: {error}")
-    raise DbError(Cause.AWAY, "; ".join(failed))
+    raise database_error(Cause.AWAY, "; ".join(failed))
 
 
 def _connect(
@@ -247,23 +242,10 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise DbError(_cause(error), _text(error)) from error
-
-
-def _cause(error: psycopg.Error) -> Cause:
-    state = error.sqlstate
-    if state is None:
-        # Of the client itself: connections that end have no state, values that it can't send are
-        # other errors.
-        away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return Cause.AWAY if away else Cause.REFUSED
-    if state == "23505":
-        return Cause.UNIQUE
-    if state in _FOREIGN_KEYS:
-        return Cause.OTHER_ROW
-    if state.startswith(_AWAY):
-        return Cause.AWAY
-    return Cause.LATER if state.startswith(_LATER) else Cause.REFUSED
+        # Values that the client can't send are errors of other classes.
+        of_connection = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        cause = cause_of_postgresql(error.sqlstate, of_connection)
+        raise database_error(cause, _text(error)) from error
 
 
 def _text(error: psycopg.Error) -> str:

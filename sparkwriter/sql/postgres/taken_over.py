@@ -93,12 +93,12 @@ ORDER BY 1
 
 
 def left_behind(session: Session, target: TargetName) -> list[str]:
-    """What a table that is loaded anew does not have any more: to be made again. Raises DbError."""
+    """What a table that is loaded anew does not have any more: to be made again."""
     return [what for (what,) in session.rows(_LEFT, target[1:])]
 
 
 def take_over(session: Session, old: TargetName, new: TargetName) -> Iterator[str]:
-    """The statements by which ``new`` gets what ``old`` has. Raises DbError."""
+    """The statements by which ``new`` gets what ``old`` has. Raises DatabaseError."""
     name, literal = target_name(session.dialect, new), session.dialect.literal
     for owner, identity, options, comment in session.rows(_TABLE, old[1:]):
         yield f"ALTER TABLE {name} OWNER TO {owner}"

@@ -8,10 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from changes.sql.forms import Form
-from databases.base.port import DatabaseAway, DatabaseRefused
-from databases.base.session_settings import MYSQL_FULL
+from databases.base.errors import MYSQL_FULL, Cause, DatabaseAway, DatabaseError, DatabaseRefused
 from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
-from sparkwriter.sql.base.session import Cause, DbError
 from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from tests.databases.base.servers import Server
@@ -53,7 +51,7 @@ def test_readers_and_sinks_come_again(server: Server) -> None:
         for number in SAID:
             with pytest.raises(DatabaseAway):
                 database.ask(f"SELECT full.f{number}()")
-            with pytest.raises(DbError) as told:
+            with pytest.raises(DatabaseError) as told:
                 session.rows(f"SELECT full.f{number}()")
             assert told.value.cause is Cause.LATER, number
         with pytest.raises(DatabaseRefused):

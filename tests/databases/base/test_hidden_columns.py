@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from changes.model.model import TableName
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from tests.databases.base.servers import Server
 
 pytestmark = pytest.mark.integration

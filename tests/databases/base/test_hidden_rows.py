@@ -13,7 +13,8 @@ from changes.model.model import TableName
 from changes.sql.forms import Form
 from changes.sql.spark.checksums import TextColumn
 from databases.base.checksums import Checksums
-from databases.base.port import Database, DatabaseRefused, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import Database, SourceTable
 from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
 from tests.databases.base.servers import Server
 

@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from changes.model.model import OP, Column, TableName, TableSchema, TargetName
 from changes.sql.spark.checksums import TextColumn
 from databases.base.checksums import Checksums
-from databases.base.port import ALL_ROWS, DatabaseRefused
+from databases.base.errors import DatabaseError, DatabaseRefused
+from databases.base.port import ALL_ROWS
 from databases.base.session_settings import Server as Kind
 from databases.base.session_settings import differing, reading, show_mysql, writing
 from databases.streamed import as_streamed
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
-from sparkwriter.sql.base.session import DbError
 from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
@@ -188,7 +188,7 @@ def test_what_only_a_superuser_may_take_away_is_refused_by_name(
         if name in reading("postgresql"):
             with pytest.raises(DatabaseRefused, match=f"can't be made: .*{name}"):
                 server.open().ask("SELECT 1")
-        with pytest.raises(DbError, match=f"can't be made: .*{name}"):
+        with pytest.raises(DatabaseError, match=f"can't be made: .*{name}"):
             connect(parse_url(f"jdbc:postgresql://127.0.0.1:{server.port}/postgres"), "jobs", None)
     finally:
         server.run(["ALTER ROLE jobs RESET ALL"])

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from changes.model.model import TableName
 from changes.sql.forms import Form
 from changes.sql.spark.canonical import printed
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
 from tests.databases.base.servers import Server
 

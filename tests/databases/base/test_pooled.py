@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from databases.base.port import DatabaseRefused
-from sparkwriter.sql.base.session import DbError, transaction
+from databases.base.errors import DatabaseError, DatabaseRefused
+from sparkwriter.sql.base.session import transaction
 from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from tests.databases.base.pooler import pooled
@@ -54,7 +54,7 @@ def test_a_sink_behind_a_pooler_in_transaction_mode_writes_nothing(
                 with transaction(session):
                     assert session.rows("SHOW row_security") == [("off",)]
 
-        with pytest.raises(DbError, match=POOLED):
+        with pytest.raises(DatabaseError, match=POOLED):
             write()
         session.close()
 
@@ -72,6 +72,6 @@ def test_another_session_of_mysqls_is_found(kind: str, servers: dict[str, Server
     database.close()
     session = connect(parse_url(f"jdbc:{kind}://127.0.0.1:{server.port}/"), "live", "live")
     session.run("SET @binlogd_session = NULL")
-    with pytest.raises(DbError, match=POOLED), transaction(session):
+    with pytest.raises(DatabaseError, match=POOLED), transaction(session):
         session.run("DO 1")
     session.close()

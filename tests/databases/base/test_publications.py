@@ -9,7 +9,8 @@ import pytest
 from changes.model.model import TableName
 from changes.sql.spark.checksums import TextColumn
 from databases.base.checksums import Checksums
-from databases.base.port import DatabaseRefused, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceTable
 from databases.base.section import DatabaseSection, TargetSection
 from databases.base.selects import text_of
 from tests.databases.base.servers import Server, opened

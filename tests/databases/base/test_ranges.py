@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from changes.model.model import TableName
-from databases.base.port import ALL_ROWS, DatabaseRefused, KeyRange
+from databases.base.errors import DatabaseRefused
+from databases.base.port import ALL_ROWS, KeyRange
 from databases.base.selects import text_of
 from tests.databases.base.servers import Server
 

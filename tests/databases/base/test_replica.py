@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.config import Config
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from databases.opening import Primary, open_database
 from tests.databases.base.conftest import folder
 from tests.databases.base.servers import PASSWORD, as_server, replicated, within

@@ -9,7 +9,8 @@ import pytest
 from changes.model.model import TableName
 from changes.sql.forms import Form
 from databases.base import selects
-from databases.base.port import ALL_ROWS, DatabaseRefused, KeyRange, SourceColumn, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import ALL_ROWS, KeyRange, SourceColumn, SourceTable
 from databases.base.sql_database import walk
 from databases.mysql.sql import MySqlWords
 from databases.postgres.sql import PostgreSqlWords

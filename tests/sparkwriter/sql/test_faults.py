@@ -14,8 +14,8 @@ import pytest
 
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import Column, TableSchema
+from databases.base.errors import Cause, DatabaseError, database_error
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.sql.base.session import Cause, DbError
 from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
@@ -44,7 +44,7 @@ class Losing:
     def commit(self) -> None:
         self._session.commit()
         self._session.cut()
-        raise DbError(Cause.AWAY, "the answer is lost")
+        raise database_error(Cause.AWAY, "the answer is lost")
 
 
 def test_an_answer_to_the_commit_that_is_lost(server, table, rows_of, orders) -> None:
@@ -128,7 +128,7 @@ def test_a_deadlock_is_tried_again(server, table, writer, asking, rows_of, order
     try:
         asking.run(f"UPDATE {name} SET n = 11 WHERE id = 1")
         asking.run("COMMIT")
-    except DbError:
+    except DatabaseError:
         asking.run("ROLLBACK")
     thread.join()
     if raised:
@@ -221,7 +221,7 @@ def test_a_server_that_became_read_only(server, table, limited, sql, orders, tar
     with pytest.raises(SinkUnavailable, match=r"(?i)read.only"):
         writer.write(batch)
     hosts = server.url.replace("127.0.0.1", f"127.0.0.1:{server.program.port},127.0.0.1", 1)
-    with pytest.raises(DbError, match=r"is read-only; .* is read-only"):
+    with pytest.raises(DatabaseError, match=r"is read-only; .* is read-only"):
         connect(parse_url(hosts), "writer", None)
     sql(*off)
     assert writer.write(batch).hwms == {LANE: 2}

@@ -13,8 +13,8 @@ import pytest
 
 from changes.model.errors import SinkUnavailable
 from changes.model.model import OP, AddColumn, ChangeColumn, Column, TargetName
+from databases.base.errors import DatabaseError
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.sql.base.session import DbError
 from sparkwriter.sql.store import JdbcStore
 from tests.needs import missing
 from tests.sparkwriter.conftest import LANE, Staging
@@ -65,7 +65,7 @@ def answers(server: Server) -> bool:
     """Whether a session can be had."""
     try:
         server.connect().close()
-    except DbError:
+    except DatabaseError:
         return False
     return True
 

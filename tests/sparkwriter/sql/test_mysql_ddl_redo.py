@@ -22,9 +22,10 @@ from changes.model.model import (
     TargetName,
     TruncateTable,
 )
+from databases.base.errors import Cause, database_error
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
-from sparkwriter.sql.base.session import Cause, DbError, Session
+from sparkwriter.sql.base.session import Session
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.databases import JdbcTables, Server
 
@@ -63,7 +64,7 @@ class Mortal:
 
     def _end(self) -> None:
         self._session.close()
-        raise DbError(Cause.AWAY, "the process has ended")
+        raise database_error(Cause.AWAY, "the process has ended")
 
 
 def mortal_sessions(server: Server, left: list[int], done: bool) -> Callable[[], Session]:

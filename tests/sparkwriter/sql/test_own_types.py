@@ -8,7 +8,7 @@ import pytest
 
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
-from sparkwriter.sql.base.session import DbError
+from databases.base.errors import DatabaseError
 from sparkwriter.sql.mysql.catalog import CHARACTER_SETS
 from tests.own_tables.postgres_types import MADE
 from tests.own_tables.tables import catalogue_of
@@ -84,7 +84,7 @@ def test_each_type_of_the_server_is_taken_or_refused_by_name(server, sql, target
         try:
             column = type_of_users(sql, type_, name) if kind == "postgres" else type_
             sql(f"CREATE TABLE shop.{name} (id bigint PRIMARY KEY, v {column})")
-        except DbError:
+        except DatabaseError:
             continue  # a type that a column can't have, or of another version
         made += 1
         found = session.describe(TargetName("db", "shop", name))

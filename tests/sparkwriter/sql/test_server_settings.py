@@ -7,7 +7,7 @@ import pytest
 
 from databases.base.session_settings import Server as Kind
 from databases.base.session_settings import reading, writing
-from databases.base.session_settings_left import LEFT, left
+from tests.databases.base.settings_left import LEFT, left
 from tests.sparkwriter.databases import Server
 
 SETTABLE: dict[Kind, str] = {

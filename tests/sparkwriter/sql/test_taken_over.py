@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from sparkwriter.sql.base.session import DbError
+from databases.base.errors import DatabaseError
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_rights_that_can_t_be_given_leave_the_old_table(
     session.run("RESET ROLE")
     assert sql(f"SELECT note FROM {name} ORDER BY id") == [("a",), ("b",)]
     sql("DROP OWNED BY plain_one", "DROP ROLE plain_one")
-    with pytest.raises(DbError):
+    with pytest.raises(DatabaseError):
         sql("SET ROLE plain_one")
 
 

@@ -1,4 +1,4 @@
-"""The session variables that ``server_settings`` leaves as the server has them, by reason. Pure.
+"""The session variables that ``session_settings`` leaves as the server has them, by reason.
 
 A test asks each server for all of its variables, and fails by one that is neither pinned nor here.
 PostgreSQL's families of variables stand by their beginnings.
