@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Protocol
 
 from databases.base.errors import DatabaseRefused
 from databases.base.port import Database, Moment
 from databases.base.section import DatabaseSection
+from databases.base.url import Login
 from databases.mysql.database import MySqlDatabase
 from databases.postgres.database import PostgreSqlDatabase
 from settings.rotation import Configuration, current_password
@@ -23,8 +23,8 @@ class Databases(Configuration, Protocol):
         ...
 
 
-Open = Callable[[str, DatabaseSection, Callable[[], str]], Database]
-"""Of what messages call it, the section, and what gives its password."""
+Open = Callable[[str, DatabaseSection, Callable[[], Login]], Database]
+"""Of what messages call it, the section, and what gives its login."""
 
 ADAPTERS: Mapping[str, Open] = {
     "mysql": MySqlDatabase,
@@ -37,8 +37,11 @@ def open_database(config: Databases, name: str) -> Database:
     """The database of ``[database.NAME]``. Connects at its first question. Any thread; what it
     gives is one thread's at a time. Each connection takes the password as its file has it then."""
     section = config.database[name]
-    password = partial(current_password, config, name)
-    return ADAPTERS[section.address.kind](f"database.{name}", section, password)
+
+    def login() -> Login:
+        return section.login(current_password(config, name))
+
+    return ADAPTERS[section.address.kind](f"database.{name}", section, login)
 
 
 # Primaries: a replica is read once its position shows that it has what its primary had.

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from changes.model.model import TargetName
+from databases.base.url import parse_url
 from demo.servers.mariadb import MariaDb
 from demo.servers.postgres import Postgres
 from sparkwriter.kit.store import Absent
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from bench.compare.declared import created, dropped
 from bench.compare.job import Job, TableSpec
 from bench.compare.workloads import Workload
+from databases.base.url import parse_url
 from sparkwriter.sql.base.session import Session
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 
 SCRATCH = "warm"

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from databases.base.url import DatabaseUrl, Login, parse_url
 from settings.section import Section
-
-_URL = re.compile(
-    r"jdbc:(mysql|mariadb|postgresql)://(\[[0-9A-Fa-f:.]+\]|[^/:\s?#@\[\]]+)"
-    r"(?::(\d{1,5}))?(?:/([^/?#\s]*))?"
-)
-_PORTS = {"mysql": 3306, "mariadb": 3306, "postgresql": 5432}
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a database is. ``kind``: mysql (MariaDB, too) or postgresql."""
-
-    kind: Literal["mysql", "postgresql"]
-    host: str
-    port: int
-    database: str
 
 
 class DatabaseSection(Section):
@@ -43,7 +26,8 @@ class DatabaseSection(Section):
     role: Literal["primary", "replica"] = "primary"
     primary: str | None = None
     """Of a replica: the section of the server whose log is the stream."""
-    tls: Literal["off", "required", "verified"] = "off"
+    tls: Literal["off", "required", "verified"] | None = None
+    """Without it verified, but off on this machine."""
     tls_ca: str | None = Field(None, min_length=1)
     connections: int = Field(2, ge=1, le=64)
     rows_per_s: int | None = Field(None, ge=1)
@@ -53,17 +37,8 @@ class DatabaseSection(Section):
     @field_validator("url")
     @classmethod
     def _known(cls, value: str) -> str:
-        found = _URL.fullmatch(value)
-        if found is None:
-            raise ValueError(
-                "jdbc:mysql://, jdbc:mariadb:// or jdbc:postgresql://, then host, :port and"
-                " /database; user, password and tls are keys of their own, and options behind ?"
-                " are not taken"
-            )
-        if found[1] == "postgresql" and not found[4]:
-            raise ValueError("a database's name is wanted: jdbc:postgresql://HOST/DATABASE")
-        if found[3] is not None and not 0 < int(found[3]) < 65536:
-            raise ValueError(f"{found[3]} is no port")
+        if len(parse_url(value).hosts) > 1:
+            raise ValueError("names several servers: one is read")
         return value
 
     @model_validator(mode="after")
@@ -78,14 +53,20 @@ class DatabaseSection(Section):
         return self.model_copy(update={"tls_ca": ca})
 
     @property
-    def address(self) -> Address:
+    def address(self) -> DatabaseUrl:
         """The parts of ``url``."""
-        found = _URL.fullmatch(self.url)
-        assert found is not None
-        kind: Literal["mysql", "postgresql"]
-        kind = "postgresql" if found[1] == "postgresql" else "mysql"
-        port = int(found[3] or _PORTS[found[1]])
-        return Address(kind, found[2].strip("[]"), port, found[4] or "")
+        return parse_url(self.url)
+
+    def login(self, password: str | None = None) -> Login:
+        """How it is connected with; ``password``: instead of the section's own."""
+        own = self.password if password is None else password
+        logins = self.address.logins(self.user, own, self.tls, self.tls_ca, before="off")
+        return next(iter(logins))
+
+    def warnings(self) -> Iterator[str]:
+        """What is legal but unwise. Keys below the section, one line each."""
+        if (line := self.address.says_no_tls(self.tls)) is not None:
+            yield f"url {line}"
 
 
 class TargetSection(DatabaseSection):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from changes.model.model import TableName
 from databases.base import selects
-from databases.base.errors import DatabaseRefused
+from databases.base.errors import Cause, DatabaseError, DatabaseRefused
 from databases.base.findings import Finding, findings, of_table, problem
 from databases.base.port import (
     ALL_ROWS,
@@ -19,6 +21,10 @@ from databases.base.port import (
     SourceTable,
     Texts,
 )
+from databases.base.section import DatabaseSection
+from databases.base.session import DatabaseSession, Purpose
+from databases.base.session_settings import Server, reading
+from databases.base.url import Login
 
 # Cuts a table into ranges by its own keys: a walk over the key's index, step by step.
 
@@ -45,19 +51,72 @@ def walk(words: selects.Dialect, table: SourceTable, rows: int, ask: Ask) -> Ite
         low = high
 
 
-class SqlDatabase(ABC):
-    """The part of ``port.Database`` that only its words tell apart."""
+S = TypeVar("S", bound=DatabaseSession)
 
-    def __init__(self, words: selects.Dialect) -> None:
-        self._words = words
+
+class SqlDatabase(ABC, Generic[S]):
+    """The part of ``port.Database`` that only its words and its session tell apart."""
+
+    def __init__(self, name: str, section: DatabaseSection, login: Callable[[], Login]) -> None:
+        """``name``: as messages have it; ``login`` has the password as it is now. Connects at the
+        first question."""
+        self._name, self._section, self._login = name, section, login
+        self._session: S | None = None
+
+    @property
+    @abstractmethod
+    def _words(self) -> selects.Dialect:
+        """Its SQL."""
 
     @abstractmethod
-    def ask(self, sql: str) -> list[tuple[object, ...]]:
+    def _connect(self, login: Login, purpose: Purpose) -> S:
+        """A new session."""
+
+    @abstractmethod
+    def _limits(self, server: Server) -> dict[str, str]:
+        """The settings of a session beside those that all have."""
+
+    @abstractmethod
+    def _help(self, text: str) -> str:
+        """What gives the right that a question lacked, by the server's message."""
+
+    def _settings(self, server: Server) -> dict[str, str]:
+        """A session that writes nothing, in which each text is the canonical one."""
+        return {**reading(server), **self._limits(server)}
+
+    @property
+    def _silence_s(self) -> int:
+        """So long may a connection say nothing."""
+        return int(self._section.statement_timeout_s) + 60
+
+    @contextmanager
+    def _asked(self) -> Iterator[S]:
+        """The session, made where there is none. After a failure the next question makes one."""
+        if self._session is None or not self._session.is_open:
+            purpose = Purpose(self._settings, self._name, self._silence_s, self._help)
+            self._session = self._connect(self._login(), purpose)
+        try:
+            yield self._session
+        except DatabaseError as error:
+            if error.cause is not Cause.REFUSED:
+                self.close()
+            raise
+
+    def ask(self, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
+        with self._asked() as session:
+            return session.ask(sql, values)
 
-    @abstractmethod
     def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
         """See ``port.Database``."""
+        with self._asked() as session:
+            yield from session.stream(sql, rows)
+
+    def close(self) -> None:
+        """See ``port.Database``."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
 
     @abstractmethod
     def describe(self, table: TableName) -> SourceTable:

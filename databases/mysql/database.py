@@ -4,31 +4,55 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from changes.model.model import TableName
-from databases.base.errors import DatabaseRefused
+from changes.sql.forms import LONG_BYTES
+from databases.base.errors import Cause, DatabaseRefused
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
 from databases.base.port import JdbcOptions, Kind, Moment, SourceColumn, SourceTable, matching
-from databases.base.section import DatabaseSection
+from databases.base.session import CONNECT_WITHIN_S, Purpose
+from databases.base.session_settings import Server, set_all_mysql
 from databases.base.sql_database import SqlDatabase
+from databases.base.url import Login
 from databases.mysql import checks as mysql_checks
 from databases.mysql.session import MySqlSession
 from databases.mysql.sql import MySqlWords, form_of
 
+_SLOW_READER_S = 3600
+"""A server ends a connection whose client takes no rows for a minute, unless it is told this."""
 
-class MySqlDatabase(SqlDatabase):
+_LEAST_PACKET = 4 * LONG_BYTES
+
+
+class MySqlDatabase(SqlDatabase[MySqlSession]):
     """See ``port.Database``."""
 
     kind: Kind = "mysql"
+    _words = MySqlWords()
 
-    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
-        """``name``: as messages have it; ``password`` gives what it is now. Connects at the first
-        question."""
-        self._section = section
-        self._session = MySqlSession(name, section, password)
-        super().__init__(MySqlWords())
+    def _connect(self, login: Login, purpose: Purpose) -> MySqlSession:
+        session = MySqlSession(login, purpose)
+        if session.packet < _LEAST_PACKET:
+            # What MariaDB computes beyond it is null, with a warning at most.
+            session.close()
+            least = f"SET GLOBAL max_allowed_packet = {_LEAST_PACKET}"
+            raise session.error(Cause.REFUSED, f"max_allowed_packet is {session.packet}; {least}")
+        return session
+
+    def _limits(self, server: Server) -> dict[str, str]:
+        return {"net_write_timeout": str(_SLOW_READER_S), **dict([self._limit(server)])}
+
+    def _limit(self, server: Server) -> tuple[str, str]:
+        """How long a statement may take."""
+        seconds = self._section.statement_timeout_s
+        if server == "mariadb":
+            return "max_statement_time", f"{seconds:g}"
+        return "max_execution_time", str(int(seconds * 1000))
+
+    def _help(self, text: str) -> str:
+        return mysql_checks.grant("SELECT", "*.*", self._section.user)
 
     def tables(self, pattern: str) -> list[TableName]:
         """See ``port.Database``."""
@@ -49,7 +73,8 @@ class MySqlDatabase(SqlDatabase):
             raise DatabaseRefused(f"{table} is a {str(kind).lower()}, not a table")
         # The views below leave out the columns that the user may not read. This does not: it takes
         # a right to the whole table, and says so.
-        self._session.check_right(f"SHOW CREATE TABLE {self._words.table(table)}")
+        with self._asked() as session:
+            session.check_right(f"SHOW CREATE TABLE {self._words.table(table)}")
         columns = self._about("COLUMNS", _COLUMNS, table, "ORDER BY ORDINAL_POSITION")
         indexes = self._about("STATISTICS", _INDEXES, table, "ORDER BY INDEX_NAME, SEQ_IN_INDEX")
         described = [_column(row) for row in columns if row[:2] == tuple(table)]
@@ -70,37 +95,52 @@ class MySqlDatabase(SqlDatabase):
     ) -> list[tuple[object, ...]]:
         """Rows about a table. Names may match in another case: the caller looks."""
         sql = f"SELECT TABLE_SCHEMA, TABLE_NAME, {columns} FROM information_schema.{view}"
-        return self._session.run(
-            f"{sql} WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s {order}", table
-        )
+        return self.ask(f"{sql} WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s {order}", table)
 
     def moment(self) -> Moment:
         """See ``port.Database``."""
         # The position first: whatever a read before could see is at or below it.
-        position = mysql_checks.position(self.ask, self._session.is_mariadb(), self._section.role)
+        position = mysql_checks.position(self.ask, self._is_mariadb(), self._section.role)
         ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))")
         return Moment(int(str(now)), position)
 
-    def ask(self, sql: str) -> list[tuple[object, ...]]:
-        """See ``port.Database``."""
-        return self._session.run(sql)
-
-    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
-        """See ``port.Database``."""
-        return self._session.stream(sql, rows)
+    def _is_mariadb(self) -> bool:
+        with self._asked() as session:
+            return session.is_mariadb
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
-        """See ``port.Database``."""
-        return self._session.jdbc(fetch_rows(table))
+        """By MariaDB's driver, which speaks with both."""
+        with self._asked() as session:
+            server: Server = "mariadb" if session.is_mariadb else "mysql"
+            known = session.known
+        login = self._login()
+        if login.is_socket:
+            raise session.error(Cause.REFUSED, "Spark reads by TCP alone: name a host in its url")
+        # By this scheme Spark knows that names are in backticks.
+        url = f"jdbc:mysql://{login.shown_host}:{login.port}/"
+        url += "?permitMysqlScheme&allowPublicKeyRetrieval=true"
+        url += f"&connectTimeout={CONNECT_WITHIN_S * 1000}&socketTimeout={self._silence_s * 1000}"
+        if login.tls in ("preferred", "required"):
+            url += "&sslMode=trust"
+        elif login.tls != "off":
+            url += "&sslMode=verify-full"
+            if login.tls_ca:
+                url += f"&serverSslCert={login.tls_ca}"
+        # Before Spark has a session's first statement run it asks for the columns, in one without.
+        url += f"&sessionVariables={'='.join(self._limit(server))}"
+        return JdbcOptions(
+            url=url,
+            driver="org.mariadb.jdbc.Driver",
+            user=self._section.user,
+            password=login.password or "",
+            session=set_all_mysql(self._settings(server), known),
+            fetch_rows=fetch_rows(table),
+        )
 
     def of_server(self, ahead_us: int) -> Iterator[Finding]:
         """See ``SqlDatabase``."""
-        asked = mysql_checks.Asked(self.ask, self._session.is_mariadb(), self._section, ahead_us)
+        asked = mysql_checks.Asked(self.ask, self._is_mariadb(), self._section, ahead_us)
         return mysql_checks.of_server(asked)
-
-    def close(self) -> None:
-        """See ``port.Database``."""
-        self._session.close()
 
 
 _TABLE = "TABLE_TYPE, TABLE_ROWS, DATA_LENGTH, CREATE_TIME"

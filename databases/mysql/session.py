@@ -1,223 +1,95 @@
-"""A read-only session with MySQL or MariaDB: opened, asked, and what its errors mean."""
+"""A connection to MySQL or MariaDB."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
 import pymysql
-from pymysql.constants import ER
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT, ER
 from pymysql.cursors import SSCursor
 
-from changes.sql.forms import LONG_BYTES
-from databases.base.errors import (
-    DatabaseAway,
-    DatabaseError,
-    DatabaseRefused,
-    cause_of_mysql,
-    database_error,
-)
-from databases.base.port import JdbcOptions
-from databases.base.section import DatabaseSection
+from databases.base.errors import Cause, DatabaseError, cause_of_mysql, database_error
+from databases.base.session import CONNECT_WITHIN_S, DatabaseSession, Purpose
 from databases.base.session_settings import (
     MYSQL_MARK,
-    POOLED,
     differing,
-    reading,
-    set_all_mysql,
     set_mysql,
     show_mysql,
     unlimited_mysql,
 )
-from databases.mysql import checks as mysql_checks
+from databases.base.url import Login
 
-_CONNECT_WITHIN_S = 15
-_SLOW_READER_S = 3600
-"""A server ends a connection whose client takes no rows for a minute, unless it is told this."""
-
-_LEAST_PACKET = 4 * LONG_BYTES
 _DENIED = (
     ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR,
     ER.SPECIFIC_ACCESS_DENIED_ERROR,
 )  # fmt: skip
 
 
-class MySqlSession:
-    """One connection; after a failure the next question opens another. One thread's at a time."""
+class MySqlSession(DatabaseSession):
+    """See ``DatabaseSession``."""
 
-    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
-        """``name``: as messages have it; ``password`` gives what it is now."""
-        self._name, self._section, self._password = name, section, password
-        self._connection: Any = None
-        self._mariadb = False
-        self._mark = ""
-        self._known: dict[str, str] = {}
-
-    def jdbc(self, rows: int) -> JdbcOptions:
-        """The same for Spark, which fetches so many rows at a time: by MariaDB's driver, which
-        speaks with both."""
-        address = self._section.address
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        # By this scheme Spark knows that names are in backticks.
-        url = f"jdbc:mysql://{host}:{address.port}/?permitMysqlScheme&allowPublicKeyRetrieval=true"
-        url += f"&connectTimeout={_CONNECT_WITHIN_S * 1000}&socketTimeout={self._silence_s * 1000}"
-        if self._section.tls == "required":
-            url += "&sslMode=trust"
-        elif self._section.tls == "verified":
-            url += "&sslMode=verify-full"
-            if self._section.tls_ca:
-                url += f"&serverSslCert={self._section.tls_ca}"
-        mariadb = self.is_mariadb()
-        # Before Spark has a session's first statement run it asks for the columns, in one without.
-        url += f"&sessionVariables={'='.join(self._limit(mariadb))}"
-        return JdbcOptions(
-            url=url,
-            driver="org.mariadb.jdbc.Driver",
-            user=self._section.user,
-            password=self._password(),
-            session=set_all_mysql(self._settings(mariadb), self._known),
-            fetch_rows=rows,
-        )
-
-    def close(self) -> None:
-        """End the connection. Raises nothing."""
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
-            if connection._result is not None:
-                # Or it would read to its end from the closed connection, when it is collected.
-                connection._result.unbuffered_active = False
-            connection._force_close()
-
-    @property
-    def _silence_s(self) -> int:
-        """So long may a connection say nothing."""
-        return int(self._section.statement_timeout_s) + 60
-
-    def is_mariadb(self) -> bool:
-        """Whether it is MariaDB. Connects."""
-        self._connected()
-        return self._mariadb
-
-    def _limit(self, mariadb: bool) -> tuple[str, str]:
-        """How long a statement may take."""
-        seconds = self._section.statement_timeout_s
-        if mariadb:
-            return "max_statement_time", f"{seconds:g}"
-        return "max_execution_time", str(int(seconds * 1000))
-
-    def _settings(self, mariadb: bool) -> dict[str, str]:
-        """A session that writes nothing, in which each text is the canonical one."""
-        name, limit = self._limit(mariadb)
-        more = {"net_write_timeout": str(_SLOW_READER_S), name: limit}
-        return {**reading("mariadb" if mariadb else "mysql"), **more}
-
-    def _set_up(self) -> None:
-        """Have the session's settings, and see that it has them. Raises DatabaseRefused."""
-        settings = self._settings(self._mariadb)
-        self._answer(unlimited_mysql())
-        self._known = self._shown(settings)
-        statement = set_mysql(settings, self._known, self._mark)
-        try:
-            self._answer(statement)
-        except DatabaseRefused as error:
-            raise DatabaseRefused(f"{error}: its session's settings: {statement}") from error
-        known = self._shown(settings)
-        for name, value in differing(settings, known).items():
-            line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
-            raise DatabaseRefused(f"{self._name}: {line}")
-
-    def _shown(self, settings: Mapping[str, str]) -> dict[str, str]:
-        return {str(name): str(value) for name, value in self._answer(show_mysql(settings))}
-
-    def _connected(self) -> Any:
-        if self._connection is not None:
-            return self._connection
-        address = self._section.address
-        try:
-            connection = pymysql.connect(
-                host=address.host, port=address.port, user=self._section.user,
-                password=self._password(), charset="utf8mb4", autocommit=True,
-                connect_timeout=_CONNECT_WITHIN_S, read_timeout=self._silence_s,
-                write_timeout=_CONNECT_WITHIN_S, ssl=self._tls(),
-            )  # fmt: skip
-        except (pymysql.MySQLError, OSError) as error:
-            raise self._told(error) from error
-        self._connection = connection
-        self._mariadb = "mariadb" in str(connection.get_server_info()).lower()
-        self._mark = uuid4().hex
+    def __init__(self, login: Login, purpose: Purpose) -> None:
+        """Connect. Raises DatabaseError."""
+        self.purpose, self.mark = purpose, uuid4().hex
+        with self._errors():
+            self._connection = _connected(login, purpose)
+        self.is_mariadb = "mariadb" in str(self._connection.get_server_info()).lower()
         try:
             self._set_up()
-            self._check_packets()
+            query = "SELECT @@max_allowed_packet, @@lower_case_table_names"
+            ((packet, folds),) = self.rows(query)
         except BaseException:
-            self.close()  # no question may meet a session that is half set up
+            self.close()  # no statement may meet a session that is half set up
             raise
-        return connection
+        self.packet, self.folds_names = int(packet), bool(folds)
 
-    def _check_packets(self) -> None:
-        """What MariaDB computes beyond ``max_allowed_packet`` is null, with a warning at most."""
-        ((size,),) = self.run("SELECT @@max_allowed_packet")
-        if int(str(size)) < _LEAST_PACKET:
-            least = f"SET GLOBAL max_allowed_packet = {_LEAST_PACKET}"
-            raise DatabaseRefused(f"{self._name}: max_allowed_packet is {size}; {least}")
+    def _set_up(self) -> None:
+        """Have the session's settings, and see that it has them."""
+        settings = self.purpose.settings("mariadb" if self.is_mariadb else "mysql")
+        self.run(unlimited_mysql())
+        self.known = {str(name): str(value) for name, value in self.rows(show_mysql(settings))}
+        statement = set_mysql(settings, self.known, self.mark)
+        try:
+            self.run(statement)
+        except DatabaseError as error:
+            text = f"{error}: its session's settings: {statement}"
+            raise database_error(error.cause, text) from error
+        known = {str(name): str(value) for name, value in self.rows(show_mysql(settings))}
+        for name, value in differing(settings, known).items():
+            line = f"{name} is {known[name]} in its sessions, and can't be made {value!r}"
+            raise self.error(Cause.REFUSED, line)
 
-    def _tls(self) -> ssl.SSLContext | None:
-        if self._section.tls == "off":
-            return None
-        context = ssl.create_default_context(cafile=self._section.tls_ca)
-        if self._section.tls == "required":
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return context
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(sql, values or None)
+            return list(cursor.fetchall())
 
-    def run(self, sql: str, values: Sequence[str] | None = None) -> list[tuple[object, ...]]:
-        """The rows of a statement. Raises DatabaseAway, DatabaseRefused."""
-        self._check_mark()
-        return self._answer(sql, values)
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        with self._errors(), self._connection.cursor() as cursor:
+            return int(cursor.execute(sql, values or None))
+
+    def ask(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        self.check_mark(self.rows(f"SELECT {MYSQL_MARK}"))
+        return self.rows(sql, values)
 
     def check_right(self, sql: str) -> None:
-        """Run a query for the error it may meet: a right that is missing. Raises as ``run``.
+        """Run a query for the error it may meet: a right that is missing.
 
         Its rows are not decoded: SHOW CREATE TABLE has the bytes of a binary default as they are.
         """
-        self._check_mark()
-        with self._told_errors(), SSCursor(self._connected()) as cursor:
+        self.check_mark(self.rows(f"SELECT {MYSQL_MARK}"))
+        with self._errors(), SSCursor(self._connection) as cursor:
             cursor.execute(sql)
 
-    def _check_mark(self) -> None:
-        """Raises DatabaseRefused where the session is not the one that was set up."""
-        self._connected()
-        if self._answer(f"SELECT {MYSQL_MARK}") != [(self._mark,)]:
-            self.close()
-            raise DatabaseRefused(f"{self._name}: {POOLED}")
-
-    def _answer(self, sql: str, values: Sequence[str] | None = None) -> list[tuple[object, ...]]:
-        with self._told_errors(), self._connected().cursor() as cursor:
-            cursor.execute(sql, values)
-            return list(cursor.fetchall())
-
-    @contextmanager
-    def _told_errors(self) -> Iterator[None]:
-        """Errors of a question in the port's words."""
+    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[Any, ...]]]:
+        self.check_mark(self.rows(f"SELECT {MYSQL_MARK}"))
+        cursor, ended = SSCursor(self._connection), False
         try:
-            yield
-        except (pymysql.MySQLError, OSError) as error:
-            told = self._told(error)
-            if isinstance(told, DatabaseAway):
-                self.close()
-            raise told from error
-        except UnicodeDecodeError as error:
-            self.close()  # The rest of the answer is still under way.
-            line = f"{self._name}: it answers text that is not UTF-8: {error.object!r:.200}"
-            raise DatabaseRefused(line) from error
-
-    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
-        """The rows of a SELECT in lists of so many, as the server sends them."""
-        self._check_mark()
-        cursor, ended = SSCursor(self._connected()), False
-        try:
-            with self._told_errors():
+            with self._errors():
                 cursor.execute(sql)
                 while some := cursor.fetchmany(rows):
                     yield list(some)
@@ -228,13 +100,76 @@ class MySqlSession:
                 cursor.connection = None
                 self.close()
 
-    def _told(self, error: Exception) -> DatabaseError:
-        """The error in the port's words: one line."""
-        code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-        text = str(error.args[1] if len(error.args) > 1 else error)
-        line = f"{self._name}: {text}"
-        if isinstance(error, OSError):
-            return DatabaseAway(line)
-        if code in _DENIED:
-            line += f"; {mysql_checks.grant('SELECT', '*.*', self._section.user)}"
-        return database_error(cause_of_mysql(code, text), line)
+    def begin(self) -> None:
+        self.run("BEGIN")
+        self.check_mark(self.rows(f"SELECT {MYSQL_MARK}"))
+
+    def commit(self) -> None:
+        self.run("COMMIT")
+
+    def is_writable(self) -> bool:
+        return self.rows("SELECT @@global.read_only") == [(0,)]
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._connection.open)
+
+    def close(self) -> None:
+        if self._connection._result is not None:
+            # Or it would read to its end from the closed connection, when it is collected.
+            self._connection._result.unbuffered_active = False
+        self._connection._force_close()
+
+    def wire(self) -> int:
+        return int(self._connection._sock.fileno())
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """The driver's errors as ours: one line, without the values that the server tells of."""
+        try:
+            yield
+        except pymysql.err.Error as error:
+            number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+            text = str(error.args[1]) if number is not None and len(error.args) > 1 else str(error)
+            said = _without_values(number, text or "the connection is closed")
+            if number in _DENIED and self.purpose.help is not None:
+                said += f"; {self.purpose.help(text)}"
+            raise self.error(cause_of_mysql(number, text), said) from error
+        except OSError as error:
+            raise self.error(Cause.AWAY, str(error)) from error
+        except UnicodeDecodeError as error:
+            self.close()  # The rest of the answer is still under way.
+            text = f"it answers text that is not UTF-8: {error.object!r:.200}"
+            raise self.error(Cause.REFUSED, text) from error
+
+
+def _connected(login: Login, purpose: Purpose) -> Connection[Any]:
+    def connect(encrypted: bool) -> Connection[Any]:
+        return pymysql.connect(
+            host=None if login.is_socket else login.host, port=login.port,
+            unix_socket=login.host if login.is_socket else None,
+            user=login.user, password=login.password or "",
+            charset="utf8mb4", autocommit=True,
+            connect_timeout=CONNECT_WITHIN_S, read_timeout=purpose.silence_s,
+            write_timeout=None if purpose.silence_s is None else CONNECT_WITHIN_S,
+            # An UPDATE that changes nothing has found its row all the same.
+            client_flag=CLIENT.FOUND_ROWS,
+            ssl=login.context() if encrypted else None, ssl_disabled=not encrypted,
+            local_infile=False, program_name="binlogd",
+        )  # fmt: skip
+
+    try:
+        return connect(login.tls != "off")
+    except pymysql.err.OperationalError as error:
+        if login.tls != "preferred" or "SSL" not in str(error):
+            raise
+        return connect(False)
+
+
+def _without_values(number: int | None, text: str) -> str:
+    """Values are nobody's business in a log."""
+    if number == 1062:
+        return f"duplicate entry for key {text.rpartition(' for key ')[2]}"
+    if number == 1366:
+        return text.split(": ")[0] + f" for column {text.rpartition(' for column ')[2]}"
+    return text

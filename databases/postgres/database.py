@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
-
-import psycopg
 
 from changes.model.model import TableName
 from databases.base.errors import (
-    DatabaseAway,
-    DatabaseError,
     DatabaseRefused,
-    cause_of_postgresql,
-    database_error,
 )
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
@@ -31,29 +23,29 @@ from databases.base.port import (
     SourceTable,
     matching,
 )
-from databases.base.section import DatabaseSection
-from databases.base.session_settings import POOLED, mark_of_postgresql, reading, set_postgresql
+from databases.base.session import CONNECT_WITHIN_S
+from databases.base.session_settings import Server, set_postgresql
 from databases.base.sql_database import SqlDatabase
 from databases.postgres import checks as postgresql_checks
 from databases.postgres.checks import PUBLICATIONS, READERS, Published, published
+from databases.postgres.session import SSL_MODES, PostgreSqlSession
 from databases.postgres.sql import PostgreSqlWords, form_of
 
-_CONNECT_WITHIN_S = 15
-_DENIED = "42501"
 
-
-class PostgreSqlDatabase(SqlDatabase):
+class PostgreSqlDatabase(SqlDatabase[PostgreSqlSession]):
     """See ``port.Database``. A table's ``database`` is its schema, as Debezium has it."""
 
     kind: Kind = "postgresql"
+    _words = PostgreSqlWords()
+    _connect = staticmethod(PostgreSqlSession)
 
-    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
-        """``name``: as messages have it; ``password`` gives what it is now. Connects at the first
-        question."""
-        self._name, self._section, self._password = name, section, password
-        super().__init__(PostgreSqlWords())
-        self._connection: psycopg.Connection[tuple[object, ...]] | None = None
-        self._mark = ""
+    def _limits(self, server: Server) -> dict[str, str]:
+        return {"statement_timeout": f"{int(self._section.statement_timeout_s * 1000)}ms"}
+
+    def _help(self, text: str) -> str:
+        if "row-level security" in text:
+            return str(postgresql_checks.unread("p", True, self._section.user))
+        return postgresql_checks.grant(self._section.user)
 
     def tables(self, pattern: str) -> list[TableName]:
         """See ``port.Database``."""
@@ -62,7 +54,7 @@ class PostgreSqlDatabase(SqlDatabase):
 
     def describe(self, table: TableName) -> SourceTable:
         """See ``port.Database``."""
-        found = self._run(postgresql_checks.TABLE, table)
+        found = self.ask(postgresql_checks.TABLE, table)
         if not found:
             raise DatabaseRefused(f"{table}: no such table")
         oid, kind, rows, size, made, lasting, hidden, beside = found[0]
@@ -75,8 +67,8 @@ class PostgreSqlDatabase(SqlDatabase):
         streamed = self._published(str(oid))
         if streamed.refused is not None:
             raise DatabaseRefused(f"{table}: {streamed.refused}")
-        columns = self._run(_COLUMNS, (str(oid),))
-        keys = tuple(str(row[0]) for row in self._run(_KEY, (str(oid),)))
+        columns = self.ask(_COLUMNS, (str(oid),))
+        keys = tuple(str(row[0]) for row in self.ask(_KEY, (str(oid),)))
         said = [list(keys), oid, made, [*streamed]]
         shape = json.dumps([[*map(str, row)] for row in columns] + said)
         shown = None if streamed.columns is None else json.loads(streamed.columns)
@@ -96,9 +88,9 @@ class PostgreSqlDatabase(SqlDatabase):
         """What the stream has of the table."""
         if not self._section.is_source:
             return Published()
-        (readers,) = self._run(READERS, None)
+        (readers,) = self.ask(READERS)
         return published(
-            self._run(PUBLICATIONS, (oid, oid, oid)), readers, self._section.publication
+            self.ask(PUBLICATIONS, (oid, oid, oid)), readers, self._section.publication
         )
 
     def _rows(self, table: SourceTable) -> int:
@@ -122,41 +114,28 @@ class PostgreSqlDatabase(SqlDatabase):
             return None
         return position
 
-    def ask(self, sql: str) -> list[tuple[object, ...]]:
-        """See ``port.Database``."""
-        return self._run(sql, None)
-
-    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
-        """See ``port.Database``."""
-        connection = self._connected()
-        try:
-            with connection.transaction(), connection.cursor() as cursor:
-                self._check_mark(connection.execute(mark_of_postgresql()).fetchall())
-                coming = cursor.stream(sql)
-                while some := list(islice(coming, rows)):
-                    yield some
-        except psycopg.Error as error:
-            told = self._told(error)
-            if isinstance(told, DatabaseAway):
-                self.close()
-            raise told from error
-
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """See ``port.Database``."""
-        address = self._section.address
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        url = f"jdbc:postgresql://{host}:{address.port}/{quote(address.database, safe='')}"
-        url += f"?sslmode={_SSL_MODES[self._section.tls]}&ApplicationName=binlogd"
-        url += f"&connectTimeout={_CONNECT_WITHIN_S}&socketTimeout={self._silence_s}"
-        if self._section.tls_ca:
-            url += f"&sslrootcert={quote(self._section.tls_ca, safe='/')}"
+        login = self._login()
+        if login.is_socket:
+            line = f"{self._name}: Spark reads by TCP alone: name a host in its url"
+            raise DatabaseRefused(line)
+        url = f"jdbc:postgresql://{login.shown_host}:{login.port}/{quote(login.database, safe='')}"
+        url += f"?sslmode={SSL_MODES[login.tls]}&ApplicationName=binlogd"
+        url += f"&connectTimeout={CONNECT_WITHIN_S}&socketTimeout={self._silence_s}"
+        if login.tls_ca:
+            url += f"&sslrootcert={quote(login.tls_ca, safe='/')}"
+        elif login.tls in ("ca", "verified"):
+            # Or its driver would look for a file in the home folder.
+            url += "&sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory"
+        settings = set_postgresql(self._settings("postgresql"))
         return JdbcOptions(
             url=url,
             driver="org.postgresql.Driver",
             user=self._section.user,
-            password=self._password(),
+            password=login.password or "",
             # It is one transaction with the read itself: so its settings are those of the read.
-            session=f"SET TRANSACTION {_TRANSACTION}; {set_postgresql(self._settings())}",
+            session=f"SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY; {settings}",
             fetch_rows=fetch_rows(table),
         )
 
@@ -164,82 +143,6 @@ class PostgreSqlDatabase(SqlDatabase):
         """See ``SqlDatabase``."""
         return postgresql_checks.of_server(self.ask, self._section, ahead_us)
 
-    def close(self) -> None:
-        """See ``port.Database``."""
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
-            connection.close()
-
-    @property
-    def _silence_s(self) -> int:
-        """So long may a connection say nothing."""
-        return int(self._section.statement_timeout_s) + 60
-
-    def _settings(self) -> dict[str, str]:
-        """A session that writes nothing, in which each text is the canonical one."""
-        limit = f"{int(self._section.statement_timeout_s * 1000)}ms"
-        return {**reading("postgresql"), "statement_timeout": limit}
-
-    def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
-        if self._connection is not None:
-            return self._connection
-        address = self._section.address
-        try:
-            connection = psycopg.connect(
-                cursor_factory=psycopg.ClientCursor,
-                host=address.host, port=address.port, dbname=address.database,
-                user=self._section.user, password=self._password(), autocommit=True,
-                connect_timeout=_CONNECT_WITHIN_S, client_encoding="UTF8",
-                application_name="binlogd", sslmode=_SSL_MODES[self._section.tls],
-                tcp_user_timeout=self._silence_s * 1000,
-                sslrootcert=self._section.tls_ca or "",
-            )  # fmt: skip
-        except psycopg.Error as error:
-            raise self._told(error) from error
-        self._mark = uuid4().hex
-        try:
-            connection.execute(set_postgresql(self._settings(), self._mark))
-        except psycopg.Error as error:
-            connection.close()  # no question may meet a session that is half set up
-            raise self._told(error, "a setting of the session can't be made: ") from error
-        self._connection = connection
-        return connection
-
-    def _run(self, sql: str, values: Sequence[str] | None) -> list[tuple[object, ...]]:
-        connection = self._connected()
-        try:
-            # Both in one message, which is one transaction: no pooler can come between.
-            cursor = connection.execute(f"{mark_of_postgresql()}; {sql}", values)
-            self._check_mark(cursor.fetchall())
-            cursor.nextset()
-            return cursor.fetchall() if cursor.description else []
-        except psycopg.Error as error:
-            told = self._told(error)
-            if isinstance(told, DatabaseAway):
-                self.close()
-            raise told from error
-
-    def _check_mark(self, found: Sequence[Sequence[object]]) -> None:
-        """Raises DatabaseRefused where the session is not the one that was set up."""
-        if found[0][0] != self._mark:
-            self.close()
-            raise DatabaseRefused(f"{self._name}: {POOLED}")
-
-    def _told(self, error: psycopg.Error, doing: str = "") -> DatabaseError:
-        """The error in the port's words: one line."""
-        state, text = error.sqlstate, " ".join(str(error).split())
-        line = f"{self._name}: {doing}{text}"
-        if state == _DENIED and "row-level security" in text:
-            line += f"; {postgresql_checks.unread('p', True, self._section.user)}"
-        elif state == _DENIED and not doing:
-            line += f"; {postgresql_checks.grant(self._section.user)}"
-        of_connection = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return database_error(cause_of_postgresql(state, of_connection), line)
-
-
-_TRANSACTION = "ISOLATION LEVEL READ COMMITTED, READ ONLY"
-
-_SSL_MODES = {"off": "disable", "required": "require", "verified": "verify-full"}
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -3,77 +3,58 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.routes.routing import Route
-from databases.base.errors import DatabaseAway, DatabaseError, DatabaseRefused
+from databases.base.errors import DatabaseAway, DatabaseError
 from databases.base.port import Database
-from databases.base.section import DatabaseSection, TargetSection
+from databases.base.section import TargetSection
+from databases.base.url import BadUrl, DatabaseUrl, Login, parse_url
 from databases.opening import ADAPTERS
 from settings.rotation import Configuration, RotatedSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions
 from sparkwriter.session.section import SparkSection
 from sparkwriter.sql.base.session import Session
-from sparkwriter.sql.base.url import BadUrl, JdbcUrl, parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.section import JdbcSection
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.try_out import try_out
 
-# Opens the database of a sink as ``port.Database``: its tables are compared by the same texts.
 
-Tls = Literal["off", "required", "verified"]
-
-_TLS: Mapping[str, tuple[Tls, ...]] = {
-    "disable": ("off",),
-    "prefer": ("required", "off"),
-    "require": ("required",),
-    "verify-ca": ("verified",),
-    "verify-full": ("verified",),
-}
-_WRITABLE = {
-    "mysql": "SELECT @@global.read_only",
-    "postgresql": "SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
-}
-
-
-def open_target(name: str, settings: Mapping[str, str]) -> Database:
-    """The first host that can be written, as for the sink's own connection; ``settings`` are its
-    section's. ``name``: as messages have it. Raises DatabaseAway, DatabaseRefused."""
-    url, failed = parse_url(settings["url"]), list[str]()
-    for section in _sections(url, settings):
-        password = partial(str, section.password)
-        database = ADAPTERS[section.address.kind](name, section, password)
+def open_target(name: str, url: DatabaseUrl, logins: Iterable[Login]) -> Database:
+    """The database of a sink, whose tables are compared by the same texts as a source's: the first
+    host that can be written, as for the sink's own connection. ``name``: as messages have it.
+    Raises DatabaseAway, DatabaseRefused."""
+    failed = list[str]()
+    for login in logins:
+        database = _opened(name, login)
         try:
-            ((read_only,),) = database.ask(_WRITABLE[section.address.kind])
-        except (DatabaseAway, DatabaseRefused) as error:
+            ((read_only,),) = database.ask(_READ_ONLY[url.kind])
+        except DatabaseError as error:
             failed.append(str(error))
         else:
             if str(read_only) == "0" or len(url.hosts) == 1:
                 return database
-            failed.append(f"{section.url} is read-only")
+            failed.append(f"{login} is read-only")
         database.close()
     raise DatabaseAway("; ".join(dict.fromkeys(failed)))
 
 
-def _sections(url: JdbcUrl, settings: Mapping[str, str]) -> Iterator[DatabaseSection]:
-    for (host, port), tls in product(url.hosts, _TLS[url.tls]):
-        shown = f"[{host}]" if ":" in host else host
-        yield TargetSection(
-            url=f"jdbc:{url.kind}://{shown}:{port}/{url.database}",
-            user=settings.get("user") or getpass.getuser(),
-            password=settings.get("password", ""),
-            tls=tls,
-            tls_ca=url.certificates,
-        )
+def _opened(name: str, login: Login) -> Database:
+    section = TargetSection(url=f"{login.kind}://x/x", user=login.user or getpass.getuser())
+    return ADAPTERS[login.kind](name, section, lambda: login)
+
+
+_READ_ONLY = {
+    "mysql": "SELECT @@global.read_only",
+    "postgresql": "SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
+}
 
 
 class JdbcSink:
@@ -87,22 +68,18 @@ class JdbcSink:
     def problems(self) -> Iterator[str]:
         """The URL, and the file of certificates that it names."""
         try:
-            url = parse_url(self._section.url)
+            ca = self._section.tls_ca or parse_url(self._section.url).tls_ca
         except BadUrl as error:
             yield f"url: {error}"
             return
-        if url.certificates is not None and not Path(url.certificates).is_file():
-            yield f"url: {url.certificates}, the file of certificates, is not there"
+        if ca is not None and not Path(ca).is_file():
+            yield f"tls_ca: {ca}, the file of certificates, is not there"
 
     def warnings(self, spark: SparkSection) -> Iterator[str]:
         """A password on an open wire."""
-        try:
-            url = parse_url(self._section.url)
-        except BadUrl:
-            return
-        local = all(host in ("localhost", "127.0.0.1", "::1") for host, _ in url.hosts)
-        if not local and url.tls in ("disable", "prefer"):
-            yield "url: the connection may be unencrypted: set sslmode (MySQL, MariaDB: sslMode)"
+        with suppress(BadUrl):
+            line = parse_url(self._section.url).says_no_tls(self._section.tls)
+            yield from () if line is None else (f"url {line}",)
 
     @property
     def single_writer(self) -> str | None:
@@ -127,7 +104,12 @@ class JdbcSink:
 
     def database(self) -> Database:
         """As ``[database.NAME]`` would name it. See ``sparkwriter.kit.port.Sink``."""
-        return open_target(f"sink {self._name}", self._settings_now())
+        said = self._section
+        rotated = RotatedSettings(self._config, said.settings(), self._name)
+        now = {**said.settings(), **rotated.take()}
+        url = parse_url(now["url"])
+        logins = url.logins(now.get("user"), now.get("password"), said.tls, said.tls_ca)
+        return open_target(f"sink {self._name}", url, logins)
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the ledger."""
@@ -164,16 +146,14 @@ class JdbcSink:
             or_null=section.unstorable == "null",
         )
 
-    def _connect(self) -> partial[Session]:
+    def _connect(self) -> Callable[[], Session]:
         """With the secrets that its files have at the time of each connection."""
-        rotated = RotatedSettings(self._config, self._section.settings(), self._name)
-        return partial(_connect, self._section.settings(), rotated)
+        said = self._section
+        rotated = RotatedSettings(self._config, said.settings(), self._name)
 
-    def _settings_now(self) -> Mapping[str, str]:
-        settings = self._section.settings()
-        return {**settings, **RotatedSettings(self._config, settings, self._name).take()}
+        def connected() -> Session:
+            now = {**said.settings(), **rotated.take()}
+            url, user, password = parse_url(now["url"]), now.get("user"), now.get("password")
+            return connect(url, user, password, said.tls, said.tls_ca)
 
-
-def _connect(settings: Mapping[str, str], rotated: RotatedSettings) -> Session:
-    now = {**settings, **rotated.take()}
-    return connect(parse_url(now["url"]), now.get("user"), now.get("password"))
+        return connected

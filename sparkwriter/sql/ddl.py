@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from changes.model.model import TargetName
 from changes.sql.spark.schema import lake_name
 from databases.base.errors import DatabaseError
+from databases.base.session import transaction
 from sparkwriter.kit.marks_table.table_description import (
     Drop,
     Make,
@@ -17,7 +18,7 @@ from sparkwriter.kit.marks_table.table_description import (
     TakeOver,
 )
 from sparkwriter.kit.shape import rows_above
-from sparkwriter.sql.base.session import Session, make_once, rows_of, target_name, transaction
+from sparkwriter.sql.base.session import Session, make_once, rows_of, target_name
 from sparkwriter.sql.base.tables import DbTable, check_new
 from sparkwriter.sql.ledger import Ledger
 from sparkwriter.sql.mysql.words import stamp_of

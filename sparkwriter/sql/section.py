@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -11,17 +12,24 @@ from sparkwriter.kit.section import SinkSection
 
 
 class JdbcSection(SinkSection):
-    """``kind = "jdbc"``: PostgreSQL, MySQL or MariaDB. ``url`` as of
-    ``sparkwriter.sql.base.url``."""
+    """``kind = "jdbc"``: PostgreSQL, MySQL or MariaDB. ``url`` as of ``databases.base.url``."""
 
     kind: Literal["jdbc"]
     url: str
     user: str | None = None
     password: str | None = None
+    tls: Literal["off", "required", "verified"] | None = None
+    """Without it verified, but off on this machine."""
+    tls_ca: str | None = Field(None, min_length=1)
     ledger_schema: str = Field("binlogd", min_length=1)
     unstorable: Literal["refuse", "null"] = "refuse"
 
     def settings(self) -> Mapping[str, str]:
         """Where it is, and as whom."""
-        said = {"url": self.url, "user": self.user, "password": self.password}
-        return {key: value for key, value in said.items() if value is not None}
+        keys = ("url", "user", "password", "tls", "tls_ca")
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+    def absolute(self, folder: Path) -> Self:
+        """The same with relative paths counted from ``folder``."""
+        ca = None if self.tls_ca is None else str(folder / self.tls_ca)
+        return self.model_copy(update={"tls_ca": ca})

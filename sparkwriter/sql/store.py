@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import TargetName
 from databases.base.errors import DatabaseError
+from databases.base.session import transaction
 from sparkwriter.kit.marks_table.store import LedgeredStore
 from sparkwriter.kit.marks_table.table_description import (
     Entry,
@@ -25,13 +26,7 @@ from sparkwriter.kit.marks_table.table_description import (
     row_of,
 )
 from sparkwriter.kit.store import Absent
-from sparkwriter.sql.base.session import (
-    LOCK_WITHIN_S,
-    Session,
-    for_port,
-    target_name,
-    transaction,
-)
+from sparkwriter.sql.base.session import LOCK_WITHIN_S, Session, for_port, target_name
 from sparkwriter.sql.base.tables import DbTable, adopted, problems
 from sparkwriter.sql.ddl import StampedSteps, carry_out, make_schemas
 from sparkwriter.sql.identity import (

@@ -10,9 +10,10 @@ from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
 from changes.sql.spark.ddl_plan import LakeField
 from changes.sql.spark.schema import arrow_type
+from databases.base.session import transaction
 from sparkwriter.kit.marks_table.table_description import Row
 from sparkwriter.kit.store import FOUND
-from sparkwriter.sql.base.session import STAGE, Loaded, Session, rows_of, transaction
+from sparkwriter.sql.base.session import STAGE, Loaded, Session, rows_of
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.base.values import Texts, plain
 

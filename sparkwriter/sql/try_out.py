@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
 from databases.base.errors import DatabaseError
-from sparkwriter.sql.base.session import Session, rows_of, target_name, transaction
+from databases.base.session import transaction
+from sparkwriter.sql.base.session import Session, rows_of, target_name
 from sparkwriter.sql.base.tables import DbTable, adopted, problems
 from sparkwriter.sql.identity import kept_elsewhere, unseen_triggers
 from sparkwriter.sql.ledger import LEDGER, kept_by, other_ledgers

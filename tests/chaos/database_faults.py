@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from databases.base.errors import Cause, DatabaseError
-from sparkwriter.sql.base.url import parse_url
+from databases.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from tests.chaos.database_changes import CHANGES
 from tests.chaos.databases import USER, DatabaseRig, end_sessions

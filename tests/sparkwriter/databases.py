@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from changes.model.model import TargetName
+from databases.base.url import parse_url
 from demo.servers.program import ServerMissing
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.base.session import Session
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table

@@ -12,9 +12,9 @@ import pytest
 from changes.model.model import TargetName
 from daemon.config.config import Config
 from databases.base.errors import Cause, DatabaseAway, database_error
+from databases.mysql.session import MySqlSession
 from sparkwriter.sinks import TRIED, left_behind, unreplaceable
 from sparkwriter.sql.base.session import Session
-from sparkwriter.sql.mysql.session import MySqlSession
 from tests.sparkwriter.databases import Server, running
 
 TARGET = "out.{database}.{table}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import pyarrow as pa
 
 from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model.model import TargetName
 from databases.base.errors import Cause, DatabaseError
+from databases.base.session import DatabaseSession
 from sparkwriter.kit.marks_table.table_description import Made, Remake
 from sparkwriter.sql.base.tables import DbTable
 
@@ -128,6 +130,17 @@ def for_port(error: DatabaseError) -> SinkUnavailable | TargetRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class Queries:
+    """Of a catalog, by schema and table; ``schema`` by its name alone, ``left`` by both some times.
+    Each gives a row or a text for what it finds."""
+
+    referenced: str
+    dependents: str
+    left: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A column to be loaded: its name, its texts (``sparkwriter.sql.base.values``)."""
 
@@ -136,117 +149,79 @@ class Loaded:
     binary: bool = False
 
 
-class Session(Protocol):
-    """One connection. One thread's, but for ``cut``. Every method raises DatabaseError."""
+class Session(DatabaseSession):
+    """A connection that writes: what a sink asks of the catalog beside it. Every method raises
+    DatabaseError; what a server has no need of is left as it is here."""
 
-    transactional_ddl: bool
+    transactional_ddl: ClassVar[bool]
     """Whether statements about tables are part of a transaction."""
-    lasting_identity: bool
+    lasting_identity: ClassVar[bool]
     """Whether a table keeps its identity (``DbTable``) when it is altered."""
-
-    folds_names: bool
+    folds_names: bool = False
     """Whether tables whose names differ in case alone are one."""
+    queries: ClassVar[Queries]
+    dialect: Dialect
+    """The server's SQL."""
 
-    @property
-    def dialect(self) -> Dialect:
-        """The server's SQL."""
-        ...
-
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a query gives. A value's place is ``%s``; then a ``%`` is written twice."""
-        ...
-
-    def run(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Run a statement; how many rows it found."""
-        ...
-
+    @abstractmethod
     def load(self, table: str, columns: Sequence[Loaded]) -> None:
         """Add rows to a table, each value as it is or an error."""
-        ...
 
-    def begin(self) -> None:
-        """Begin a transaction. Raises DatabaseError, AWAY, where it is not in the session that was
-        set up: behind a pooler."""
-        ...
-
-    def commit(self) -> None:
-        """End a transaction; when it returns the server has it durably."""
-        ...
-
+    @abstractmethod
     def describe(self, target: TargetName) -> DbTable | None:
         """The table as it is now."""
-        ...
+
+    @abstractmethod
+    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
+        """Why this user could not make ``into`` now, have it take the target's name, and remove
+        what goes ``aside``: rights, and locks that others hold. One line each."""
+
+    @abstractmethod
+    def remarks(self) -> Iterator[str]:
+        """What of the server is unwise. One line each."""
 
     def identity(self, target: TargetName) -> str | None:
         """What ``describe`` says of its identity, and nothing else."""
-        ...
+        found = self.describe(target)
+        return None if found is None else found.identity
 
     def is_referenced(self, target: TargetName) -> bool:
         """Whether another table's foreign key points to it."""
-        ...
+        return bool(self.rows(self.queries.referenced, target[1:]))
+
+    def has_schema(self, name: str) -> bool:
+        """Whether there is such a namespace."""
+        return bool(self.rows(self.queries.schema, (name,)))
 
     def has_one_unique(self, target: TargetName) -> bool:
         """Whether the primary key is, now, the table's only unique one: as of ``DbTable``."""
-        ...
+        return False
 
     def dependents(self, target: TargetName) -> list[str]:
         """What hangs on a table, and would go with it or stay with it when another one takes its
         name. Each as the database calls it."""
-        ...
-
-    def lacks(self, target: TargetName, into: TargetName, aside: TargetName) -> list[str]:
-        """Why this user could not make ``into`` now, have it take the target's name, and remove
-        what goes ``aside``: rights, and locks that others hold. One line each."""
-        ...
-
-    def sees_triggers(self, target: TargetName) -> bool:
-        """Whether ``describe`` knows all triggers of the table."""
-        ...
-
-    def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
-        """The statements by which a table gets what the one has whose name it takes."""
-        ...
+        return [str(what) for (what,) in self.rows(self.queries.dependents, target[1:])]
 
     def left_behind(self, target: TargetName) -> list[str]:
         """What of a table that one which takes its name does not get. One line each."""
-        ...
+        places = self.queries.left.count("%s") // 2
+        return [what for (what,) in self.rows(self.queries.left, target[1:] * places)]
+
+    def sees_triggers(self, target: TargetName) -> bool:
+        """Whether ``describe`` knows all triggers of the table."""
+        return True
+
+    def take_over(self, old: TargetName, new: TargetName) -> Iterator[str]:
+        """The statements by which a table gets what the one has whose name it takes."""
+        yield from ()
 
     def use(self, schema: str) -> None:
         """Make temporary tables there, where they need a place."""
-        ...
-
-    def has_schema(self, name: str) -> bool:
-        """Whether there is such a namespace."""
-        ...
+        return
 
     def exclusive(self, name: str) -> AbstractContextManager[None]:
         """Nobody else is inside with the same name. When that takes long: Cause.LATER."""
-        ...
-
-    def remarks(self) -> Iterator[str]:
-        """What of the server is unwise. One line each."""
-        ...
-
-    def cut(self) -> None:
-        """Break the connection under a call that waits. Any thread; raises nothing."""
-        ...
-
-    def close(self) -> None:
-        """End it. Raises nothing."""
-        ...
-
-
-@contextmanager
-def transaction(session: Session) -> Iterator[None]:
-    """Commit what is done inside, or roll it back."""
-    session.begin()
-    try:
-        yield
-        session.commit()
-    except BaseException as error:
-        if not (isinstance(error, DatabaseError) and error.ends_session):
-            session.run("ROLLBACK")
-        raise
+        return nullcontext()
 
 
 def make_once(session: Session, sql: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from changes.model.errors import TargetRefused
+from sparkwriter.sql.base.session import Queries
 from sparkwriter.sql.base.tables import DbColumn, DbTable, runs_before
 
 TABLE = """
@@ -31,11 +32,11 @@ AND REFERENCED_TABLE_NAME = TABLE_NAME, DELETE_RULE, UPDATE_RULE
 FROM information_schema.REFERENTIAL_CONSTRAINTS
 WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s
 """
-REFERENCED = """
+_REFERENCED = """
 SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS
 WHERE UNIQUE_CONSTRAINT_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s LIMIT 1
 """
-DEPENDENTS = """
+_DEPENDENTS = """
 SELECT CONCAT('foreign key ', CONSTRAINT_NAME, ' of ', CONSTRAINT_SCHEMA, '.', TABLE_NAME)
 FROM information_schema.REFERENTIAL_CONSTRAINTS
 WHERE UNIQUE_CONSTRAINT_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s
@@ -49,7 +50,7 @@ WHERE EVENT_OBJECT_SCHEMA = %s AND EVENT_OBJECT_TABLE = %s ORDER BY 1
 """
 """Those that the user may see: with the right TRIGGER (``sparkwriter.sql.mysql.checks``)."""
 
-LEFT = """
+_LEFT = """
 SELECT DISTINCT CONCAT('index ', INDEX_NAME) FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND INDEX_NAME <> 'PRIMARY'
 UNION SELECT CONCAT('comment of ', COLUMN_NAME) FROM information_schema.COLUMNS
@@ -65,6 +66,13 @@ AND LOWER(CREATE_OPTIONS) NOT IN ('', 'row_format=dynamic')
 ORDER BY 1
 """
 """What of a table another one that takes its name does not have; triggers are ``fires``'s."""
+
+QUERIES = Queries(
+    _REFERENCED,
+    _DEPENDENTS,
+    _LEFT,
+    "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s",
+)
 
 _INTS = {"tinyint": "int", "smallint": "int", "mediumint": "int", "int": "int", "bigint": "long"}
 _EXACT = {

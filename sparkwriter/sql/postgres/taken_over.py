@@ -59,7 +59,7 @@ CASE p.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDAT
 pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)
 FROM pg_policy p WHERE p.polrelid = {_OLD} ORDER BY 1
 """
-_LEFT = f"""
+LEFT = f"""
 WITH c AS (SELECT * FROM pg_class WHERE oid = {_OLD})
 SELECT 'index ' || i.relname FROM c JOIN pg_index x ON x.indrelid = c.oid
 JOIN pg_class i ON i.oid = x.indexrelid WHERE NOT x.indisprimary
@@ -90,11 +90,7 @@ JOIN pg_publication_rel r ON r.prrelid = c.oid JOIN pg_publication p ON p.oid = 
 WHERE NOT pg_has_role(p.pubowner, 'MEMBER')
 ORDER BY 1
 """
-
-
-def left_behind(session: Session, target: TargetName) -> list[str]:
-    """What a table that is loaded anew does not have any more: to be made again."""
-    return [what for (what,) in session.rows(_LEFT, target[1:])]
+"""What a table that is loaded anew does not have any more: to be made again."""
 
 
 def take_over(session: Session, old: TargetName, new: TargetName) -> Iterator[str]:

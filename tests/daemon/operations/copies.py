@@ -21,13 +21,13 @@ from daemon.operations.engine.port import Advanced, Finished
 from daemon.operations.engine.record import Wanted, new_job
 from daemon.operations.load.source_tables import SourceTables
 from daemon.operations.verify.kind import VerifyKind
+from databases.base.url import parse_url
 from offsets.fence import Span
 from offsets.position import NO_OFFSET
 from offsets.recovery import Watermarks
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.store import Absent
 from sparkwriter.sinks import sinks_of
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table

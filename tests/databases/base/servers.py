@@ -22,7 +22,7 @@ PASSWORD = 'jobs\' "secret"'
 
 def opened(section: DatabaseSection) -> Database:
     """A database of a section, named shop."""
-    return ADAPTERS[section.address.kind]("database.shop", section, lambda: section.password)
+    return ADAPTERS[section.address.kind]("database.shop", section, section.login)
 
 
 class Server:

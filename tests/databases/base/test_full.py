@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from changes.sql.forms import Form
 from databases.base.errors import MYSQL_FULL, Cause, DatabaseAway, DatabaseError, DatabaseRefused
+from databases.base.url import parse_url
 from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from tests.databases.base.servers import Server
 

@@ -18,11 +18,11 @@ from databases.base.errors import DatabaseError, DatabaseRefused
 from databases.base.port import ALL_ROWS
 from databases.base.session_settings import Server as Kind
 from databases.base.session_settings import differing, reading, show_mysql, writing
+from databases.base.url import parse_url
 from databases.streamed import as_streamed
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table

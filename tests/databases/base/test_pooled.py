@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from databases.base.errors import DatabaseError, DatabaseRefused
-from sparkwriter.sql.base.session import transaction
-from sparkwriter.sql.base.url import parse_url
+from databases.base.session import transaction
+from databases.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from tests.databases.base.pooler import pooled
 from tests.databases.base.servers import Server, opened

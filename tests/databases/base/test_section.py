@@ -8,7 +8,7 @@ import pytest
 
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from databases.base.section import Address, DatabaseSection
+from daemon.operations.check import warnings
 
 TEXT = """
 [kafka]
@@ -37,25 +37,13 @@ def configured(tmp_path: Path, text: str) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("jdbc:mysql://db/", Address("mysql", "db", 3306, "")),
-        ("jdbc:mariadb://db:3307/shop", Address("mysql", "db", 3307, "shop")),
-        ("jdbc:postgresql://[::1]/shop", Address("postgresql", "::1", 5432, "shop")),
-    ],
-)
-def test_an_address_is_that_of_jdbc(url: str, address: Address) -> None:
-    """Host, port and, for PostgreSQL, the database."""
-    assert DatabaseSection(url=url, user="u").address == address
-
-
-@pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("jdbc:oracle:thin:@db", "jdbc:mysql://, jdbc:mariadb:// or jdbc:postgresql://"),
-        ("jdbc:mysql://u:p@db/", "user, password and tls are keys of their own"),
-        ("jdbc:mysql://db/?allowMultiQueries=true", "options behind ? are not taken"),
-        ("jdbc:postgresql://db", "a database's name is wanted"),
+        ("jdbc:oracle:thin:@db", "KIND being mysql, mariadb or postgresql"),
+        ("jdbc:mysql://u:p@db/", "user and password are keys of their own"),
+        ("jdbc:mysql://db/?allowMultiQueries=true", "the parameter allowMultiQueries is none of"),
+        ("mysql://a,b/", "names several servers: one is read"),
+        ("jdbc:postgresql://db", "names no database: postgresql://HOST/DATABASE"),
         ("jdbc:mysql://db:99999/", "99999 is no port"),
     ],
 )
@@ -154,3 +142,14 @@ def test_a_relative_certificate_is_the_files(tmp_path: Path) -> None:
     """As every path in the file."""
     config = configured(tmp_path, TEXT + SHOP + 'tls = "verified"\ntls_ca = "ca.pem"\n')
     assert config.database["shop"].tls_ca == str(tmp_path / "ca.pem")
+
+
+def test_a_file_of_before_without_tls_is_warned(tmp_path: Path) -> None:
+    """With the section, and what it may write; one of another machine alone."""
+    file = tmp_path / "config.toml"
+    told = list(warnings(configured(tmp_path, TEXT + SHOP), file))
+    (line,) = (line for line in told if line.startswith("database.shop.url"))
+    assert 'Write tls = "verified"' in line
+    for written in ("mysql://db.example.com/", "jdbc:mysql://127.0.0.1/"):
+        text = TEXT + SHOP.replace("jdbc:mysql://db.example.com/", written)
+        assert "database.shop" not in str(list(warnings(configured(tmp_path, text), file)))

@@ -58,17 +58,18 @@ target = "copy.shop.orders"
 def test_a_url_that_is_none(sink) -> None:
     """By its key."""
     assert list(sink('url = "jdbc:oracle://db/x"').problems()) == [
-        "url: jdbc:oracle is none of jdbc:postgresql, jdbc:mysql, jdbc:mariadb"
+        "url: is not KIND://HOST:PORT/DATABASE, KIND being mysql, mariadb or postgresql"
     ]
     missing = sink('url = "jdbc:mysql://db?sslMode=VERIFY_CA&serverSslCert=/nowhere"')
-    assert list(missing.problems()) == ["url: /nowhere, the file of certificates, is not there"]
+    assert list(missing.problems()) == ["tls_ca: /nowhere, the file of certificates, is not there"]
 
 
 def test_a_connection_that_may_be_open(sink) -> None:
     """To another machine."""
     (line,) = sink('url = "jdbc:mysql://db/"').warnings(None)
-    assert "may be unencrypted" in line
-    assert list(sink('url = "jdbc:mysql://localhost/"').warnings(None)) == []
+    assert line.startswith("url says nothing of tls, so the connection may be unencrypted")
+    for said in ('"jdbc:mysql://localhost/"', '"mysql://db/"', '"jdbc:mysql://db/"\ntls = "off"'):
+        assert list(sink(f"url = {said}").warnings(None)) == []
 
 
 def test_a_server_that_is_not_there(sink) -> None:

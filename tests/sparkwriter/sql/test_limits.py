@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from changes.model.errors import TargetRefused
+from databases.base.url import parse_url
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.sql.base.url import parse_url
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 

@@ -1,0 +1,159 @@
+"""Encrypted connections to real servers, and Unix sockets: for what reads and what writes."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from databases.base.errors import DatabaseAway, DatabaseError, DatabaseRefused
+from databases.base.section import DatabaseSection
+from databases.base.url import parse_url
+from sparkwriter.sql.connect import connect
+from tests.databases.base.conftest import folder
+from tests.databases.base.servers import opened
+from tests.live.mariadb import MariaDb
+from tests.live.postgres import Postgres
+from tests.live.program import HOST
+
+pytestmark = pytest.mark.integration
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def certified(where: Path, host: str) -> None:
+    """The files ca.pem, cert.pem, key.pem: of a server that is called so."""
+    now = datetime.now(UTC)
+    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+
+    def signed(name: str, public: ec.EllipticCurvePublicKey, *more: x509.ExtensionType) -> bytes:
+        made = x509.CertificateBuilder(_name("test authority"), _name(name), public)
+        made = made.serial_number(x509.random_serial_number())
+        made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(1))
+        for one in more:
+            made = made.add_extension(one, critical=isinstance(one, x509.BasicConstraints))
+        return made.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    identifier = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    ca = signed("test authority", ca_key.public_key(), x509.BasicConstraints(True, None),
+                x509.KeyUsage(True, False, False, False, False, True, True, False, False),
+                identifier)  # fmt: skip
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))])
+    (where / "ca.pem").write_bytes(ca)
+    (where / "cert.pem").write_bytes(signed("a server", key.public_key(), names, authority))
+    (where / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    (where / "key.pem").chmod(0o600)
+
+
+class Place:
+    """A server with certificates. ``url``, ``socket``: as people write them."""
+
+    def __init__(self, url: str, socket: str, user: str, ca: Path) -> None:
+        self.url, self.socket, self.user, self.ca = url, socket, user, ca
+
+
+@pytest.fixture(scope="module", params=["mariadb", "postgresql"])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Its certificate is for 127.0.0.1."""
+    with folder() as where:
+        certified(where, HOST)
+        names = {name: f"{where}/{name}.pem" for name in ("ca", "cert", "key")}
+        if request.param == "mariadb":
+            options = [f"--ssl-{name}={file}" for name, file in names.items()]
+            server: MariaDb | Postgres = MariaDb(where / "server", options=options)
+            kind, end, user = "mysql", "", "root"
+            socket = str(where / "server" / "s")
+        else:
+            settings = {"ssl": "on", "ssl_cert_file": names["cert"], "ssl_key_file": names["key"]}
+            server = Postgres(where / "server", settings)
+            if os.geteuid() == 0:
+                shutil.chown(names["key"], "postgres", "postgres")
+            kind, end, user = "postgresql", "/postgres", "postgres"
+            socket = str(where / "server")
+        server.start()
+        try:
+            url = f"{kind}://{HOST}:{server.port}{end}"
+            at = socket.replace("/", "%2F")
+            yield Place(url, f"{kind}://{at}:{server.port}{end}", user, where / "ca.pem")
+        finally:
+            server.program.kill()
+
+
+SHOW = {
+    "mysql": "SHOW STATUS LIKE 'Ssl_cipher'",
+    "postgresql": "SELECT '', CASE WHEN ssl THEN cipher ELSE '' END FROM pg_stat_ssl"
+    " WHERE pid = pg_backend_pid()",
+}
+
+
+def ciphers(place: Place, url: str, **keys: str) -> list[bool]:
+    """Whether the connection that reads is encrypted, and the one that writes."""
+    parsed = parse_url(url)
+    database = opened(DatabaseSection(url=url, user=place.user, **keys))
+    session = connect(parsed, place.user, None, keys.get("tls"), keys.get("tls_ca"))
+    try:
+        shown = SHOW[parsed.kind]
+        ((_, read),), ((_, written),) = database.ask(shown), session.rows(shown)
+        return [bool(read), bool(written)]
+    finally:
+        database.close()
+        session.close()
+
+
+def test_on_this_machine_it_is_plain_unless_it_says_so(place: Place) -> None:
+    """There is nobody on the way."""
+    assert ciphers(place, place.url) == [False, False]
+    assert ciphers(place, place.url, tls="required") == [True, True]
+    assert ciphers(place, place.url, tls="verified", tls_ca=str(place.ca)) == [True, True]
+
+
+def test_a_unix_socket(place: Place) -> None:
+    """Its path stands in the host's place. Spark's tasks do not reach it."""
+    assert ciphers(place, place.socket) == [False, False]
+    database = opened(DatabaseSection(url=place.socket, user=place.user))
+    with pytest.raises(DatabaseRefused, match="Spark reads by TCP alone"):
+        database.jdbc()
+    database.close()
+
+
+def test_a_jdbc_url_of_before_goes_on_as_it_was(place: Place) -> None:
+    """A source's was plain, a sink's encrypted where the server could."""
+    assert ciphers(place, f"jdbc:{place.url}") == [False, True]
+
+
+def test_a_server_that_nobody_vouches_for_is_refused(place: Place, tmp_path: Path) -> None:
+    """By an authority that the machine does not know, and by another one's certificate."""
+    certified(tmp_path, HOST)
+    for keys in ({}, {"tls_ca": str(tmp_path / "ca.pem")}):
+        database = opened(DatabaseSection(url=place.url, user=place.user, tls="verified", **keys))
+        with pytest.raises(DatabaseAway, match=r"(?i)certificate verify failed"):
+            database.ask("SELECT 1")
+        with pytest.raises(DatabaseError, match=r"(?i)certificate verify failed"):
+            connect(parse_url(place.url), place.user, None, "verified", keys.get("tls_ca"))
+
+
+def test_a_certificate_of_another_name_is_refused(place: Place) -> None:
+    """The server that it was made for is another one."""
+    url = place.url.replace(HOST, "localhost")
+    keys = {"tls": "verified", "tls_ca": str(place.ca)}
+    database = opened(DatabaseSection(url=url, user=place.user, **keys))
+    with pytest.raises(DatabaseAway, match=r"(?i)hostname mismatch|does not match host name"):
+        database.ask("SELECT 1")
