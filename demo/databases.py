@@ -34,9 +34,9 @@ def database(kind: str) -> Iterator[tuple[str, str]]:
         try:
             server.start()
             if isinstance(server, Postgres):
-                yield f"jdbc:postgresql://127.0.0.1:{server.port}/postgres", "postgres"
+                yield f"postgresql://127.0.0.1:{server.port}/postgres", "postgres"
             else:
-                yield f"jdbc:mariadb://127.0.0.1:{server.port}/", "root"
+                yield f"mariadb://127.0.0.1:{server.port}/", "root"
         finally:
             server.program.kill()
     finally:

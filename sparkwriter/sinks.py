@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import structlog
 
 from actors.contract.ports import ResettableSink
 from actors.runtime.files import state_id
@@ -27,6 +29,8 @@ from sparkwriter.sql.adapter import JdbcSink
 from sparkwriter.sql.section import JdbcSection
 from sparkwriter.sqlite.adapter import SqliteSink
 from sparkwriter.sqlite.section import SqliteSection
+
+log: Any = structlog.get_logger(__name__)
 
 # The kinds of sink that a configuration may name. Imported only where sinks are looked at.
 
@@ -69,6 +73,15 @@ def _sink(name: str, section: AnySink, config: SinksConfiguration) -> Sink:
             return SqliteSink(name, section)
         case JdbcSection():
             return JdbcSink(name, section, config)
+
+
+def says_no_tls(config: SinksConfiguration) -> Iterator[tuple[str, str]]:
+    """The databases of a file of before that says nothing of encryption: the key, the line."""
+    for name, section in config.database.items():
+        yield from ((f"database.{name}.url", line) for line in section.warnings())
+    for name, sink in config.sink.items():
+        if isinstance(sink, JdbcSection):
+            yield from ((f"sink.{name}.url", line) for line in sink.warnings())
 
 
 T = TypeVar("T")
@@ -122,6 +135,8 @@ class ConfiguredSinks:
         sinks = sinks_of(config)
         for sink in sinks.values():
             sink.probe()
+        for at, line in says_no_tls(config):
+            log.warning("tls_not_said", at=at, reason=line)
         catalogs = {name: sink.catalog() for name, sink in sinks.items()}
         used = {name: catalog for name, catalog in catalogs.items() if catalog is not None}
         if used:

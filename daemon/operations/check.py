@@ -91,7 +91,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.warnings(config.spark))
     for name, database in config.database.items():
-        yield from (f"database.{name}.{line}" for line in database.warnings())
+        yield from (f"database.{name}.url {line}" for line in database.warnings())
     for name, pipeline in config.pipeline.items():
         yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
         if pipeline.start.at == "latest":

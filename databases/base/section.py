@@ -64,9 +64,9 @@ class DatabaseSection(Section):
         return next(iter(logins))
 
     def warnings(self) -> Iterator[str]:
-        """What is legal but unwise. Keys below the section, one line each."""
+        """What a file of before must say of ``url``."""
         if (line := self.address.says_no_tls(self.tls)) is not None:
-            yield f"url {line}"
+            yield line
 
 
 class TargetSection(DatabaseSection):

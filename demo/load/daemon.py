@@ -36,7 +36,7 @@ margin_s = 2.0
 margin_s = 5.0
 
 [database.shop]
-url = "jdbc:mariadb://{host}:{port}/"
+url = "mysql://{host}:{port}/"
 user = "{user}"
 password = "{password}"
 """

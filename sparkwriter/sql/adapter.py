@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from actors.contract.ports import ResettableSink
@@ -77,9 +76,7 @@ class JdbcSink:
 
     def warnings(self, spark: SparkSection) -> Iterator[str]:
         """A password on an open wire."""
-        with suppress(BadUrl):
-            line = parse_url(self._section.url).says_no_tls(self._section.tls)
-            yield from () if line is None else (f"url {line}",)
+        yield from (f"url {line}" for line in self._section.warnings())
 
     @property
     def single_writer(self) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field
 
+from databases.base.url import BadUrl, parse_url
 from sparkwriter.kit.section import SinkSection
 
 
@@ -28,6 +30,12 @@ class JdbcSection(SinkSection):
         """Where it is, and as whom."""
         keys = ("url", "user", "password", "tls", "tls_ca")
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+    def warnings(self) -> Iterator[str]:
+        """What a file of before must say of ``url``."""
+        with suppress(BadUrl):
+            line = parse_url(self.url).says_no_tls(self.tls)
+            yield from () if line is None else (line,)
 
     def absolute(self, folder: Path) -> Self:
         """The same with relative paths counted from ``folder``."""

@@ -29,7 +29,7 @@ LakeOption = Annotated[
     str | None,
     typer.Option(
         help="Where the tables shall be: a folder (Iceberg), s3://BUCKET/PATH, FILE.db "
-        "(SQLite), jdbc:postgresql://HOST/DATABASE, jdbc:mysql://HOST/."
+        "(SQLite), postgresql://HOST/DATABASE, mysql://HOST/."
     ),
 ]
 KafkaOption = Annotated[
@@ -64,7 +64,11 @@ def init(
     settings = {"bootstrap.servers": _said(broker, "--broker", "Kafka broker (HOST:PORT)")}
     settings |= dict(_setting(text) for text in kafka or ())
     topics = topic or _said(None, "--topic", "Topics").replace(",", " ").split()
-    where = _said(lake, "--lake", "Where shall the tables be (folder, s3://, FILE.db, jdbc:)")
+    where = _said(
+        lake,
+        "--lake",
+        "Where shall the tables be (folder, s3://, FILE.db, mysql://, postgresql://)",
+    )
     password = "" if password_file is None else f"${{file:{password_file.absolute()}}}"
     place = Place(where, catalog, user, password)
     for seen in _write(output, settings, place, list(dict.fromkeys(topics)), state):

@@ -49,7 +49,7 @@ class Place:
     @property
     def kind(self) -> str:
         """The kind of sink."""
-        if self.lake.startswith("jdbc:"):
+        if self.lake.startswith(("mysql:", "mariadb:", "postgresql:", "postgres:", "jdbc:")):
             return "jdbc"
         return "sqlite" if self.lake.endswith((".db", ".sqlite", ".sqlite3")) else "iceberg"
 
@@ -75,8 +75,8 @@ def sink_lines(place: Place) -> Iterator[str]:
 def _catalog(place: Place) -> Iterator[str]:
     scheme, separator, _ = place.lake.partition("://")
     if separator and scheme not in STORES:
-        known = ", ".join(f"{name}://" for name in STORES)
-        raise NotASink(f"{place.lake!r}: a folder, {known}, jdbc: or a file NAME.db is wanted")
+        known = ", ".join(f"{name}://" for name in (*STORES, "mysql", "postgresql"))
+        raise NotASink(f"{place.lake!r}: a folder, {known} or a file NAME.db is wanted")
     if place.catalog:
         if not place.catalog.startswith(("http://", "https://")):
             raise NotASink(f"--catalog {place.catalog!r}: the address of a REST catalog is wanted")

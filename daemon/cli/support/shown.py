@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 SHOWN: Mapping[str, frozenset[str]] = {
     "SqliteSection": frozenset({"path"}),
-    "JdbcSection": frozenset({"ledger_schema"}),
+    "JdbcSection": frozenset({"ledger_schema", "tls_ca"}),
     "PythonSection": frozenset({"entry", "path", "state"}),
     "PipelineSection": frozenset(
         {"dead_letters", "topics", "format", "group", "include", "exclude", "time_zone",

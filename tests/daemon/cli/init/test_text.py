@@ -31,6 +31,7 @@ PLACES = [
     (Place("s3://lake/warehouse", "http://127.0.0.1:8181"), "iceberg"),
     (Place("hdfs://h/warehouse", "https://catalog"), "iceberg"),
     (Place("copy.db"), "sqlite"),
+    (Place("postgresql://h:5432/shop", user="u", password="pass-word"), "jdbc"),
     (Place("jdbc:postgresql://h:5432/shop", user="u", password="pass-word"), "jdbc"),
 ]
 
@@ -90,7 +91,7 @@ def test_pipelines_have_names_of_their_own(topics: list[str], names: list[str]) 
     ("place", "said"),
     [
         (Place("s3://b/w"), "--catalog names the REST catalog"),
-        (Place("ftp://b/w"), "s3://, hdfs://, jdbc: or a file NAME.db is wanted"),
+        (Place("ftp://b/w"), "s3://, hdfs://, mysql://, postgresql:// or a file NAME.db is wanted"),
         (Place("w", "thrift://h"), "the address of a REST catalog is wanted"),
     ],
 )
