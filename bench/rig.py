@@ -45,7 +45,7 @@ from daemon.state.offset_file import FileStore
 from daemon.state.spills.file import SpillFolder
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot
-from sources.kafka.queries import log_ends
+from sources.kafka.admin import Admin
 from sources.kafka.source import KafkaSource
 from sources.kafka.start_resolver import PositionResolver
 
@@ -244,7 +244,7 @@ def run_flow(
     spills = SpillFolder(settings.daemon.state_dir, name)
     resolver = PositionResolver(settings.kafka, recorded.group, section, store.get, False)
     source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
-    ends = log_ends(settings.kafka, section.topics)
+    ends = Admin(settings.kafka).topic_ends(section.topics)
     begun()
     began = time.perf_counter()
     topology.start_pipeline(PipelineParts(name, source, store, recorded, spills, until=ends))

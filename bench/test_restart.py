@@ -29,7 +29,7 @@ from demo.lake import open_session
 from offsets.fence import Marks
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
-from sources.kafka.queries import topic_ids
+from sources.kafka.admin import Admin
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
 from sparkwriter.iceberg.marks import HWM
@@ -85,7 +85,7 @@ class Known:
         fill(self.broker.bootstrap, TOPIC, old)
         store = FileStore(self.var / "state", "bench")
         store.start()
-        ids = topic_ids({"bootstrap.servers": self.broker.bootstrap}, [TOPIC])
+        ids = Admin({"bootstrap.servers": self.broker.bootstrap}).ids([TOPIC])
         marks = {
             f"lake.bench.{table}": TargetMark(self.heads[table], {SOURCE: number})
             for number, table in enumerate(self.tables)

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from offsets.position import NO_OFFSET, TopicPartition
-from offsets.snapshot import PartitionState
+from offsets.snapshot import PartitionState, Snapshot
 
 
 class StartAt(Enum):
@@ -201,3 +201,15 @@ def ways_out(pipeline: str, target: str, gap: Gap | None = None) -> str:
     place = f"--topic {source.topic} --partition {source.partition} --to offset --at {at}"
     reset = f"`binlogd offsets reset --pipeline {pipeline} --table {target} {place}`"
     return f"{reset} applies them again where the log still has them, {rebuild}"
+
+
+def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
+    """Refuse a topic that was deleted and recreated: its offsets mean other messages now."""
+    for topic, known in recorded.topic_ids.items():
+        if topic in now and now[topic] != known:
+            raise PositionError(
+                f"topic {topic!r} was deleted and made again since the last run (id {known} then, "
+                f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
+                "one (`binlogd offsets show`). Use another group and other targets, or remove the "
+                "offset file and the targets to read the new topic from its start"
+            )

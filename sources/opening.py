@@ -1,4 +1,5 @@
-"""Opens a pipeline's source. Kafka is the only adapter; another is one more line here."""
+"""Opens a pipeline's source, and topics beside it. Kafka is the only adapter; another is one more
+line here."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from collections.abc import Callable
 
 from sources.base.configuration import Configuration
 from sources.base.port import Source
+from sources.base.topics import Topics
 from sources.kafka.logs import KafkaLogs
+from sources.kafka.topics import KafkaTopics
 
 ADAPTERS: dict[str, Callable[[Configuration, str], Source]] = {"kafka": KafkaLogs}
 """The adapters by the configuration's name of the kind."""
@@ -15,3 +18,8 @@ ADAPTERS: dict[str, Callable[[Configuration, str], Source]] = {"kafka": KafkaLog
 def open_source(config: Configuration, pipeline: str) -> Source:
     """The source that a pipeline reads. Sends no query yet. Any thread."""
     return ADAPTERS["kafka"](config, pipeline)
+
+
+def open_topics(config: Configuration, pipeline: str | None = None) -> Topics:
+    """Topics beside the logs, with the settings of a pipeline or, without one, the daemon's."""
+    return KafkaTopics(config.kafka if pipeline is None else config.kafka_of(pipeline))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -64,10 +65,7 @@ def state_id(state_dir: Path) -> str:
     if (known := known_id(state_dir)) is not None:
         return known
     new_id = uuid4().hex[:12]
-    temporary = state_dir / "id.new"
-    with open(temporary, "w", encoding="ascii", opener=private_opener) as file:
-        file.write(f"{new_id}\n")
-    os.replace(temporary, path)
+    write_durably(path, f"{new_id}\n")
     return new_id
 
 
@@ -80,16 +78,25 @@ def known_id(state_dir: Path) -> str | None:
     return text if _ID.fullmatch(text) else None
 
 
-def write_durably(path: Path, text: str) -> None:
-    """Replace a file's text: a crash leaves the old one or the new one, whole. Raises OSError."""
+def write_durably(path: Path, text: str, before: Callable[[], None] = lambda: None) -> None:
+    """Replace a file's text: a crash leaves the old one or the new one, whole. Raises OSError.
+
+    ``before`` is called when the new text is on the disk, beside the old file.
+    """
     temporary = path.with_name(f"{path.name}.new")
     with open(temporary, "wb", opener=private_opener) as file:
-        file.write(text.encode())
+        file.write(text.encode())  # in one piece: a text file would write it in small ones
         file.flush()
         os.fsync(file.fileno())
+    before()
     os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Have a file's content, or the names in a folder, outlast a crash. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)

@@ -27,8 +27,8 @@ from daemon.config.config import Config
 from daemon.operations.retry import Retry
 from daemon.state.control import Answer, ControlServer
 from daemon.state.pauses import Pause
-from sources.kafka.log_ends import EndQuestion, LogEnds
-from sources.kafka.log_keeping import KeepQuestion, LogKeeping
+from sources.base.log_watch import LogWatch
+from sources.opening import open_source
 from sparkwriter.session.keeper import SessionFigures
 
 
@@ -75,7 +75,7 @@ class AdminEndpoint:
         self._monitor = Monitor(notifier, self.status)
         self._events = EventWatch(config.events, run_id, self.status)
         self._config = config
-        self._logs: dict[str, tuple[LogEnds, LogKeeping]] = {}
+        self._logs: dict[str, LogWatch] = {}
         self._open = False
         self.follow(config.pipeline)
 
@@ -104,24 +104,20 @@ class AdminEndpoint:
         self._monitor.start()
         self._events.start()
         self._open = True
-        for ends, keeping in self._logs.values():
-            ends.start()
-            keeping.start()
+        for watch in self._logs.values():
+            watch.start()
 
     def follow(self, pipelines: Collection[str]) -> None:
         """Show these pipelines from now on. The main thread calls it."""
         config = self._config
         gone = self._logs.keys() - set(pipelines)
-        for ends, keeping in (self._logs[name] for name in gone):
-            ends.close()
-            keeping.close()
-        logs = {name: both for name, both in self._logs.items() if name not in gone}
+        for name in gone:
+            self._logs[name].close()
+        logs = {name: watch for name, watch in self._logs.items() if name not in gone}
         for name in set(pipelines) - logs.keys():
-            question = config.kafka_of(name), config.pipeline[name].topics
-            logs[name] = LogEnds(EndQuestion(*question)), LogKeeping(KeepQuestion(*question))
+            logs[name] = LogWatch(open_source(config, name).probe())
             if self._open:
-                logs[name][0].start()
-                logs[name][1].start()
+                logs[name].start()
         self._logs = logs  # other threads may be reading the former ones
         self._about = replace(self._about, groups={p: config.group(p) for p in pipelines})
         self._expiry = Expiry(credentials(config))
@@ -136,9 +132,8 @@ class AdminEndpoint:
 
     def close(self) -> None:
         """Stop serving."""
-        for ends, keeping in self._logs.values():
-            ends.close()
-            keeping.close()
+        for watch in self._logs.values():
+            watch.close()
         self._monitor.close()
         self._events.close()
         if self._web is not None:
@@ -150,10 +145,7 @@ class AdminEndpoint:
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000
-        ends = {
-            name: replace(asked.figures(), kept=keeping.kept())
-            for name, (asked, keeping) in self._logs.items()
-        }
+        ends = {name: watch.figures() for name, watch in self._logs.items()}
         found = document(
             self._about,
             answers,

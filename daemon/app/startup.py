@@ -31,12 +31,11 @@ from daemon.state.offset_file import StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import StoreChain, make_stores
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills, spills_at_start
-from offsets.recovery import PositionError
+from offsets.recovery import PositionError, check_topic_ids
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError
-from sources.base.port import BrokerUnreachable, NotAnswered, Start, TopicMissing
-from sources.kafka.dead_letter_topic import TopicLetters, UnfitTopic
-from sources.kafka.topic_records import check_topic_ids
+from sources.base.port import NotAnswered, Start, TopicMissing
+from sources.base.topics import LetterStore, UnfitTopic
 from sources.opening import open_source
 from sparkwriter.sinks import SinkTier, single_writer
 
@@ -47,6 +46,11 @@ class Unusable(Exception):
 
 class BrokerAway(Unusable):
     """No broker answers. It may answer once it is started."""
+
+
+def _not_answered(name: str, error: NotAnswered) -> Unusable:
+    kind = BrokerAway if error.away else Unusable
+    return kind(f"pipeline.{name}: {str(error).strip()}")
 
 
 class StartUp:
@@ -142,8 +146,8 @@ class StartUp:
         try:
             ids = open_source(config, name).topic_ids()
             check_topic_ids(snapshot, ids)
-        except BrokerUnreachable as error:
-            raise BrokerAway(f"pipeline.{name}: {error}") from error
+        except NotAnswered as error:
+            raise _not_answered(name, error) from error
         except (TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         formats = snapshot.formats if section.format == AUTO else {}
@@ -169,9 +173,7 @@ class StartUp:
             group = opened.identity()
             ends = opened.ends() if self._until_end else None
         except NotAnswered as error:
-            raise Unusable(f"pipeline.{name}: kafka: {str(error).strip()}") from error
-        except BrokerUnreachable as error:
-            raise BrokerAway(f"pipeline.{name}: {error}") from error
+            raise _not_answered(name, error) from error
         letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
         found = self._spills(name, folder, recorded, apply_force)
@@ -190,7 +192,7 @@ class StartUp:
             name, source, store, begun, folder, found, letters, recent, ends, group
         )
 
-    def _letters(self, name: str) -> tuple[FileLetters | TopicLetters | None, tuple[float, ...]]:
+    def _letters(self, name: str) -> tuple[LetterStore | None, tuple[float, ...]]:
         """A pipeline's store of dead letters, and the ages of those of the last hour."""
         config = self._config
         section = config.pipeline[name]

@@ -19,7 +19,7 @@ from daemon.state import control
 from databases.base.port import DatabaseAway, DatabaseRefused
 from offsets.store import StoreError
 from settings.exit import Exit
-from sources.base.port import BrokerUnreachable, NotAnswered, TopicMissing
+from sources.base.port import NotAnswered, TopicMissing
 
 
 def load(
@@ -33,7 +33,7 @@ def load(
     try:
         plans = planned(settings, patterns, anew=flags["anew"])
     except (
-        DatabaseAway, DatabaseRefused, NotAnswered, BrokerUnreachable, TopicMissing, StoreError,
+        DatabaseAway, DatabaseRefused, NotAnswered, TopicMissing, StoreError,
     ) as error:  # fmt: skip
         return failed(settings, str(error), Exit.PIPELINE_FAILED)
     _show(console, plans, flags["json"])

@@ -24,19 +24,13 @@ from daemon.config.sections import MetricsSection
 from daemon.operations.check_databases import missing_drivers, planned
 from daemon.tracing.opening import missing_packages
 from settings.secrets import MASK, SHORTEST, looks_secret
-from sources.base.port import BrokerUnreachable, TopicMissing
-from sources.kafka.dead_letter_topic import find_topic
-from sources.kafka.queries import topic_ids
-from sources.kafka.settings import refused
-from sources.opening import open_source
+from sources.base.port import NotAnswered, TopicMissing
+from sources.opening import open_source, open_topics
 from sparkwriter.sinks import sinks_of
 from sparkwriter.spark_sessions import spark_problems, spark_warnings
 
 TrySinks = Callable[[], Iterable[str]]
 """Starts the real sinks, tries them and stops them again. Raises SinkUnavailable."""
-
-MOST_KAFKA_PROBLEMS = 20
-"""librdkafka reports one wrong property at a time. So many are looked for."""
 
 
 def problems(config: Config) -> Iterator[str]:
@@ -44,7 +38,8 @@ def problems(config: Config) -> Iterator[str]:
     line each."""
     yield from _unusable_folders(config)
     for name in config.pipeline:
-        yield from _kafka_problems(config, name)
+        for at, reason in open_source(config, name).problems():
+            yield config.redactor.text(f"{at}: {reason}")
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.problems())
     yield from missing_drivers(config)
@@ -117,12 +112,12 @@ def connect_problems(config: Config, try_sinks: TrySinks) -> Iterator[str]:
     for name, pipeline in config.pipeline.items():
         try:
             open_source(config, name).topic_ids()
-        except (BrokerUnreachable, TopicMissing) as error:
+        except (NotAnswered, TopicMissing) as error:
             yield f"pipeline.{name}: {error}"
         topic = pipeline.dead_letter_topic
         if topic is not None and pipeline.on_bad_record == "dead-letter":
             try:
-                find_topic(config.kafka_of(name), topic, make=False)
+                open_topics(config, name).letters(topic).check()
             except NotKept as error:
                 yield f"pipeline.{name}.dead_letters: {error}"
     yield from _job_topics_missing(config)
@@ -143,8 +138,8 @@ def _job_topics_missing(config: Config) -> Iterator[str]:
     for key in ("notifications_topic", "signals_topic"):
         if topic := getattr(config.jobs, key):
             try:
-                topic_ids(config.kafka, [topic])
-            except (BrokerUnreachable, TopicMissing) as error:
+                open_topics(config).signals(topic).describe()
+            except (NotAnswered, TopicMissing) as error:
                 yield f"jobs.{key}: {error}"
 
 
@@ -196,23 +191,6 @@ def _unusable_folders(config: Config) -> Iterator[str]:
             yield f"daemon.{key}: {there} is not a folder"
         elif not os.access(there, os.W_OK | os.X_OK):
             yield f"daemon.{key}: {there} can't be written"
-
-
-def _kafka_problems(config: Config, name: str) -> Iterator[str]:
-    """Settings that the client refuses, by the place where each one stands."""
-    pipeline = config.pipeline[name]
-    settings: dict[str, Any] = dict(config.kafka_of(name))
-    for _ in range(MOST_KAFKA_PROBLEMS):
-        reason = refused(settings, config.group(name))
-        if reason is None:
-            return
-        # Text such as: No such configuration property: "foo.bar"
-        key = next((k for k in settings if re.search(rf'["`\s]{re.escape(k)}["`\s]', reason)), None)
-        at = f"pipeline.{name}.kafka" if key is None or key in pipeline.kafka else "kafka"
-        yield config.redactor.text(f"{at}.{key}: {reason}" if key else f"{at}: {reason}")
-        if key is None:
-            return
-        del settings[key]
 
 
 def _kafka_warnings(config: Config) -> Iterator[str]:

@@ -23,7 +23,8 @@ from daemon.operations.signals import SignalDesk
 from daemon.operations.verify_schedule import VerifySchedule
 from daemon.state.control import Answer, ControlError
 from offsets.store import StoreError
-from sources.kafka.job_topics import NotificationTopic, SignalTopic
+from sources.base.topics import Notifications
+from sources.opening import open_topics
 
 ANSWER_WITHIN_S = 3.0
 """A connection may take 5 s; a request is durable in milliseconds."""
@@ -42,7 +43,7 @@ class JobsDesk:
         self._store = JobStore(config.daemon.state_dir)
         self._kinds = kinds_of(config)
         self.runner = JobRunner(self._store, self._kinds, daemon, self._send, config.jobs.keep)
-        self._topic: NotificationTopic | None = None
+        self._topic: Notifications | None = None
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
         self._schedule = VerifySchedule(config, self.runner, lambda: DaemonLook(daemon))
@@ -88,15 +89,15 @@ class JobsDesk:
 
     def start(self) -> None:
         """The pipelines run: carry out the jobs, listen to signals."""
-        section, settings = self._config.jobs, self._config.kafka
+        section, topics = self._config.jobs, open_topics(self._config)
         if section.notifications_topic:
-            self._topic = NotificationTopic(settings, section.notifications_topic)
+            self._topic = topics.notifications(section.notifications_topic)
         self.runner.start()
         self._schedule.start()
         self._unasked.start()
         if section.signals_topic:
             desk = SignalDesk(self.runner, self._kinds, lambda: DaemonLook(self._daemon))
-            log = SignalTopic(settings, section.signals_topic)
+            log = topics.signals(section.signals_topic)
             self._signals = SignalReader(log, self._config.daemon.state_dir, desk.carry_out)
             self._signals.start()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import structlog
@@ -19,43 +19,21 @@ from changes.model.printable import reason_of
 from daemon.operations.engine.store import FOLDER
 from offsets.position import TopicPartition
 from sources.base.port import (
-    BrokerUnreachable,
     LogGone,
     LogRecord,
     LogUnreadable,
     NotAnswered,
     Questions,
-    Reader,
     TopicMissing,
 )
+from sources.base.topics import SignalLog
 
 EVERY_S = 2.0
 """Between two looks at the topic's end: an operator waits no longer, and a look is two requests."""
 
 FILE = "signals.offsets"
 
-AWAY = (BrokerUnreachable, TopicMissing, NotAnswered, LogUnreadable, LogGone)
-
-
-class SignalLog(Protocol):
-    """The topic. One thread's."""
-
-    @property
-    def topic(self) -> str:
-        """Its name."""
-        ...
-
-    def describe(self) -> tuple[str, list[TopicPartition]]:
-        """Its id and its partitions. Raises TopicMissing, NotAnswered."""
-        ...
-
-    def questions(self) -> Questions:
-        """Queries. Raises NotAnswered."""
-        ...
-
-    def reader(self) -> Reader:
-        """A reader of its committed records."""
-        ...
+AWAY = (TopicMissing, NotAnswered, LogUnreadable, LogGone)
 
 
 class Place(msgspec.Struct, forbid_unknown_fields=True):

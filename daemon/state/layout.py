@@ -6,10 +6,9 @@ changes any of them, so that an older one touches none. A folder without the fil
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from actors.runtime.files import private_opener
+from actors.runtime.files import write_durably
 
 VERSION = 1
 """Raised by a change that an older binlogd would misread, with a step that takes the old files."""
@@ -45,16 +44,6 @@ def claim_layout(state_dir: Path) -> None:
     Raises NewerLayout, OSError.
     """
     check_layout(state_dir)
-    path, temporary = state_dir / FILE, state_dir / f"{FILE}.new"
-    if path.exists():
-        return
-    with open(temporary, "w", encoding="ascii", opener=private_opener) as file:
-        file.write(f"{VERSION}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    folder = os.open(state_dir, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    path = state_dir / FILE
+    if not path.exists():
+        write_durably(path, f"{VERSION}\n")

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import IO
 
-from actors.runtime.files import close_folder, private_opener
+from actors.runtime.files import close_folder, private_opener, write_durably
 from daemon.state.layout import claim_layout
 from offsets.snapshot import Snapshot
 from offsets.snapshot_text import DamagedSnapshot, NewerSnapshot, decode, encode
@@ -32,7 +32,6 @@ class OffsetFile:
     def __init__(self, state_dir: Path, pipeline: str) -> None:
         self.path = state_dir / f"{pipeline}.offsets.json"
         self.previous = state_dir / f"{pipeline}.offsets.previous.json"
-        self._temporary = state_dir / f"{pipeline}.offsets.new.json"
         self._whole: bool | None = None  # whether the newest is, as far as it was checked
 
     def load(self) -> Loaded:
@@ -58,22 +57,14 @@ class OffsetFile:
 
     def save(self, snapshot: Snapshot) -> None:
         """Make the snapshot durable. Raises OSError, and then the old file is whole."""
-        text = encode(snapshot).encode()  # in one piece: a text file would write it in small ones
-        with open(self._temporary, "wb", opener=private_opener) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(self.path, encode(snapshot), self._keep_previous)
+        self._whole = True
+
+    def _keep_previous(self) -> None:
         if self._is_worth_keeping():
             # A link, not a rename: the file's name always exists.
             self.previous.unlink(missing_ok=True)
             os.link(self.path, self.previous)
-        os.replace(self._temporary, self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-        self._whole = True
 
     def _is_worth_keeping(self) -> bool:
         """Whether to keep the file as the previous one. Not if it is damaged and there is a

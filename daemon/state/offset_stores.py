@@ -11,7 +11,7 @@ from daemon.config.config import Config
 from daemon.state.offset_file import FileStore
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore, StoreError, combined, merged
-from sources.kafka.topic_store import KafkaTopicStore
+from sources.opening import open_topics
 
 # Positions in memory only: for tests, and for pipelines that rely on Kafka's commit alone.
 
@@ -124,11 +124,10 @@ def make_stores(config: Config, pipeline: str) -> StoreChain:
     the group, when all of these have confirmed.
     """
     section = config.pipeline[pipeline]
-    settings = config.kafka_of(pipeline)
-    group = config.group(pipeline)
+    topics, group = open_topics(config, pipeline), config.group(pipeline)
     makers: dict[str, Callable[[], OffsetStore]] = {
         "memory": MemoryStore,
         "file": lambda: FileStore(config.daemon.state_dir, pipeline),
-        "kafka-topic": lambda: KafkaTopicStore(settings, section.offset_topic, pipeline, group),
+        "kafka-topic": lambda: topics.offsets(section.offset_topic, pipeline, group),
     }
     return StoreChain([makers[name]() for name in section.offset_stores if name in makers])

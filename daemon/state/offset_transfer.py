@@ -15,18 +15,23 @@ from daemon.config.config import Config
 from daemon.state.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import make_stores
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError, StartAt, Watermarks, check_mark, start_position
+from offsets.recovery import (
+    PositionError,
+    StartAt,
+    Watermarks,
+    check_mark,
+    check_topic_ids,
+    start_position,
+)
 from offsets.snapshot import Snapshot
 from offsets.snapshot_text import DamagedSnapshot, decode
 from offsets.store import Loaded, OffsetStore, StoreError
 from sources.base.port import (
-    BrokerUnreachable,
     NotAnswered,
     Source,
     TopicMissing,
     committed,
 )
-from sources.kafka.topic_records import check_topic_ids
 from sources.opening import open_source
 
 
@@ -105,7 +110,7 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
     source = open_source(config, snapshot.pipeline)
     try:
         ids = source.topic_ids()
-    except BrokerUnreachable as error:
+    except NotAnswered as error:
         yield f"warning: not compared with the topics: {error}"
         return
     except TopicMissing as error:

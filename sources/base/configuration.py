@@ -9,6 +9,9 @@ from typing import Protocol
 from changes.model.model import FormatOptions
 from sources.base.section import StartSection
 
+Setting = str | int | float | bool
+"""A value of a setting of Kafka's client."""
+
 
 class Places(Protocol):
     """``[daemon]``."""
@@ -33,6 +36,11 @@ class ReadingSection(Protocol):
     @property
     def topics(self) -> list[str]:
         """What is read."""
+        ...
+
+    @property
+    def kafka(self) -> Mapping[str, Setting]:
+        """Settings of Kafka's client that differ from the daemon's."""
         ...
 
     @property
@@ -72,7 +80,12 @@ class Configuration(Protocol):
         """A pipeline's consumer group."""
         ...
 
-    def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
+    @property
+    def kafka(self) -> Mapping[str, Setting]:
+        """Settings of Kafka's client."""
+        ...
+
+    def kafka_of(self, pipeline: str) -> Mapping[str, Setting]:
         """The client's settings for a pipeline."""
         ...
 

@@ -26,6 +26,12 @@ REASONS: tuple[str, ...] = get_args(Reason)
 
 _NO_KEY = re.compile(r"\bkey column .*\b(missing|null|not told)\b")
 
+PREFIX = "binlogd."
+"""Of the headers that a stored letter gets."""
+
+MARK = PREFIX + "mark"
+"""Header of a record without key and value: which letter was replayed, and where to, as JSON."""
+
 Now = Callable[[], datetime]
 
 

@@ -16,6 +16,7 @@ from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore
+from sources.base.log_figures import Kept, LogEnds
 
 # The port's part for appending records to a log in transactions; only a replay uses it.
 
@@ -67,26 +68,18 @@ class Appender(Protocol):
         ...
 
 
-OPEN_S = 10.0
-"""A transaction that is open for so long is told: a producer ends its own in a second or two, and
-one that has died keeps all readers waiting until the broker aborts it, after a quarter of an hour
-by default, or never."""
-
-
-class BrokerUnreachable(Exception):
-    """No broker can be reached: its address and the client's error."""
-
-
 class TopicMissing(Exception):
     """A configured topic does not exist."""
 
 
 class NotAnswered(Exception):
-    """The broker did not answer: one line. ``away``: nobody was there; otherwise it refused."""
+    """The broker did not answer: one line. ``away``: nobody was there; otherwise it refused.
+    ``settling``: what was asked about came up a moment ago, and may be known soon."""
 
-    def __init__(self, reason: str, away: bool) -> None:
+    def __init__(self, reason: str, away: bool, settling: bool = False) -> None:
         super().__init__(reason)
         self.away = away
+        self.settling = settling
 
 
 class LogUnreadable(Exception):
@@ -159,6 +152,18 @@ class Reader(Protocol):
         ...
 
 
+class LogProbe(Protocol):
+    """What is asked of the logs again and again. One thread's. Each raises NotAnswered."""
+
+    def ends(self) -> LogEnds:
+        """The logs' ends."""
+        ...
+
+    def kept(self) -> Kept:
+        """What is kept of the logs."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """The start of reading. ``recorded`` names the topics' ids. ``load`` returns the snapshot at
@@ -174,18 +179,18 @@ class Source(Protocol):
     """One pipeline's topics and group. Made by ``open_source``; costs nothing until it is used."""
 
     def topic_ids(self) -> dict[str, str]:
-        """The id of each topic. Raises BrokerUnreachable, TopicMissing.
+        """The id of each topic. Raises NotAnswered, TopicMissing.
 
         Only the id tells a topic from a recreated one of the same name.
         """
         ...
 
     def identity(self) -> str:
-        """The group with its cluster: no two groups have the same. Raises BrokerUnreachable."""
+        """The group with its cluster: no two groups have the same. Raises NotAnswered."""
         ...
 
     def ends(self) -> dict[TopicPartition, int]:
-        """Where each partition ends now. Raises BrokerUnreachable."""
+        """Where each partition ends now. Raises NotAnswered."""
         ...
 
     def questions(self) -> Questions:
@@ -215,7 +220,15 @@ class Source(Protocol):
         ...
 
     def consume(self, start: Start) -> RecordSource:
-        """A member of the group that has not joined yet. Raises NotAnswered, BrokerUnreachable."""
+        """A member of the group that has not joined yet. Raises NotAnswered."""
+        ...
+
+    def probe(self) -> LogProbe:
+        """For ``LogWatch``. Raises NotAnswered."""
+        ...
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Settings that the client refuses: the place of each in the configuration, and why."""
         ...
 
 

@@ -14,7 +14,6 @@ the member's place for one commit, because the group knows the member by its id.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -28,28 +27,15 @@ from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 from sources.base.configuration import Configuration
+from sources.base.port import NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
+from sources.kafka.admin import ANSWER_TIMEOUT_S, asking, commits_by, when_settled
 from sources.kafka.member import member_settings
-from sources.kafka.queries import ANSWER_TIMEOUT_S
 from sources.kafka.settings import INSTANCE_ID, connection_settings, consumer_settings
 
 POLL_S = 0.005
 """The length of a poll while a commit is running. Its answer arrives inside a poll but does not end
 the poll, so a longer one would make every commit as long."""
-
-
-SETTLING = frozenset(
-    {
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    }
-)
-"""Errors of a starting broker about groups. librdkafka retries commits itself, queries it does
-not."""
-
-SETTLE_S = 0.1
-"""Between two queries to such a broker."""
 
 
 class KafkaCommitStore:
@@ -111,22 +97,14 @@ class KafkaCommitStore:
 
     def get(self) -> Loaded:
         """The group's commits in its topics, as the broker has them now."""
-        consumer = self._opened()
+        consumer, deadline = self._opened(), time.monotonic() + ANSWER_TIMEOUT_S
         try:
-            asked = [
-                KafkaPartition(topic, number)
-                for topic in self._topics
-                for number in consumer.list_topics(topic, ANSWER_TIMEOUT_S).topics[topic].partitions
-            ]
-            found = self._committed(consumer, asked)
-        except KafkaException as error:
-            raise self._error(error) from error
+            sources = self._sources(consumer)
+            found = when_settled(lambda: commits_by(consumer, sources), deadline)
+        except NotAnswered as error:
+            raise StoreError(f"{self._place}: {error}") from error
         # What is committed is confirmed: the two are one figure here.
-        partitions = {
-            TopicPartition(p.topic, p.partition): PartitionState(p.offset, p.offset)
-            for p in found
-            if p.offset >= 0
-        }
+        partitions = {source: PartitionState(at, at) for source, at in found.items()}
         return Loaded(Snapshot(self._pipeline, self._group, {}, partitions) if partitions else None)
 
     def set(self, batch: Snapshot) -> Future[None]:
@@ -141,19 +119,13 @@ class KafkaCommitStore:
         if consumer is not None:
             consumer.close()
 
-    def _committed(self, consumer: Consumer, asked: list[KafkaPartition]) -> list[KafkaPartition]:
-        deadline = time.monotonic() + ANSWER_TIMEOUT_S
-        while True:
-            try:
-                found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
-                for partition in found:
-                    if partition.error is not None:  # unknown is not the same as none
-                        raise KafkaException(partition.error)
-                return found
-            except KafkaException as error:
-                if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
-                    raise
-                threading.Event().wait(SETTLE_S)
+    def _sources(self, consumer: Consumer) -> list[TopicPartition]:
+        with asking():
+            return [
+                TopicPartition(topic, number)
+                for topic in self._topics
+                for number in consumer.list_topics(topic, ANSWER_TIMEOUT_S).topics[topic].partitions
+            ]
 
     # --- on the thread of the sets
 

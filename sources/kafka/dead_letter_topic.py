@@ -4,7 +4,6 @@ own."""
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,25 +11,26 @@ from typing import Any
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-)
 
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import NotKept
 from offsets.position import TopicPartition
-from sources.base.letter import Letter, LetterId, LetterMaker, Mark, NotALetter, from_text, summary
-from sources.base.port import LogGone, LogRecord, LogUnreadable
+from sources.base.letter import (
+    MARK,
+    PREFIX,
+    Letter,
+    LetterId,
+    LetterMaker,
+    Mark,
+    NotALetter,
+    from_text,
+    summary,
+)
+from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered
+from sources.base.topics import UnfitTopic
+from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin, said_by, when_settled
 from sources.kafka.log_reader import LogReader
-from sources.kafka.queries import ANSWER_TIMEOUT_S, admin_client, list_offsets
 from sources.kafka.settings import connection_settings
-from sources.kafka.topic_store import SETTLE_S, SETTLING
-
-# Creates the topic of dead letters if it is missing, and refuses one that would lose letters.
 
 TOPIC_CONFIG = {
     "cleanup.policy": "delete",
@@ -45,75 +45,12 @@ TOPIC_CONFIG = {
 EXPIRES = "retention.ms"
 
 
-class UnfitTopic(NotKept):
-    """The topic would lose letters, now and later: one line."""
-
-
-def find_topic(settings: Mapping[str, Any], topic: str, *, make: bool = True) -> str | None:
-    """Check that the topic exists and keeps its records. Returns a warning if they expire.
-
-    Without ``make`` a missing topic is not created. Raises NotKept, UnfitTopic.
-    """
-    deadline = time.monotonic() + ANSWER_TIMEOUT_S
-    try:
-        admin = admin_client(settings)
-        if not _make(admin, topic, make):
-            return None
-        while True:
-            try:
-                return _judge(admin, topic)
-            except KafkaException as error:
-                if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
-                    raise
-                threading.Event().wait(SETTLE_S)
-    except KafkaException as error:
-        raise NotKept(f"topic {topic}: {error.args[0].str()}") from error
-    except TimeoutError as error:
-        raise NotKept(f"topic {topic}: no answer within {ANSWER_TIMEOUT_S:g} s") from error
-
-
-def _make(admin: AdminClient, topic: str, make: bool) -> bool:
-    """Whether the topic exists now."""
-    if topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics:
-        return True
-    if not make:
-        return False
-    # One partition: letters keep their order. Replicas as the broker defaults.
-    new = NewTopic(topic, 1, -1, config=TOPIC_CONFIG)
-    try:
-        asked = admin.create_topics([new], operation_timeout=ANSWER_TIMEOUT_S)
-        asked[topic].result(ANSWER_TIMEOUT_S)
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another member was first
-            raise
-    return True
-
-
-def _judge(admin: AdminClient, topic: str) -> str | None:
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    asked = admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)
-    found = asked[resource].result(ANSWER_TIMEOUT_S)
-    policy, retention = str(found["cleanup.policy"].value), str(found[EXPIRES].value)
-    if "compact" in policy:
-        raise UnfitTopic(
-            f"topic {topic}: has cleanup.policy={policy}: letters of one key would replace each "
-            "other. It must be delete (with retention.ms=-1, for it holds the only copy one day), "
-            "or name another"
-        )
-    if retention != "-1":
-        return f"topic {topic}: {EXPIRES}={retention}: letters are gone after that time"
-    return None
-
-
 SEND_TIMEOUT_S = 30.0
 """The limit for the broker to confirm one letter. After that it is sent again."""
 
-PREFIX = "binlogd."
 LETTER = PREFIX + "letter"
 """A letter without its bytes, as JSON."""
 PART = PREFIX + "part"
-MARK = PREFIX + "mark"
-"""Header of a record without key and value: which letter was replayed, and where to, as JSON."""
 
 LARGEST = 1_000_000_000
 """Bytes of a record, for the client. The real limit is the topic's, and the broker enforces it."""
@@ -132,26 +69,68 @@ PLAIN = (
 """The letter's members that have headers of their own, for people with other tools."""
 
 
+class DeadLetterTopic:
+    """See ``LetterTopic``. Any thread: each call has a client of its own."""
+
+    def __init__(self, settings: Mapping[str, Any], topic: str) -> None:
+        """``settings`` are the pipeline's of Kafka."""
+        self._settings = settings
+        self._topic = topic
+
+    def check(self) -> None:
+        """See ``LetterTopic``."""
+        self._find(make=False)
+
+    def store(self, pipeline: str, maker: LetterMaker) -> TopicLetters:
+        """See ``LetterTopic``."""
+        remark = self._find(make=True)
+        if remark is not None:
+            log = structlog.get_logger().bind(pipeline=pipeline, actor="dead-letters")
+            log.warning("dead_letters_expire", reason=remark)
+        return TopicLetters(self._settings, self._topic, pipeline, maker)
+
+    def read(self, damage: list[str]) -> Iterator[Letter | Mark]:
+        """See ``LetterTopic``. One partition after the other; other records are skipped, and a
+        topic that does not exist yet has none."""
+        return read_topic(self._settings, self._topic, damage)
+
+    def _find(self, *, make: bool) -> str | None:
+        """A warning if the topic's records expire. Without ``make`` a missing one is not made."""
+        try:
+            admin = Admin(self._settings)
+            if make:
+                admin.make(self._topic, TOPIC_CONFIG)
+            elif not admin.exists(self._topic):
+                return None
+            return when_settled(lambda: self._judge(admin), time.monotonic() + ANSWER_TIMEOUT_S)
+        except NotAnswered as error:
+            raise NotKept(f"topic {self._topic}: {error}") from error
+
+    def _judge(self, admin: Admin) -> str | None:
+        found = admin.settings_of([self._topic])[self._topic]
+        policy, retention = found["cleanup.policy"], found[EXPIRES]
+        if "compact" in policy:
+            raise UnfitTopic(
+                f"topic {self._topic}: has cleanup.policy={policy}: letters of one key would "
+                "replace each other. It must be delete (with retention.ms=-1, for it holds the "
+                "only copy one day), or name another"
+            )
+        if retention != "-1":
+            return f"topic {self._topic}: {EXPIRES}={retention}: letters are gone after that time"
+        return None
+
+
 class TopicLetters:
     """The store that the dead letters' actor writes. One per pipeline; only its thread calls it."""
 
     def __init__(
         self, settings: Mapping[str, Any], topic: str, pipeline: str, maker: LetterMaker
     ) -> None:
-        """``settings`` are the pipeline's of Kafka."""
         self._settings = settings
         self._topic = topic
         self._pipeline = pipeline
         self._maker = maker
         self._producer: Producer | None = None
-
-    def open(self) -> None:
-        """Create the topic if it is missing. Raises NotKept, also for a topic that would lose
-        letters."""
-        remark = find_topic(self._settings, self._topic)
-        if remark is not None:
-            log = structlog.get_logger().bind(pipeline=self._pipeline, actor="dead-letters")
-            log.warning("dead_letters_expire", reason=remark)
 
     def keep(self, letter: DeadLetter) -> None:
         """Send the letter, and wait until all in-sync replicas have it. Raises NotKept."""
@@ -169,7 +148,7 @@ class TopicLetters:
             producer.flush(SEND_TIMEOUT_S + 5.0)
         except (KafkaException, BufferError) as error:
             self._producer = None
-            raise NotKept(f"topic {self._topic}: {_said(error)}") from error
+            raise NotKept(f"topic {self._topic}: {said_by(error)}") from error
         if not answers or answers[0] is not None:
             self._producer = None  # it may refuse everything from now on, or send this one late
             reason = "no answer" if not answers else str(answers[0].str())  # type: ignore[union-attr]
@@ -224,24 +203,17 @@ def read_topic(
     Other records are skipped. A topic that does not exist yet has none. ``since_ms`` leaves out
     those whose timestamp in the topic is older. Raises NotKept if the broker does not return them.
     """
-    begin = OffsetSpec.earliest() if since_ms is None else OffsetSpec.for_timestamp(since_ms)
     try:
-        admin = admin_client(settings)
-        # All topics: on some brokers a query for one topic creates it.
-        found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics.get(topic)
-        if found is None:
-            return
-        if found.error is not None:
-            raise KafkaException(found.error)
-        sources = [TopicPartition(topic, number) for number in sorted(found.partitions)]
-        firsts = list_offsets(admin, sources, begin)
-        ends = list_offsets(admin, sources, OffsetSpec.latest())
+        admin = Admin(settings)
+        sources = admin.partitions([topic])
+        firsts = admin.begins(sources) if since_ms is None else admin.at_time(sources, since_ms)
+        ends = admin.ends(sources)
         for source in sources:
-            if 0 <= firsts[source] < ends[source]:
+            if firsts.get(source, ends[source]) < ends[source]:
                 for record in LogReader(settings).read(source, firsts[source], ends[source] - 1):
                     yield from _item(source, record, damage)
-    except (KafkaException, TimeoutError, LogUnreadable, LogGone) as error:
-        raise NotKept(f"topic {topic}: {_said(error)}") from error
+    except (NotAnswered, LogUnreadable, LogGone) as error:
+        raise NotKept(f"topic {topic}: {error}") from error
 
 
 def _item(source: TopicPartition, record: LogRecord, damage: list[str]) -> Iterator[Letter | Mark]:
@@ -277,9 +249,3 @@ def _letter(record: LogRecord, said: Any, part: bytes | None) -> Letter:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise NotALetter(f"not a dead letter: {error!r}") from error
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, KafkaException):
-        return str(error.args[0].str())
-    return "no answer in time" if isinstance(error, TimeoutError) else str(error)

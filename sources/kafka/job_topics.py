@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from changes.model.printable import json_text
 from offsets.position import TopicPartition
-from sources.base.port import TopicMissing
+from sources.kafka.admin import Admin
 from sources.kafka.log_reader import LogReader
-from sources.kafka.queries import ANSWER_TIMEOUT_S, admin_client
-from sources.kafka.questions import LogQuestions, asking
 from sources.kafka.settings import connection_settings
 
 SEND_WITHIN_S = 60.0
@@ -31,7 +28,7 @@ class SignalTopic:
         """``settings`` are those of ``[kafka]``."""
         self._settings = settings
         self._topic = topic
-        self._admin: AdminClient | None = None
+        self._admin: Admin | None = None
 
     @property
     def topic(self) -> str:
@@ -40,34 +37,21 @@ class SignalTopic:
 
     def describe(self) -> tuple[str, list[TopicPartition]]:
         """See ``SignalLog``."""
-        with asking():
-            asked = TopicCollection([self._topic])
-            answers = self._client().describe_topics(asked, request_timeout=ANSWER_TIMEOUT_S)
-            try:
-                found = answers[self._topic].result(ANSWER_TIMEOUT_S)
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise
-                raise TopicMissing(f"topic {self._topic!r}: {error.args[0].str()}") from error
-        parts = sorted(part.id for part in found.partitions)
-        return str(found.topic_id), [TopicPartition(self._topic, part) for part in parts]
+        return self.questions().described([self._topic])[self._topic]
 
-    def questions(self) -> LogQuestions:
+    def questions(self) -> Admin:
         """See ``SignalLog``."""
-        return LogQuestions(self._settings)
+        if self._admin is None:
+            self._admin = Admin(self._settings)
+        return self._admin
 
     def reader(self) -> LogReader:
         """See ``SignalLog``."""
         return LogReader({**self._settings, "isolation.level": "read_committed"})
 
-    def _client(self) -> AdminClient:
-        if self._admin is None:
-            self._admin = admin_client(self._settings)
-        return self._admin
-
 
 class NotificationTopic:
-    """Sends notifications, at best effort: one that can't be sent is in the log. One thread's."""
+    """See ``Notifications``."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str) -> None:
         """``settings`` are those of ``[kafka]``."""
@@ -79,7 +63,7 @@ class NotificationTopic:
         self._producer: Producer | None = None
 
     def send(self, key: str, document: Mapping[str, Any]) -> None:
-        """Send one, keyed by the pipeline. Returns at once; raises nothing."""
+        """See ``Notifications``."""
         try:
             if self._producer is None:
                 self._producer = Producer(self._settings)
@@ -90,7 +74,7 @@ class NotificationTopic:
             self._log.warning("notification_not_sent", reason=str(error))
 
     def close(self) -> None:
-        """Wait for those on their way, for a bounded time."""
+        """See ``Notifications``."""
         left = 0 if self._producer is None else self._producer.flush(FLUSH_S)
         if left:
             self._log.warning("notification_not_sent", reason=f"{left} were not confirmed in time")

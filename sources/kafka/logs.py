@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -17,13 +17,13 @@ from offsets.recovery import PositionError, PositionUnknown
 from sources.base.configuration import Configuration
 from sources.base.port import AppendRefused, GroupMember, NotAnswered, Start
 from sources.kafka import commit_store as group_commit
-from sources.kafka import queries as positions
+from sources.kafka.admin import Admin, asking
 from sources.kafka.append import KafkaAppender
 from sources.kafka.commit_store import KafkaCommitStore
+from sources.kafka.log_probe import KafkaLogProbe
 from sources.kafka.log_reader import LogReader
 from sources.kafka.member import member_settings
-from sources.kafka.questions import LogQuestions, asking, group_members
-from sources.kafka.settings import INSTANCE_ID, SESSION_TIMEOUT_MS
+from sources.kafka.settings import INSTANCE_ID, SESSION_TIMEOUT_MS, problems
 from sources.kafka.source import KafkaSource, Resolver
 from sources.kafka.start_resolver import PositionResolver
 from sources.kafka.topic_watch import TopicWatch
@@ -136,24 +136,25 @@ class KafkaLogs:
 
     def topic_ids(self) -> dict[str, str]:
         """See ``Source``."""
-        within_s = positions.CONNECT_TIMEOUT_S
-        return positions.topic_ids(self._settings, self._section.topics, within_s)
+        admin = self.questions()
+        admin.reach()
+        return admin.ids(self._section.topics)
 
     def identity(self) -> str:
         """See ``Source``."""
-        return f"{self._group}@{positions.cluster_id(self._settings)}"
+        return f"{self._group}@{self.questions().reach()}"
 
     def ends(self) -> dict[TopicPartition, int]:
         """See ``Source``."""
-        return positions.log_ends(self._settings, self._section.topics)
+        return self.questions().topic_ends(self._section.topics)
 
-    def questions(self) -> LogQuestions:
+    def questions(self) -> Admin:
         """See ``Source``."""
-        return LogQuestions(self._settings)
+        return Admin(self._settings)
 
     def members(self) -> list[GroupMember]:
         """See ``Source``."""
-        return group_members(self._settings, self._group)
+        return self.questions().members(self._group)
 
     def own_instance(self) -> str | None:
         """See ``Source``."""
@@ -163,6 +164,17 @@ class KafkaLogs:
     def group_commit(self) -> KafkaCommitStore:
         """See ``Source``."""
         return group_commit.group_store(self._config, self._pipeline)
+
+    def probe(self) -> KafkaLogProbe:
+        """See ``Source``."""
+        return KafkaLogProbe(self._settings, self._section.topics)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """See ``Source``."""
+        for key, reason in problems(self._settings, self._group):
+            own = key is None or key in self._section.kafka
+            at = f"pipeline.{self._pipeline}.kafka" if own else "kafka"
+            yield (f"{at}.{key}" if key else at), reason
 
     def reader(self, uncommitted: bool = False) -> LogReader:
         """See ``Source``."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -74,7 +75,26 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
     }
 
 
-def refused(settings: Mapping[str, Any], group: str) -> str | None:
+MOST_PROBLEMS = 20
+"""librdkafka reports one wrong property at a time. So many are looked for."""
+
+
+def problems(settings: Mapping[str, Any], group: str) -> Iterator[tuple[str | None, str]]:
+    """The settings that the client refuses, each with the reason. The last may have no name."""
+    left = dict(settings)
+    for _ in range(MOST_PROBLEMS):
+        reason = _refused(left, group)
+        if reason is None:
+            return
+        # Text such as: No such configuration property: "foo.bar"
+        key = next((k for k in left if re.search(rf'["`\s]{re.escape(k)}["`\s]', reason)), None)
+        yield key, reason
+        if key is None:
+            return
+        del left[key]
+
+
+def _refused(settings: Mapping[str, Any], group: str) -> str | None:
     """Why no consumer can be made with these settings, None if one can: it is tried.
 
     Only librdkafka knows its properties and their values.

@@ -26,9 +26,8 @@ from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 from sources.base.configuration import ReadingSection
 from sources.base.port import NotAnswered
+from sources.kafka.admin import Admin, asking, group_commits
 from sources.kafka.log_reader import check_logs
-from sources.kafka.queries import group_commits
-from sources.kafka.questions import LogQuestions, asking
 
 ASSIGN_WITHIN_S = 60.0
 """The limit for an assignment, from the first query to the start of the last attempt. That attempt
@@ -53,7 +52,7 @@ class PositionResolver:
         load: Callable[[], Loaded],
         apply_force: bool,
         within_s: float = ASSIGN_WITHIN_S,
-        check_topics: Callable[[float], None] | None = None,
+        check_topics: Callable[[], None] | None = None,
     ) -> None:
         """``apply_force``: the configuration's force text was not carried out yet.
 
@@ -87,13 +86,13 @@ class PositionResolver:
             raise kind(f"{sources[0]}: the start can't be decided: {error}") from error
 
     def _asked(self, sources: list[TopicPartition]) -> Assigned:
-        with asking():  # the topics' watch and the log check raise the client's errors
+        with asking():  # the log check raises the client's errors
             return self._resolve(sources)
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         if self._check_topics is not None:
-            self._check_topics(self._answer_s)
-        questions = LogQuestions(self.settings, self._answer_s)
+            self._check_topics()
+        questions = Admin(self.settings, self._answer_s)
         logs = questions.watermarks(sources)
         commits = group_commits(self.settings, self.group, sources, self._answer_s)
         configured = self._configured(questions, sources)
@@ -155,7 +154,7 @@ class PositionResolver:
 
     def _topics_read(
         self,
-        questions: LogQuestions,
+        questions: Admin,
         sources: list[TopicPartition],
         recorded: Snapshot,
         commits: Mapping[TopicPartition, int],
@@ -175,7 +174,7 @@ class PositionResolver:
         return frozenset(known | {source.topic for source in found})
 
     def _configured(
-        self, questions: LogQuestions, sources: list[TopicPartition]
+        self, questions: Admin, sources: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
         start = self._pipeline.start
         match start.start_at:

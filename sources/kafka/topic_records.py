@@ -6,7 +6,6 @@ topic, and compaction keeps the newest record of each key. A tombstone removes a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -14,7 +13,6 @@ import msgspec
 from offsets.parts import Running
 from offsets.position import LogEpoch, TopicPartition
 from offsets.rebuild_text import MovesForm, RebuildForm
-from offsets.recovery import PositionError
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.store import Loaded
 
@@ -206,18 +204,3 @@ def _read(value: bytes, kind: type[_Struct]) -> _Struct:
     if version != VERSION:
         raise ValueError(f"version {version}, this binlogd reads {VERSION}")
     return msgspec.json.decode(value, type=kind)
-
-
-# Detects recreated topics by their ids.
-
-
-def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
-    """Refuse a topic that was deleted and recreated: its offsets mean other messages now."""
-    for topic, known in recorded.topic_ids.items():
-        if topic in now and now[topic] != known:
-            raise PositionError(
-                f"topic {topic!r} was deleted and made again since the last run (id {known} then, "
-                f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
-                "one (`binlogd offsets show`). Use another group and other targets, or remove the "
-                "offset file and the targets to read the new topic from its start"
-            )

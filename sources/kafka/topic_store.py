@@ -6,42 +6,23 @@ recorded for it, marks included.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-)
 
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, StoreError
+from sources.base.port import NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
-from sources.kafka.queries import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin, said_by, when_settled
 from sources.kafka.settings import connection_settings
 from sources.kafka.topic_records import Entries, Record, records
 from sources.kafka.topic_store_tail import TailBehind, TopicTail, seconds_left
-
-SETTLING = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError._NOENT,  # librdkafka's own code: no leader was found
-    }
-)
-"""Errors about a topic or a broker that came up a moment ago."""
-
-SETTLE_S = 0.1
-"""Between two attempts."""
 
 
 class KafkaTopicStore:
@@ -68,9 +49,9 @@ class KafkaTopicStore:
         self._tail: TopicTail | None = None
         self._sets = SetQueue(self.name, timeout_s)
         self._timeout_s = timeout_s
-        self._admin: AdminClient | None = None
+        self._admin: Admin | None = None
         self._producer: Producer | None = None
-        self._partitions: list[int] = []
+        self._sources: list[TopicPartition] = []
         self._sent: dict[bytes, bytes] = {}
 
     def start(self) -> None:
@@ -81,12 +62,14 @@ class KafkaTopicStore:
         if self._sets.open:
             return
         try:
-            self._admin = admin_client(self._settings)
-            self._find_topic(self._admin)
+            self._admin = Admin(self._settings)
+            self._admin.make(self._topic, {"cleanup.policy": "compact"})
+            deadline = time.monotonic() + ANSWER_TIMEOUT_S
+            self._sources = when_settled(partial(self._found, self._admin), deadline)
             self._producer = self._new_producer()
             self._tail = TopicTail(self._settings, self._topic, self._entries)
-            self._tail.start(self._partitions)
-        except (KafkaException, TimeoutError) as error:
+            self._tail.start([source.partition for source in self._sources])
+        except (KafkaException, NotAnswered) as error:
             raise self._error(error) from error
         try:
             self._read_to_end()
@@ -120,74 +103,32 @@ class KafkaTopicStore:
 
     # --- the topic
 
-    def _find_topic(self, admin: AdminClient) -> None:
-        deadline = time.monotonic() + ANSWER_TIMEOUT_S
-        self._make_topic(admin)
-        while True:
-            try:
-                self._check_policy(admin)
-                self._partitions = self._numbers(admin)
-                list_offsets(admin, self._sources, OffsetSpec.latest())
-                return
-            except KafkaException as error:
-                if error.args[0].code() not in SETTLING or not seconds_left(deadline):
-                    raise
-                threading.Event().wait(SETTLE_S)
-
-    @property
-    def _sources(self) -> list[TopicPartition]:
-        return [TopicPartition(self._topic, n) for n in self._partitions]
-
-    def _make_topic(self, admin: AdminClient) -> None:
-        if self._topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics:
-            return
-        # One partition: the entries of a batch keep their order. Replicas as the broker defaults.
-        new = NewTopic(self._topic, 1, -1, config={"cleanup.policy": "compact"})
-        try:
-            created = admin.create_topics([new], operation_timeout=ANSWER_TIMEOUT_S)
-            created[self._topic].result(ANSWER_TIMEOUT_S)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another member was first
-                raise
-
-    def _check_policy(self, admin: AdminClient) -> None:
-        resource = ConfigResource(ResourceType.TOPIC, self._topic)
-        asked = admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)
-        policy = asked[resource].result(ANSWER_TIMEOUT_S)["cleanup.policy"].value
+    def _found(self, admin: Admin) -> list[TopicPartition]:
+        """The topic's partitions, which have leaders. Raises StoreError, NotAnswered."""
+        policy = admin.settings_of([self._topic])[self._topic]["cleanup.policy"]
         if policy != "compact":
             raise StoreError(
                 f"{self._place} has cleanup.policy={policy}: its records would be deleted with "
                 "their age, and positions with them. It must be compact, or name another topic"
             )
-
-    def _numbers(self, admin: AdminClient) -> list[int]:
-        topic = admin.list_topics(self._topic, timeout=ANSWER_TIMEOUT_S).topics[self._topic]
-        if topic.error is not None:
-            raise KafkaException(topic.error)
-        return sorted(topic.partitions)
-
-    def _ends(self, admin: AdminClient, deadline: float) -> dict[TopicPartition, int]:
-        """Retried while a broker that came back has no leader for the topic yet."""
-        while True:
-            try:
-                return list_offsets(admin, self._sources, OffsetSpec.latest())
-            except KafkaException as error:
-                if error.args[0].code() not in SETTLING or not seconds_left(deadline):
-                    raise
-                threading.Event().wait(SETTLE_S)
+        if not (sources := admin.partitions([self._topic])):
+            raise NotAnswered("has no partitions yet", away=False, settling=True)
+        admin.ends(sources)
+        return sources
 
     def _read_to_end(self) -> None:
         assert self._admin is not None
         assert self._tail is not None
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         try:
-            ends = self._ends(self._admin, deadline)
+            # A broker that came back may have no leader for the topic yet.
+            ends = when_settled(partial(self._admin.ends, self._sources), deadline)
             if any(end < self._tail.position(source.partition) for source, end in ends.items()):
                 raise self._recreated()
             self._tail.wait_for(
                 {source.partition: end for source, end in ends.items()}, seconds_left(deadline)
             )
-        except (KafkaException, TimeoutError, TailBehind) as error:
+        except (NotAnswered, TailBehind) as error:
             raise self._error(error) from error
 
     # --- writing, on the thread of the sets
@@ -230,7 +171,7 @@ class KafkaTopicStore:
         failures: list[KafkaError] = []
         went_back: list[Message] = []
         assert self._tail is not None
-        floor = {number: self._tail.position(number) for number in self._partitions}
+        floor = {s.partition: self._tail.position(s.partition) for s in self._sources}
 
         def heard(error: KafkaError | None, message: Message) -> None:
             if error is not None:
@@ -265,10 +206,4 @@ class KafkaTopicStore:
         return f"{self.name}: topic {self._topic!r} at {where}"
 
     def _error(self, error: Exception) -> StoreError:
-        if isinstance(error, KafkaException):
-            said = error.args[0].str()
-        elif isinstance(error, TimeoutError):
-            said = f"no answer within {ANSWER_TIMEOUT_S:g} s"
-        else:
-            said = str(error)
-        return StoreError(f"{self._place}: {said}")
+        return StoreError(f"{self._place}: {said_by(error)}")

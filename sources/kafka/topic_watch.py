@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaException
 
 from offsets.recovery import PositionError
-from sources.kafka.queries import admin_client
+from sources.base.port import NotAnswered, TopicMissing
+from sources.kafka.admin import Admin
 
 EVERY_S = 5.0
 """Between two queries: the most that a recreated topic may be read unnoticed. One small request
@@ -30,8 +31,7 @@ class TopicWatch:
     def __init__(self, settings: Mapping[str, Any], known: Mapping[str, str]) -> None:
         """``known`` maps a topic to its id."""
         self._known = dict(known)
-        # Kept: a client without references never gets an answer.
-        self._admin = admin_client(settings)
+        self._admin = Admin(settings, ANSWER_WITHIN_S)
         self._asked: dict[str, Future[Any]] = {}
         self._ask_at = float("-inf")
 
@@ -41,7 +41,7 @@ class TopicWatch:
         if not self._asked:
             if now >= self._ask_at:
                 self._ask_at = now + EVERY_S
-                self._asked = self._ask(ANSWER_WITHIN_S)
+                self._asked = self._ask()
             return None
         if not all(answer.done() for answer in self._asked.values()):
             return None
@@ -49,19 +49,18 @@ class TopicWatch:
         there = {topic: answer for topic, answer in answers.items() if answer.exception() is None}
         return self._other({topic: str(there[topic].result().topic_id) for topic in there})
 
-    def check(self, timeout_s: float) -> None:
-        """Wait for the answer. Raises PositionError, KafkaException, TimeoutError."""
-        answers = self._ask(timeout_s)
-        now = {topic: str(answers[topic].result(timeout_s).topic_id) for topic in answers}
+    def check(self) -> None:
+        """Wait for the answer. Raises PositionError, NotAnswered."""
+        try:
+            now = self._admin.ids(self._known)
+        except TopicMissing as error:
+            raise NotAnswered(str(error), away=False) from error
         if (why := self._other(now)) is not None:
             raise PositionError(why)
 
-    def _ask(self, timeout_s: float) -> dict[str, Future[Any]]:
-        if not self._known:
-            return {}
+    def _ask(self) -> dict[str, Future[Any]]:
         try:
-            topics = TopicCollection(sorted(self._known))
-            return self._admin.describe_topics(topics, request_timeout=timeout_s)
+            return self._admin.ask_descriptions(self._known)
         except KafkaException as error:
             failed: Future[Any] = Future()
             failed.set_exception(error)

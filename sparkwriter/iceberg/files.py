@@ -18,6 +18,7 @@ import pyarrow as pa
 import structlog
 from pyspark.sql import SparkSession
 
+from actors.runtime.files import sync
 from sparkwriter.iceberg.equality_files import Laid
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.layout import UNPARTITIONED, partition_json
@@ -25,7 +26,7 @@ from sparkwriter.iceberg.partitions import Partition
 from sparkwriter.iceberg.publish import remove_files
 from sparkwriter.iceberg.ranges import RangeFile, Ranges
 from sparkwriter.iceberg.stored_keys import PlacedVector
-from sparkwriter.session.durable_files import make_durable_folder, sync
+from sparkwriter.session.durable_files import make_durable_folder
 from sparkwriter.session.java_api import Java, JavaNames
 
 log: Any = structlog.get_logger(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from actors.runtime.files import sync
 from changes.model.model import ZeroDates
 from changes.sql.forms import Form
 from changes.sql.spark.canonical import read
@@ -155,20 +155,11 @@ def _placed(folder: Path, parts: Sequence[Part], schema: pa.Schema) -> list[int]
             pq.write_table(schema.empty_table(), folder / f"empty-{place}.parquet")
             made[place] = folder / f"empty-{place}.parquet"
         rows.append(pq.read_metadata(made[place]).num_rows)
-        _sync(made[place])
+        sync(made[place])
     for place, part in enumerate(parts):
         made[place].replace(part.out)
-    _sync(folder.parent)
+    sync(folder.parent)
     return rows
-
-
-def _sync(path: Path) -> None:
-    """Have it on the disk."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _schema(columns: Sequence[ChunkColumn], constants: Sequence[tuple[str, str]]) -> pa.Schema:

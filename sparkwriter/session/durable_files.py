@@ -9,9 +9,10 @@ begins: no machine needs another one for it (docs/decisions/0041).
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
+
+from actors.runtime.files import sync
 
 Java = Any
 
@@ -45,12 +46,3 @@ def make_durable_folder(folder: Path) -> None:
     for path in reversed(missing[:there]):
         path.mkdir(exist_ok=True)
         sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Have a file's content, or the names in a folder, on the disk. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -26,9 +26,8 @@ from daemon.operations.signal_reader import SignalReader
 from daemon.operations.verify_schedule import VerifySchedule
 from settings.exit import Exit
 from sources import opening
-from sources.kafka import log_ends, log_keeping
-from sources.kafka.log_ends import LogEnds
-from sources.kafka.log_keeping import LogKeeping
+from sources.base import log_watch
+from sources.base.log_watch import LogWatch
 from tests.daemon.flow import Flow, Log, pipeline
 from tests.daemon.operations.job_rig import JobRig
 from tests.daemon.operations.toy import Count, wanted
@@ -98,8 +97,7 @@ PERIODIC: dict[str, tuple[type, str, Any]] = {
     "monitor": (Monitor, "look", None),
     "events": (EventWatch, "look", watch),
     "history": (PageDesk, "sample", desk),
-    "log-ends": (LogEnds, "look", log_ends),
-    "log-keeping": (LogKeeping, "look", log_keeping),
+    "log-watch": (LogWatch, "look", log_watch),
     "verify-schedule": (VerifySchedule, "look", schedule),
     "unasked-loads": (UnaskedLoads, "look", unasked),
 }

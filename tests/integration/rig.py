@@ -26,7 +26,7 @@ from daemon.state.offset_file import OffsetFile
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
-from sources.kafka.queries import log_ends
+from sources.kafka.admin import Admin
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures
@@ -144,7 +144,7 @@ class Rig:
 
     def log_ends(self, topic: str) -> dict[str, int]:
         """Where a topic's partitions end."""
-        ends = log_ends({"bootstrap.servers": self.broker.bootstrap}, [topic])
+        ends = Admin({"bootstrap.servers": self.broker.bootstrap}).topic_ends([topic])
         return {str(place): end for place, end in ends.items()}
 
     def make_again(self, name: str) -> None:

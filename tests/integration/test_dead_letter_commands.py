@@ -355,7 +355,7 @@ def test_a_broker_that_is_away_is_one_line_and_status_1(rig: Rig) -> None:
     world.letter(0)
     world.config.write_text(world.config.read_text().replace(rig.broker.bootstrap, "127.0.0.1:1"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sources.kafka.queries.ANSWER_TIMEOUT_S", 2.0)
+        patch.setattr("sources.kafka.admin.ANSWER_TIMEOUT_S", 2.0)
         patch.setattr("sources.kafka.append.TRANSACTION_S", 2.0)
         for more in ([], ["--execute"]):
             done = world.run("replay", "--all", *more)

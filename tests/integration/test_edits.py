@@ -15,9 +15,8 @@ from daemon.state.edits import Change
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
-from sources.base.port import BrokerUnreachable
-from sources.kafka import queries as positions
-from sources.kafka.queries import cluster_id, topic_ids
+from sources.base.port import NotAnswered
+from sources.kafka.admin import Admin
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Log, Member
 
@@ -80,7 +79,7 @@ def test_one_pipeline_starts_again_and_the_other_never_stops(rig: Rig, log: Log)
 
 def away_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     """The question, to which at first nobody answers."""
-    errors = [BrokerUnreachable("no Kafka broker answers")]
+    errors = [NotAnswered("no Kafka broker answers", away=True)]
 
     def asked(*about: object) -> Any:
         if errors:
@@ -101,8 +100,8 @@ def test_a_broker_that_is_away_for_a_moment_ends_no_pipeline_that_is_changed(
     member = Edited(rig, config)
     log.of("p", "assigned")
     log.wait_for("written")
-    monkeypatch.setattr(positions, "topic_ids", away_once(topic_ids))
-    monkeypatch.setattr(positions, "cluster_id", away_once(cluster_id))
+    monkeypatch.setattr(Admin, "ids", away_once(Admin.ids))
+    monkeypatch.setattr(Admin, "reach", away_once(Admin.reach))
     member.edit("p", lambda snapshot: snapshot).result(90)
     rig.produce(*insert(rig, 2))
     log.of("p", "assigned", start=1)

@@ -26,7 +26,7 @@ from daemon.state.offset_file import FileStore
 from daemon.state.spills.file import SpillFolder
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from sources.kafka.queries import log_ends
+from sources.kafka.admin import Admin
 from sources.kafka.source import KafkaSource
 from sources.kafka.start_resolver import PositionResolver
 from tests.integration.rig import Rig, canal
@@ -129,7 +129,7 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
     store = FileStore(config.daemon.state_dir, "p")
     store.start()
     spills = SpillFolder(config.daemon.state_dir, "p")
-    ends = log_ends(config.kafka, [rig.topic])
+    ends = Admin(config.kafka).topic_ends([rig.topic])
     resolver = PositionResolver(
         config.kafka, recorded.group, config.pipeline["p"], store.get, False
     )

@@ -288,7 +288,7 @@ def test_a_stuck_actor_stops_the_watchdogs_ping(running: Running) -> None:
     """The offset file is a pipe that nobody reads, as a disk that hangs: the committer waits in
     ``open``. The pings end, /healthz tells who; when the disk is back, all is well again."""
     running.manager.wait_for("WATCHDOG=1")
-    pipe = running.rig.folder / "state" / "p.offsets.new.json"
+    pipe = running.rig.folder / "state" / "p.offsets.json.new"
     os.mkfifo(pipe)
     running.insert(4)
     stuck = running.until(lambda s: not s["healthy"])

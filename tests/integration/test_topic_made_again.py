@@ -11,7 +11,7 @@ from daemon.config.pipelines import PipelineSection
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
 from offsets.store import Loaded
-from sources.kafka.queries import topic_ids
+from sources.kafka.admin import Admin
 from sources.kafka.source import KafkaSource
 from sources.kafka.start_resolver import PositionResolver
 from sources.kafka.topic_watch import TopicWatch
@@ -63,7 +63,7 @@ class Reader:
 
 def test_it_ends_the_reading_and_the_next_assignment(rig: Rig) -> None:
     """The client alone reads on at the old position, above what the new topic holds below it."""
-    known = topic_ids({"bootstrap.servers": rig.broker.bootstrap}, [rig.topic])
+    known = Admin({"bootstrap.servers": rig.broker.bootstrap}).ids([rig.topic])
     watch = TopicWatch({"bootstrap.servers": rig.broker.bootstrap}, known)
     rig.produce(*(str(n).encode() for n in range(10)))
     reader = Reader(rig, watch)

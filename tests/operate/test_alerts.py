@@ -128,7 +128,7 @@ def _standstill(world: World) -> None:
 def _stores(world: World) -> None:
     """A folder stands where the file of positions is made."""
     see = world.prometheus
-    in_the_way = world.rig.folder / "state" / "p.offsets.new.json"
+    in_the_way = world.rig.folder / "state" / "p.offsets.json.new"
     in_the_way.unlink(missing_ok=True)
     in_the_way.mkdir()
     world.insert()

@@ -14,8 +14,8 @@ from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded
 from sources import opening
+from sources.base.log_figures import Kept, LogEnds
 from sources.base.port import (
-    BrokerUnreachable,
     GroupMember,
     LogGone,
     LogRecord,
@@ -63,7 +63,7 @@ class FakeSource:
     def topic_ids(self) -> dict[str, str]:
         """One id for each topic."""
         if self.away:
-            raise BrokerUnreachable("nobody is there")
+            raise NotAnswered("nobody is there", away=True)
         return {source.topic: f"id-of-{source.topic}" for source in self.logs}
 
     def identity(self) -> str:
@@ -91,6 +91,14 @@ class FakeSource:
     def group_commit(self) -> FakeSource:
         """Itself."""
         return self
+
+    def probe(self) -> FakeProbe:
+        """The ends."""
+        return FakeProbe(self)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """None."""
+        return iter(())
 
     def reader(self, uncommitted: bool = False) -> FakeSource:
         """Itself."""
@@ -195,6 +203,21 @@ class FakeSource:
 
     def stop(self) -> None:
         """Nothing to close."""
+
+
+@dataclass
+class FakeProbe:
+    """See ``LogProbe``."""
+
+    source: FakeSource
+
+    def ends(self) -> LogEnds:
+        """Of all logs, with every transaction ended."""
+        return LogEnds(self.source.ends())
+
+    def kept(self) -> Kept:
+        """For ever."""
+        return Kept(self.source.questions().begins([*self.source.logs]))
 
 
 def _place(record: Outgoing) -> TopicPartition:

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from demo.broker import DevBroker
-from sources.kafka.queries import log_ends
+from sources.kafka.admin import Admin
 from tests.integration.rig import MYSQL_TYPES, canal
 from tests.integration.test_process import Follower, daemon, ended
 
@@ -96,7 +96,7 @@ class World:
 
     def end(self) -> int:
         """Where the log ends."""
-        ends = log_ends({"bootstrap.servers": self.broker.bootstrap}, [TOPIC])
+        ends = Admin({"bootstrap.servers": self.broker.bootstrap}).topic_ends([TOPIC])
         return next(iter(ends.values()))
 
     @contextmanager

@@ -30,7 +30,7 @@ from daemon.admin.status.status_parts import (
 )
 from daemon.state.pauses import Pause
 from settings.version import VERSION
-from sources.kafka.log_ends import LogEndFigures
+from sources.base.log_figures import LogFigures
 from sparkwriter.session.keeper import SessionFigures
 
 SCHEMA = 1
@@ -77,7 +77,7 @@ def document(
     now_ms: int,
     uptime_s: float,
     session: SessionFigures | None = None,
-    log_ends: Mapping[str, LogEndFigures] | None = None,
+    log_ends: Mapping[str, LogFigures] | None = None,
     jobs: Sequence[Mapping[str, Any]] = (),
     credentials: Sequence[Mapping[str, Any]] = (),
     pauses: Mapping[str, Pause] | None = None,
@@ -87,7 +87,7 @@ def document(
     ``credentials``: ``expiry``. ``pauses``: who paused which pipeline."""
     life, ends, paused = _life(answers), log_ends or {}, pauses or {}
     pipelines = [
-        _pipeline(name, about, answers, life, ends.get(name, LogEndFigures()), now_ms)
+        _pipeline(name, about, answers, life, ends.get(name, LogFigures()), now_ms)
         | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
         for name in sorted(about.groups)
     ]
@@ -176,7 +176,7 @@ def _pipeline(
     about: About,
     answers: Answers,
     life: LifeFigures | None,
-    log_ends: LogEndFigures,
+    log_ends: LogFigures,
     now_ms: int,
 ) -> dict[str, Any]:
     fetcher = _reply(answers, Address(name, "fetcher"), NO_FETCHER)

@@ -15,13 +15,13 @@ from actors.contract.figures import (
     WriteFigures,
 )
 from offsets.position import TopicPartition
-from sources.kafka.log_ends import LogEndFigures
+from sources.base.log_figures import LogFigures
 
 # Builds the status document's partitions, and the lag of the whole pipeline. Pure.
 
 
 def partitions_of(
-    log_ends: LogEndFigures, committer: CommitterFigures, now_ms: int
+    log_ends: LogFigures, committer: CommitterFigures, now_ms: int
 ) -> list[dict[str, Any]]:
     """The partitions that are read here, each with its lag."""
     return [
@@ -47,7 +47,7 @@ def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, 
 
 
 def _partition(
-    source: TopicPartition, figures: PartitionFigures, log: LogEndFigures, now_ms: int
+    source: TopicPartition, figures: PartitionFigures, log: LogFigures, now_ms: int
 ) -> dict[str, Any]:
     reported_end = log.ends.get(source)
     # The consumer may have read on since the end was reported.

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from actors.contract.figures import bare
 from daemon.admin.status.result_tables import duration, open_jobs, print_jobs
-from sources.base.port import OPEN_S
+from sources.base.log_figures import OPEN_S
 
 _DOUBTED = 5
 """How many targets whose stored rows may differ are listed: a screen holds no more."""

@@ -16,7 +16,7 @@ from daemon.cli.init.look import NothingSeen, SeenTopic, look_at
 from daemon.cli.init.text import NotASink, Place, configuration, pipeline_names
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from sources.base.port import BrokerUnreachable, TopicMissing
+from sources.base.port import NotAnswered, TopicMissing
 from sources.opening import open_source
 
 BrokerOption = Annotated[
@@ -129,7 +129,7 @@ def _look(config: Config, topics: Sequence[str]) -> list[SeenTopic]:
         try:
             source.topic_ids()
             found.append(look_at(source, topic))
-        except (BrokerUnreachable, TopicMissing, NothingSeen) as error:
+        except (NotAnswered, TopicMissing, NothingSeen) as error:
             refuse(config.redactor.text(str(error)))
     return found
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 class JobAway(Exception):
     """Something that the step needs is away: one line. The step is repeated, with growing waits.
 
-    ``SinkUnavailable``, ``DatabaseAway``, ``StoreError``, ``BrokerUnreachable``, ``EditFailed``, a
+    ``SinkUnavailable``, ``DatabaseAway``, ``StoreError``, ``EditFailed``, a
     ``NotAnswered`` that is ``away`` and OSError count as this, too.
     """
 

@@ -140,7 +140,7 @@ class LogMoments:
 
 
 def moments_of(look: Look, pipeline: str, snapshot: Snapshot, target: str) -> LogMoments:
-    """Of one target. Raises NotAnswered, BrokerUnreachable, TopicMissing."""
+    """Of one target. Raises NotAnswered, TopicMissing."""
     section, source = look.config.pipeline[pipeline], look.source(pipeline)
     topics = TopicFormats(snapshot.formats)
     format_ = make_format(section.format, section.format_options(), topics)

@@ -29,14 +29,13 @@ from daemon.operations.engine.record import Job
 from daemon.state.edits import EditFailed, EditRefused
 from databases.base.port import DatabaseAway, DatabaseRefused
 from offsets.store import StoreError
-from sources.base.port import BrokerUnreachable, LogUnreadable, NotAnswered
+from sources.base.port import LogUnreadable, NotAnswered
 
 AWAY = (
     JobAway,
     SinkUnavailable,
     DatabaseAway,
     StoreError,
-    BrokerUnreachable,
     LogUnreadable,
     EditFailed,
     OSError,

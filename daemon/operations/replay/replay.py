@@ -17,7 +17,7 @@ from daemon.state.dead_letters.files import add_mark
 from daemon.state.dead_letters.index import FILES, Stored, Unreadable, Wanted, indexes
 from offsets.position import TopicPartition
 from settings.exit import Exit
-from sources.base.letter import Mark
+from sources.base.letter import MARK, Mark
 from sources.base.port import (
     Appender,
     AppendFailed,
@@ -26,7 +26,6 @@ from sources.base.port import (
     LogUnreadable,
     Outgoing,
 )
-from sources.kafka.dead_letter_topic import MARK
 from sources.opening import open_source
 
 AT_ONCE = 500

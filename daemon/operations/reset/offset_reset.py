@@ -17,12 +17,11 @@ from changes.model.model import Mode, TargetName
 from daemon.config.config import Config
 from daemon.state.edits import EditRefused, edit_offline
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError
+from offsets.recovery import PositionError, check_topic_ids
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
-from sources.base.port import BrokerUnreachable, NotAnswered, Questions, TopicMissing, committed
-from sources.kafka.topic_records import check_topic_ids
+from sources.base.port import NotAnswered, Questions, TopicMissing, committed
 from sources.opening import open_source
 
 
@@ -97,7 +96,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
         request = ResetRequest(
             ResetTo(wish.to), tuple(chosen), _at(questions, chosen, wish), wish.table
         )
-    except (BrokerUnreachable, TopicMissing, PositionError, StoreError) as error:
+    except (TopicMissing, PositionError, StoreError) as error:
         raise EditRefused(str(error)) from error
     except NotAnswered as error:
         raise EditRefused(f"the broker can't be asked: {error}") from error

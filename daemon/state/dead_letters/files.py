@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import NotKept
+from actors.runtime.files import sync
 from daemon.state.dead_letters.lines import (
     Line,
     append_line,
@@ -23,7 +24,6 @@ from daemon.state.dead_letters.lines import (
     line_of,
     read_lines,
     remove_done,
-    sync_folder,
 )
 from sources.base.letter import Letter, LetterMaker, Mark, NotALetter, document, from_document
 
@@ -97,7 +97,7 @@ class FileLetters:
         taken = [_number(path) for path in _full(self._state_dir, self._pipeline)]
         name = f"{self._pipeline}.dead-letters.{max(taken, default=0) + 1:06}.jsonl"
         os.rename(self.path, self._state_dir / name)
-        sync_folder(self._state_dir)
+        sync(self._state_dir)
 
 
 def letters_path(state_dir: Path, pipeline: str) -> Path:

@@ -13,7 +13,7 @@ from daemon.config.config import Config
 from daemon.state.dead_letters.files import read_files, read_marks
 from offsets.position import TopicPartition
 from sources.base.letter import Letter, LetterId, Mark
-from sources.kafka.dead_letter_topic import read_topic
+from sources.opening import open_topics
 
 FILES = "file"
 
@@ -108,8 +108,8 @@ def _items(config: Config, pipeline: str, damage: list[str]) -> Iterator[tuple[L
         yield from ((mark, FILES) for mark in read_marks(folder, pipeline, damage))
         topic = section.dead_letter_topic
         if topic is not None:
-            settings = config.kafka_of(pipeline)
-            yield from ((i, section.dead_letters) for i in read_topic(settings, topic, damage))
+            found = open_topics(config, pipeline).letters(topic).read(damage)
+            yield from ((item, section.dead_letters) for item in found)
     except OSError as error:
         raise Unreadable(f"{error.filename}: {error.strerror or error}") from error
     except NotKept as error:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from actors.runtime.files import make_private_file
+from actors.runtime.files import make_private_file, sync
 from sources.base.letter import LetterId, NotALetter, from_document
 
 _CRC = b', "crc32": '
@@ -57,7 +57,7 @@ def append_line(path: Path, line: bytes) -> int:
     finally:
         os.close(handle)
     if is_new:
-        sync_folder(path.parent)
+        sync(path.parent)
     return end + len(line)
 
 
@@ -66,15 +66,6 @@ def read_lines(file: BinaryIO) -> Iterator[Line]:
     for number, line in enumerate(file, 1):
         if line.endswith(b"\n"):
             yield Line(number, members_of(line))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new or renamed file's name durable. Raises OSError."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _write(handle: int, line: bytes, at: int) -> None:
@@ -149,5 +140,5 @@ def remove_done(path: Path, replayed: Set[LetterId], before_s: float) -> int:
         kept.unlink()
         if gone:
             path.unlink()
-    sync_folder(path.parent)
+    sync(path.parent)
     return gone

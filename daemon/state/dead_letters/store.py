@@ -6,11 +6,11 @@ from changes.formats.engine.format import Format
 from daemon.config.config import Config
 from daemon.state.dead_letters.files import FileLetters
 from sources.base.letter import LetterMaker
-from sources.kafka.dead_letter_topic import TopicLetters
-from sources.opening import open_source
+from sources.base.topics import LetterStore
+from sources.opening import open_source, open_topics
 
 
-def open_letters(config: Config, pipeline: str, format_: Format) -> FileLetters | TopicLetters:
+def open_letters(config: Config, pipeline: str, format_: Format) -> LetterStore:
     """Files of the state directory, or a topic. Raises NotKept.
 
     The store keeps ``format_`` for itself.
@@ -19,6 +19,4 @@ def open_letters(config: Config, pipeline: str, format_: Format) -> FileLetters 
     topic = config.pipeline[pipeline].dead_letter_topic
     if topic is None:
         return FileLetters(config.daemon.state_dir, pipeline, maker)
-    letters = TopicLetters(config.kafka_of(pipeline), topic, pipeline, maker)
-    letters.open()
-    return letters
+    return open_topics(config, pipeline).letters(topic).store(pipeline, maker)

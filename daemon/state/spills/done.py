@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Set
 from pathlib import Path
 
-from actors.runtime.files import private_opener
+from actors.runtime.files import write_durably
 from offsets.position import TopicPartition
 
 
@@ -23,13 +22,7 @@ def read_done(path: Path) -> dict[TopicPartition, int]:
 def write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
     """Write the ``.done`` file durably, before its spill is deleted. A later one repeats an earlier
     one's lanes, because the earlier one may still be listed. Raises OSError."""
-    temporary = path.with_suffix(".done.new")
-    with open(temporary, "w", encoding="utf-8", opener=private_opener) as file:
-        json.dump({str(source): last for source, last in lasts.items()}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    sync_folder(path.parent)
+    write_durably(path, json.dumps({str(source): last for source, last in lasts.items()}))
 
 
 def forget(folder: Path, kind: str, kept: Set[Path]) -> None:
@@ -37,12 +30,3 @@ def forget(folder: Path, kind: str, kept: Set[Path]) -> None:
     for path in folder.glob(f"*.{kind}"):
         if path not in kept:
             path.unlink()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have a folder's names outlast a crash. Raises OSError."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

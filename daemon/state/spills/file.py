@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from actors.contract.raw_messages import SpillRecord, SpillState
-from actors.runtime.files import FILE_MODE, close_folder, private_opener
+from actors.runtime.files import FILE_MODE, close_folder, private_opener, sync
 from changes.model.model import TargetName
 from daemon.state.spills import done
 from offsets.position import TopicPartition
@@ -113,7 +113,7 @@ class Spill:
                 file.flush()
                 os.fsync(file.fileno())
                 if is_new:
-                    done.sync_folder(self.path.parent)
+                    sync(self.path.parent)
             except BaseException:
                 self._begin, self._end, self._messages, self._lanes = before
                 raise
@@ -155,7 +155,7 @@ class Spill:
             lasts[source] = max(last, lasts.get(source, last))
         done.write_done(path, lasts)
         self.path.unlink(missing_ok=True)
-        done.sync_folder(self.path.parent)
+        sync(self.path.parent)
         self.target, self._lanes = None, {}
         self._begin = self._end = self._messages = 0
 

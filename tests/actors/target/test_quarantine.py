@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -11,7 +13,6 @@ import pytest
 from actors.contract import messages as msg
 from actors.contract.figures import Figures, ProcessorFigures
 from actors.contract.writes import TargetState
-from daemon.state.spills import done
 from offsets.position import TopicPartition
 from tests.actors.target.processor_rig import S0, ProcessorRig, canal
 
@@ -387,10 +388,14 @@ def half_ended(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -
     rig = quarantined(folder, **settings)
     del rig.refusing[T]
 
-    def fails(folder: Path) -> None:
-        raise OSError("no space left")
+    real = os.fsync
 
-    monkeypatch.setattr(done, "sync_folder", fails)
+    def fails(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError("no space left")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fails)
     retry(rig)
     rig.settle()
     assert T in rig.listed

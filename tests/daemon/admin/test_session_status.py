@@ -15,7 +15,7 @@ from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status import About, LifeFigures, document
 from daemon.admin.status.status_table import print_status
 from daemon.admin.status.verdict import verdict
-from sources.kafka.log_ends import LogEndFigures
+from sources.base.log_figures import LogFigures
 from sparkwriter.session.keeper import SessionFigures
 
 ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)
@@ -30,7 +30,7 @@ DOWN = SessionFigures(down_s=4.0, rebuilt=1, last_end="was ended by SIGKILL")
 
 
 def status(session: SessionFigures | None) -> dict[str, Any]:
-    return document(ABOUT, RUNNING, 0, 1.0, session, {"p": LogEndFigures({}, None)})
+    return document(ABOUT, RUNNING, 0, 1.0, session, {"p": LogFigures({}, None)})
 
 
 @pytest.mark.parametrize(("session", "ready"), [(None, True), (UP, True), (DOWN, False)])

@@ -15,7 +15,7 @@ from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status import NO_FETCHER, LifeFigures, document
 from daemon.state.pauses import Pause
 from offsets.snapshot import Snapshot, TargetMark
-from sources.kafka.log_ends import LogEndFigures, OpenTransaction
+from sources.base.log_figures import LogFigures, OpenTransaction
 from tests.daemon.admin.status.test_observer import (
     ABOUT,
     ENDS,
@@ -52,7 +52,7 @@ def test_a_targets_lag_is_unknown_while_the_logs_end_is() -> None:
         Address("p", "processor", 0): ProcessorFigures(False, (figures,)),
     }
     for ends, lag in (({}, None), ({SOURCE: 5}, 0)):
-        status = document(ABOUT, Answers(found), 0, 1.0, log_ends={"p": LogEndFigures(ends)})
+        status = document(ABOUT, Answers(found), 0, 1.0, log_ends={"p": LogFigures(ends)})
         (pipeline,) = status["pipelines"]
         (target,) = pipeline["targets"]
         assert pipeline["partitions"][0]["lag_messages"] == lag
@@ -98,7 +98,7 @@ def test_lag_behind_an_open_transaction_has_an_age() -> None:
     """Nothing was applied in this run, nothing can be read: without an age no alert would fire."""
     committer = CommitterLogic("p", Snapshot("p", "g"), 5.0, None)
     committer.handle(EpochStarted(1, SOURCE, 5, 5, None), 0.0)
-    ends = LogEndFigures({SOURCE: 30}, None, open={SOURCE: OpenTransaction(5, 700.0)})
+    ends = LogFigures({SOURCE: 30}, None, open={SOURCE: OpenTransaction(5, 700.0)})
     found = running({Address("p", "committer"): answered(committer)})
     shown = document(ABOUT, found, 0, 1.0, log_ends={"p": ends})
     (pipeline,) = shown["pipelines"]

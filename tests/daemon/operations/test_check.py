@@ -199,7 +199,7 @@ def test_connect_names_a_broker_that_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And goes on to the catalog."""
-    monkeypatch.setattr("sources.kafka.queries.CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("sources.kafka.admin.CONNECT_TIMEOUT_S", 1.0)
     (tmp_path / "w").write_text("in the way")
     result = check(tmp_path, TEXT, "--connect")
     assert result.exit_code == 2

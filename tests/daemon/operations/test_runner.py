@@ -17,7 +17,7 @@ from daemon.operations.runner import JobsClosed
 from daemon.state.edits import EditBusy, EditFailed, EditRefused
 from databases.base.port import DatabaseAway, DatabaseRefused
 from offsets.store import StoreError
-from sources.base.port import BrokerUnreachable, NotAnswered
+from sources.base.port import NotAnswered
 from tests.daemon.operations.job_rig import JobRig, refused
 from tests.daemon.operations.toy import Count, wanted
 
@@ -77,7 +77,6 @@ AWAY = (
     SinkUnavailable("x"),
     DatabaseAway("x"),
     StoreError("x"),
-    BrokerUnreachable("x"),
     NotAnswered("x", away=True),
     EditFailed("x"),
     OSError("x"),

@@ -81,11 +81,11 @@ class FileKit:
         return FileStore(self.there, PIPELINE)
 
     def refuse(self, store: OffsetStore) -> Snapshot:
-        (self.here / f"{PIPELINE}.offsets.new.json").mkdir()
+        (self.here / f"{PIPELINE}.offsets.json.new").mkdir()
         return batch(self.topic, {0: 9, 1: 9})
 
     def repair(self, store: OffsetStore) -> None:
-        (self.here / f"{PIPELINE}.offsets.new.json").rmdir()
+        (self.here / f"{PIPELINE}.offsets.json.new").rmdir()
 
 
 class CommitKit:

@@ -65,7 +65,7 @@ def test_a_store_that_fails_keeps_the_later_ones_back(tmp_path: Path) -> None:
     last = MemoryStore()
     chain = StoreChain([FileStore(tmp_path, "shop"), last])
     chain.start()
-    (tmp_path / "shop.offsets.new.json").mkdir()
+    (tmp_path / "shop.offsets.json.new").mkdir()
     with pytest.raises(StoreError, match=r"^file: "):
         chain.set(batch("t", {0: 5})).result(0)
     assert last.get() == Loaded(None)

@@ -89,7 +89,7 @@ class World:
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """Without a broker: what the file says is all there is."""
-    monkeypatch.setattr("sources.kafka.queries.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("sources.kafka.admin.CONNECT_TIMEOUT_S", 0.5)
     return World(tmp_path)
 
 
@@ -165,7 +165,7 @@ def test_stores_that_keep_no_snapshot_refuse_an_import(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_is_status_1(alone: World) -> None:
     """It may have begun to write: not the same as refused."""
-    (alone.state / "shop.offsets.new.json").mkdir()
+    (alone.state / "shop.offsets.json.new").mkdir()
     result = alone.put(encode(alone.snapshot(5)))
     assert (result.exit_code, "binlogd: file: " in result.stderr) == (1, True)
 

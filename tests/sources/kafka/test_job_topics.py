@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -14,6 +15,7 @@ from actors.runtime.backoff import BackOff
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from sources.base.port import NotAnswered, TopicMissing
+from sources.kafka.admin import Admin
 from sources.kafka.job_topics import NotificationTopic, SignalTopic
 
 T = TypeVar("T")
@@ -60,7 +62,8 @@ def test_a_notification_arrives(store_broker: DevBroker) -> None:
 def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither raises nor waits for ever."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}
-    monkeypatch.setattr("sources.kafka.job_topics.ANSWER_TIMEOUT_S", 0.5)
+    made = partial(Admin, answer_s=0.5)
+    monkeypatch.setattr("sources.kafka.job_topics.Admin", made)
     monkeypatch.setattr("sources.kafka.job_topics.FLUSH_S", 0.2)
     with pytest.raises(NotAnswered):
         SignalTopic(nowhere, "signals").describe()

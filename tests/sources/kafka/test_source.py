@@ -12,9 +12,9 @@ from daemon.config.pipelines import PipelineSection
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from offsets.store import Loaded
-from sources.base.port import BrokerUnreachable
-from sources.kafka import queries as kafka_positions
-from sources.kafka.queries import topic_ids
+from sources.base.port import NotAnswered, TopicMissing
+from sources.kafka import admin as admin_module
+from sources.kafka.admin import Admin
 from sources.kafka.settings import assigns_incrementally, consumer_settings, revoke_patience_s
 from sources.kafka.start_resolver import PositionResolver
 
@@ -74,6 +74,8 @@ def test_a_revoke_takes_half_of_what_keeps_the_membership(
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
+        (NotAnswered("x", away=True), PositionUnknown),
+        (NotAnswered("x", away=False), PositionError),
         (KafkaException(KafkaError(KafkaError._TRANSPORT)), PositionUnknown),
         (KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)), PositionUnknown),
         (TimeoutError(), PositionUnknown),
@@ -87,7 +89,7 @@ def test_who_is_away_is_told_from_who_refuses(error: Exception, kind: type[Excep
         {"topics": ["t"], "format": "canal-json", "target": "lake.{database}.{table}"}
     )
 
-    def fails(timeout_s: float) -> None:
+    def fails() -> None:
         raise error
 
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}
@@ -99,18 +101,43 @@ def test_who_is_away_is_told_from_who_refuses(error: Exception, kind: type[Excep
     assert type(raised.value) is kind
 
 
-class SilentAdmin:
-    """A broker that takes questions and answers none."""
+class StubClient:
+    """A broker that takes questions. ``answer``: what its descriptions say, None: nothing."""
+
+    def __init__(self, answer: KafkaError | None = None) -> None:
+        self._answer = answer
 
     def list_topics(self, timeout: float) -> None:
         """It is there."""
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
-        return {topic: Future() for topic in topics.topic_names}
+        future: Future[Any] = Future()
+        if self._answer is not None:
+            future.set_exception(KafkaException(self._answer))
+        return dict.fromkeys(topics.topic_names, future)
 
 
-def test_a_broker_that_never_answers_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_never_answers_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the client's patience ends first or ours: the start says so in a line."""
-    monkeypatch.setattr(kafka_positions, "admin_client", lambda settings: SilentAdmin())
-    with pytest.raises(BrokerUnreachable, match=r"topic 't': no answer within 0\.01 s"):
-        topic_ids({}, ["t"], 0.01)
+    monkeypatch.setattr(admin_module, "AdminClient", lambda settings: StubClient())
+    with pytest.raises(NotAnswered, match=r"topic 't': no answer within 0\.01 s") as raised:
+        Admin({}, 0.01).ids(["t"])
+    assert raised.value.away
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "away"),
+    [
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, TopicMissing, None),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAnswered, False),
+        (KafkaError._TRANSPORT, NotAnswered, True),
+    ],
+)
+def test_a_topic_that_may_not_be_seen_is_not_missing(
+    monkeypatch: pytest.MonkeyPatch, code: int, kind: type[Exception], away: bool | None
+) -> None:
+    """Who took it for missing would read what it holds as new once the right is granted."""
+    monkeypatch.setattr(admin_module, "AdminClient", lambda settings: StubClient(KafkaError(code)))
+    with pytest.raises(kind, match="topic 't'") as raised:
+        Admin({}).ids(["t"])
+    assert getattr(raised.value, "away", None) is away

@@ -24,7 +24,7 @@ from daemon.admin.status.status import About, LifeFigures, document
 from daemon.operations.engine.record import Job, Progress, State, Wanted
 from daemon.operations.figures import figures_of
 from offsets.position import TopicPartition
-from sources.kafka.log_ends import LogEndFigures
+from sources.base.log_figures import LogFigures
 from sparkwriter.session.keeper import SessionFigures
 
 NOW_MS = 1_790_000_000_000
@@ -112,7 +112,7 @@ def status(
         Address("shop", "processor", 0): ProcessorFigures(False, tuple(targets)),
     }
     about = About("run-1", 4711, {"shop": "binlogd-shop"}, 1, 120.0)
-    ends = {"shop": LogEndFigures({P0: read}, None)}
+    ends = {"shop": LogFigures({P0: read}, None)}
     return document(about, Answers(replies), NOW_MS, uptime_s, UP, ends, list(jobs))
 
 

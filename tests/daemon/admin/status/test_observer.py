@@ -32,7 +32,7 @@ from daemon.admin.status.verdict import verdict
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot, TargetMark
-from sources.kafka.log_ends import LogEndFigures
+from sources.base.log_figures import LogFigures
 
 FETCHER = Address("p", "fetcher")
 SOURCE = TopicPartition("t", 0)
@@ -121,7 +121,7 @@ def test_an_actor_that_has_ended_owes_nothing() -> None:
     assert observer.look() == Answers({}, {})
 
 
-ENDS = {"p": LogEndFigures({SOURCE: 100}, None, None)}
+ENDS = {"p": LogFigures({SOURCE: 100}, None, None)}
 ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)
 
 
@@ -157,7 +157,7 @@ def test_lag_counts_from_the_frontier_to_the_live_end() -> None:
 
 def test_without_the_logs_end_lag_is_unknown_and_no_zero() -> None:
     """In the document, for people, and in the metrics, which leave it out."""
-    unknown = {"p": LogEndFigures({}, 12.0, "no answer")}
+    unknown = {"p": LogFigures({}, 12.0, "no answer")}
     found = document(ABOUT, Answers(replies()), 61_000, 1.0, None, unknown)
     (pipeline,) = found["pipelines"]
     (partition,) = pipeline["partitions"]
@@ -184,7 +184,7 @@ def test_a_pipeline_whose_logs_end_is_unknown_is_not_ready() -> None:
     """``/readyz`` names it, with why."""
     answers = running(replies())
     assert document(ABOUT, answers, 0, 1.0, None, ENDS)["ready"]
-    unknown = {"p": LogEndFigures({}, 12.0, "no answer")}
+    unknown = {"p": LogFigures({}, 12.0, "no answer")}
     found = document(ABOUT, answers, 0, 1.0, None, unknown)
     assert verdict("/readyz", found) == (
         False,

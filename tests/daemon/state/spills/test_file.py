@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,6 @@ import pytest
 
 from actors.contract.raw_messages import SpillRecord
 from changes.model.model import TargetName
-from daemon.state.spills import done
 from daemon.state.spills.file import Spill, SpillError, SpillFolder
 from daemon.state.spills.spills import spills_at_start
 from offsets.position import TopicPartition
@@ -233,13 +234,15 @@ def test_a_failed_append_leaves_what_was_there(tmp_path: Path) -> None:
 
 def failing_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder can't be synced, once."""
-    real = done.sync_folder
+    real = os.fsync
 
-    def fails(folder: Path) -> None:
-        monkeypatch.setattr(done, "sync_folder", real)
-        raise OSError("no space left")
+    def fails(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            monkeypatch.setattr(os, "fsync", real)
+            raise OSError("no space left")
+        real(handle)
 
-    monkeypatch.setattr(done, "sync_folder", fails)
+    monkeypatch.setattr(os, "fsync", fails)
 
 
 def test_a_folder_that_is_not_synced_leaves_the_spill_to_be_made_again(

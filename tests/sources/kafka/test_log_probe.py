@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -13,8 +13,8 @@ from actors.contract.figures import CommitterFigures, LaneFigures, PartitionFigu
 from daemon.admin.status.status_parts import partitions_of
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
-from sources.kafka.log_ends import LogEndFigures
-from sources.kafka.log_keeping import KNOWN_FOR_S, KeepQuestion, Kept, LogKeeping
+from sources.base.log_figures import Kept, LogFigures
+from sources.kafka.log_probe import KafkaLogProbe
 
 P0 = TopicPartition("t", 0)
 
@@ -24,7 +24,7 @@ def partition(kept: Kept, *, frontier: int, age_s: float) -> dict[str, object]:
     lanes = () if frontier == 9 else (LaneFigures("lake.s.t", frontier, int(-age_s * 1000)),)
     figures = PartitionFigures(frontier, 9, frontier, None, lanes)
     committer = CommitterFigures({P0: figures}, {}, 0, 0, None, None)
-    (found,) = partitions_of(LogEndFigures({P0: 9}, None, None, kept), committer, 0)
+    (found,) = partitions_of(LogFigures({P0: 9}, None, None, kept), committer, 0)
     return {k: found[k] for k in ("log_start", "retention_seconds", "retention_left_seconds")}
 
 
@@ -38,25 +38,6 @@ def test_what_is_left_is_the_retention_without_the_age_of_the_oldest() -> None:
 
 def test_a_topic_that_is_kept_for_ever_has_no_end() -> None:
     assert set(partition(Kept({P0: 0}), frontier=5, age_s=9e9).values()) == {0, None}
-
-
-def test_an_answer_counts_for_a_while() -> None:
-    """Through a broker's restart, not for ever."""
-    now, kept, answers = [0.0], Kept({P0: 2}), []
-    answers.append(lambda: kept)
-
-    def ask() -> Kept:
-        if not answers:
-            raise KafkaException("away")
-        return answers.pop()()
-
-    keeping = LogKeeping(ask, lambda: now[0])
-    keeping.look()
-    now[0] = KNOWN_FOR_S
-    keeping.look()
-    assert keeping.kept() == kept
-    now[0] += 1
-    assert keeping.kept() == Kept()
 
 
 @pytest.mark.integration
@@ -73,6 +54,6 @@ def test_a_broker_says_what_it_keeps(store_broker: DevBroker) -> None:
         producer.produce(names[0], b"x")
     assert producer.flush(30) == 0
     admin.delete_records([KafkaPartition(names[0], 0, 3)])[KafkaPartition(names[0], 0)].result(20)
-    kept = KeepQuestion({"bootstrap.servers": store_broker.bootstrap}, [*names, "none"])()
+    kept = KafkaLogProbe({"bootstrap.servers": store_broker.bootstrap}, [*names, "none"]).kept()
     assert kept.seconds == {names[0]: 60.0}
     assert kept.starts == {TopicPartition(n, 0): 3 if n == names[0] else 0 for n in names}

@@ -1,0 +1,96 @@
+"""The port to topics beside the logs: of dead letters, of positions, of signals and notifications.
+
+They belong to binlogd. The logs may come from another system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from actors.contract.ports import DeadLetterStore, NotKept
+from offsets.position import TopicPartition
+from offsets.store import OffsetStore
+from sources.base.letter import Letter, LetterMaker, Mark
+from sources.base.port import Questions, Reader
+
+
+class UnfitTopic(NotKept):
+    """The topic would lose letters, now and later: one line."""
+
+
+class LetterStore(DeadLetterStore, Protocol):
+    """Where the letters of one pipeline are kept."""
+
+    def recent(self, within_s: float) -> list[float]:
+        """The ages in seconds of the letters of the last ``within_s``. Raises NotKept."""
+        ...
+
+
+class LetterTopic(Protocol):
+    """A topic with the dead letters of one pipeline or several. Each call raises NotKept."""
+
+    def check(self) -> None:
+        """Look whether the topic, if it exists, keeps its records. Raises UnfitTopic."""
+        ...
+
+    def read(self, damage: list[str]) -> Iterator[Letter | Mark]:
+        """All letters and marks, of all pipelines. What can't be read is added to ``damage``."""
+        ...
+
+    def store(self, pipeline: str, maker: LetterMaker) -> LetterStore:
+        """Create the topic if it is missing, and write to it. Raises UnfitTopic."""
+        ...
+
+
+class SignalLog(Protocol):
+    """A topic with signals to binlogd. One thread's."""
+
+    @property
+    def topic(self) -> str:
+        """Its name."""
+        ...
+
+    def describe(self) -> tuple[str, list[TopicPartition]]:
+        """Its id and its partitions. Raises TopicMissing, NotAnswered."""
+        ...
+
+    def questions(self) -> Questions:
+        """Queries. Raises NotAnswered."""
+        ...
+
+    def reader(self) -> Reader:
+        """A reader of its committed records."""
+        ...
+
+
+class Notifications(Protocol):
+    """Sends notifications, at best effort: one that can't be sent is in the log. One thread's."""
+
+    def send(self, key: str, document: Mapping[str, Any]) -> None:
+        """Send one, keyed by the pipeline. Returns at once; raises nothing."""
+        ...
+
+    def close(self) -> None:
+        """Wait for those on their way, for a bounded time."""
+        ...
+
+
+class Topics(Protocol):
+    """Topics by their names. Made by ``open_topics``; nothing is asked until one is used."""
+
+    def letters(self, topic: str) -> LetterTopic:
+        """One that holds dead letters."""
+        ...
+
+    def offsets(self, topic: str, pipeline: str, group: str) -> OffsetStore:
+        """One that holds a pipeline's positions, as a store that is not started yet."""
+        ...
+
+    def signals(self, topic: str) -> SignalLog:
+        """One that signals come from."""
+        ...
+
+    def notifications(self, topic: str) -> Notifications:
+        """One that notifications go to."""
+        ...

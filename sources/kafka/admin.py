@@ -1,0 +1,340 @@
+"""Queries to the broker: topics and their ids, offsets, settings, groups.
+
+The client's errors and types end here: callers see ``NotAnswered``, ``TopicMissing`` and this
+project's types. Each query is bounded in time. They have a client of their own, because the group's
+consumer may be in the middle of an assignment.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from sources.base.port import GroupMember, NotAnswered, TopicMissing
+from sources.kafka.settings import PASSING, connection_settings
+
+CONNECT_TIMEOUT_S = 10.0
+"""The limit for a broker to answer at all, at a start or for a command."""
+
+ANSWER_TIMEOUT_S = 20.0
+"""The limit for one query to a broker that is up: a leader election may be running."""
+
+MOVED = frozenset({KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH})
+"""The client knows another leader than the broker: one was elected a moment ago."""
+
+AWAY = PASSING | MOVED | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
+"""Errors that mean that nobody was there: no coordinator, no leader (``_NOENT``)."""
+
+SETTLING = MOVED | frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError._NOENT,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Errors about a topic, a group or a broker that came up a moment ago. librdkafka retries commits
+itself, queries it does not."""
+
+SETTLE_S = 0.1
+"""Between two queries to such a broker."""
+
+Offsets = dict[TopicPartition, int]
+
+T = TypeVar("T")
+
+
+def said_by(error: BaseException) -> str:
+    """An exception of the client as one line."""
+    if isinstance(error, KafkaException):
+        return str(error.args[0].str() or error.args[0].name())
+    return "no answer in time" if isinstance(error, TimeoutError) else str(error)
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Turn the client's exceptions into NotAnswered."""
+    try:
+        yield
+    except KafkaException as error:
+        code = error.args[0].code()
+        raise NotAnswered(said_by(error), code in AWAY, code in SETTLING) from error
+    except TimeoutError as error:
+        raise NotAnswered(said_by(error), away=True) from error
+
+
+def when_settled(act: Callable[[], T], deadline: float) -> T:
+    """What ``act`` returns. A query that a starting broker can't answer yet is sent again until
+    ``deadline`` (monotonic seconds). Raises NotAnswered."""
+    while True:
+        try:
+            return act()
+        except NotAnswered as error:
+            if not error.settling or time.monotonic() > deadline:
+                raise
+        threading.Event().wait(SETTLE_S)
+
+
+class Admin:
+    """Queries by one client; see ``Questions``, too. Any thread.
+
+    Each takes ``answer_s`` seconds at most, ANSWER_TIMEOUT_S by default, and raises NotAnswered.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], answer_s: float | None = None) -> None:
+        """``settings`` are the pipeline's of Kafka. Those of its consumer mean nothing here."""
+        self._where = settings.get("bootstrap.servers")
+        self._moved = False
+        self._answer_s = ANSWER_TIMEOUT_S if answer_s is None else answer_s
+        try:
+            # Kept: a client without references never gets an answer.
+            self._client = AdminClient(connection_settings(settings))
+        except KafkaException as error:
+            raise NotAnswered(f"the Kafka client refuses: {said_by(error)}", away=True) from error
+
+    # --- topics
+
+    def reach(self) -> str:
+        """The id of the cluster: two may have groups and topics of the same names. Waits for a
+        broker for CONNECT_TIMEOUT_S at most."""
+        try:
+            return str(self._client.list_topics(timeout=CONNECT_TIMEOUT_S).cluster_id)
+        except KafkaException as error:
+            said = f"no Kafka broker answers at {self._where}: {said_by(error)}"
+            raise NotAnswered(said, away=True) from error
+
+    def exists(self, topic: str) -> bool:
+        """Whether there is such a topic."""
+        with asking():
+            return topic in self._topics()
+
+    def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
+        """All partitions of those topics that exist."""
+        with asking():
+            found = self._topics()
+            for topic in topics:
+                if topic in found and found[topic].error is not None:
+                    raise KafkaException(found[topic].error)
+        there = [topic for topic in topics if topic in found]
+        return [TopicPartition(t, number) for t in there for number in sorted(found[t].partitions)]
+
+    def _topics(self) -> Mapping[str, Any]:
+        # All of them: on some brokers a query for one topic creates it.
+        return self._client.list_topics(timeout=self._answer_s).topics
+
+    def ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The id of each topic. Raises TopicMissing, too.
+
+        Only the id tells a topic from a recreated one of the same name.
+        """
+        return {topic: id_ for topic, (id_, _) in self.described(topics).items()}
+
+    def described(self, topics: Collection[str]) -> dict[str, tuple[str, list[TopicPartition]]]:
+        """The id of each topic, and its partitions. Raises TopicMissing, too."""
+        with asking():
+            answers = self.ask_descriptions(topics)
+        return {topic: self._described(topic, answer) for topic, answer in answers.items()}
+
+    def _described(self, topic: str, answer: Future[Any]) -> tuple[str, list[TopicPartition]]:
+        try:
+            found = answer.result(self._answer_s)
+        except KafkaException as error:
+            said, code = f"topic {topic!r}: {said_by(error)}", error.args[0].code()
+            if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise TopicMissing(said) from error
+            raise NotAnswered(said, code in AWAY) from error
+        except TimeoutError as error:
+            said = f"topic {topic!r}: no answer within {self._answer_s:g} s"
+            raise NotAnswered(said, away=True) from error
+        numbers = sorted(part.id for part in found.partitions)
+        # As text: two results with the same id are not == to each other.
+        return str(found.topic_id), [TopicPartition(topic, number) for number in numbers]
+
+    def ask_descriptions(self, topics: Collection[str]) -> dict[str, Future[Any]]:
+        """Ask for the topics' descriptions without waiting. Raises KafkaException."""
+        if not topics:
+            return {}
+        asked = TopicCollection(sorted(topics))
+        return self._client.describe_topics(asked, request_timeout=self._answer_s)
+
+    def make(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Create a topic of one partition, so that its records keep their order, unless it exists.
+        Replicas as the broker defaults."""
+        if self.exists(topic):
+            return
+        with asking():
+            new = NewTopic(topic, 1, -1, config=dict(settings))
+            asked = self._client.create_topics([new], operation_timeout=self._answer_s)
+            try:
+                asked[topic].result(self._answer_s)
+            except KafkaException as error:
+                # Another member was first.
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+
+    def settings_of(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The configuration of each topic."""
+        resources = {ConfigResource(ResourceType.TOPIC, topic): topic for topic in topics}
+        if not resources:
+            return {}
+        with asking():
+            asked = self._client.describe_configs([*resources], request_timeout=self._answer_s)
+            return {
+                resources[resource]: {
+                    name: str(entry.value) for name, entry in answer.result(self._answer_s).items()
+                }
+                for resource, answer in asked.items()
+            }
+
+    def compacted(self, topics: Collection[str]) -> frozenset[str]:
+        """See ``Questions``."""
+        found = self.settings_of(topics)
+        return frozenset(t for t, said in found.items() if "compact" in said["cleanup.policy"])
+
+    # --- offsets
+
+    def begins(self, sources: Sequence[TopicPartition]) -> Offsets:
+        """See ``Questions``."""
+        return self._offsets(sources, OffsetSpec.earliest())
+
+    def ends(self, sources: Sequence[TopicPartition]) -> Offsets:
+        """Where each log ends."""
+        return self._offsets(sources, OffsetSpec.latest())
+
+    def topic_ends(self, topics: Collection[str]) -> Offsets:
+        """Where each log of those topics ends that exist."""
+        return self.ends(self.partitions(topics))
+
+    def watermarks(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, Watermarks]:
+        """See ``Questions``."""
+        low, high = self.begins(sources), self.ends(sources)
+        return {source: Watermarks(low[source], high[source]) for source in sources}
+
+    def committed_ends(self, sources: Sequence[TopicPartition]) -> Offsets:
+        """See ``Questions``."""
+        return self._offsets(sources, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def at_time(self, sources: Sequence[TopicPartition], unix_ms: int) -> Offsets:
+        """See ``Questions``."""
+        found = self._offsets(sources, OffsetSpec.for_timestamp(unix_ms))
+        return {source: offset for source, offset in found.items() if offset >= 0}
+
+    def known_ends(
+        self, sources: Sequence[TopicPartition], committed: bool
+    ) -> tuple[Offsets, str | None]:
+        """The ends of those logs that have a leader, and why others are missing. ``committed``:
+        the ends of what is committed."""
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        found: Offsets = {}
+        error: str | None = None
+        with asking():
+            answers = self._ask_offsets(sources, OffsetSpec.latest(), level)
+        for source, answer in answers.items():
+            try:
+                found[source] = self._offset(answer)
+            except (KafkaException, TimeoutError) as unanswered:
+                error = f"{source}: {said_by(unanswered)}"
+        return found, error
+
+    def _offsets(
+        self,
+        sources: Sequence[TopicPartition],
+        spec: OffsetSpec,
+        level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> Offsets:
+        with asking():
+            answers = self._ask_offsets(sources, spec, level)
+            return {source: self._offset(answer) for source, answer in answers.items()}
+
+    def _offset(self, answer: Future[Any]) -> int:
+        try:
+            return int(answer.result(self._answer_s).offset)
+        except KafkaException as error:
+            self._moved = self._moved or error.args[0].code() in MOVED
+            raise
+
+    def _ask_offsets(
+        self, sources: Sequence[TopicPartition], spec: OffsetSpec, level: IsolationLevel
+    ) -> dict[TopicPartition, Future[Any]]:
+        if self._moved:
+            # The client asks with the leaders that it knows, and a refusal does not renew these.
+            self._topics()
+            self._moved = False
+        asked = {KafkaPartition(s.topic, s.partition): spec for s in sources}
+        answers = self._client.list_offsets(
+            asked, isolation_level=level, request_timeout=self._answer_s
+        )
+        return {TopicPartition(p.topic, p.partition): answer for p, answer in answers.items()}
+
+    # --- groups
+
+    def members(self, group: str) -> list[GroupMember]:
+        """The group's members.
+
+        A group that does not exist has none. That is only certain once its coordinator is up.
+        """
+        return when_settled(lambda: self._members(group), time.monotonic() + ANSWER_TIMEOUT_S)
+
+    def _members(self, group: str) -> list[GroupMember]:
+        with asking():
+            asked = self._client.describe_consumer_groups([group], request_timeout=self._answer_s)
+            try:
+                found = asked[group].result(self._answer_s).members
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    return []
+                raise
+        return [GroupMember(each.client_id, each.host, each.group_instance_id) for each in found]
+
+
+def commits_by(
+    consumer: Consumer, sources: Sequence[TopicPartition], timeout_s: float = ANSWER_TIMEOUT_S
+) -> Offsets:
+    """The group's commits of those partitions that have one, by a consumer that joins nothing.
+    Raises NotAnswered.
+
+    The admin client's call for it ends the process, by an assertion of librdkafka 2.16.0, when the
+    broker goes away while it waits.
+    """
+    asked = [KafkaPartition(s.topic, s.partition) for s in sources]
+    with asking():
+        found = consumer.committed(asked, timeout=timeout_s)
+        for partition in found:
+            if partition.error is not None:  # unknown is not the same as none
+                raise KafkaException(partition.error)
+    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+
+
+def group_commits(
+    settings: Mapping[str, Any],
+    group: str,
+    sources: Sequence[TopicPartition],
+    timeout_s: float = ANSWER_TIMEOUT_S,
+) -> Offsets:
+    """The same with a consumer of its own. Raises NotAnswered."""
+    consumer = Consumer(
+        {**connection_settings(settings), "group.id": group, "enable.auto.commit": False}
+    )
+    try:
+        return commits_by(consumer, sources, timeout_s)
+    finally:
+        consumer.close()

@@ -1,0 +1,34 @@
+"""Kafka's adapter of ``Topics``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sources.kafka.dead_letter_topic import DeadLetterTopic
+from sources.kafka.job_topics import NotificationTopic, SignalTopic
+from sources.kafka.topic_store import KafkaTopicStore
+
+
+class KafkaTopics:
+    """See ``Topics``."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """``settings`` are those of ``[kafka]``, or a pipeline's."""
+        self._settings = settings
+
+    def letters(self, topic: str) -> DeadLetterTopic:
+        """See ``Topics``."""
+        return DeadLetterTopic(self._settings, topic)
+
+    def offsets(self, topic: str, pipeline: str, group: str) -> KafkaTopicStore:
+        """See ``Topics``."""
+        return KafkaTopicStore(self._settings, topic, pipeline, group)
+
+    def signals(self, topic: str) -> SignalTopic:
+        """See ``Topics``."""
+        return SignalTopic(self._settings, topic)
+
+    def notifications(self, topic: str) -> NotificationTopic:
+        """See ``Topics``."""
+        return NotificationTopic(self._settings, topic)
