@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -110,8 +110,6 @@ class Admin:
             self._client = AdminClient(connection_settings(settings))
         except KafkaException as error:
             raise NotAnswered(f"the Kafka client refuses: {said_by(error)}", away=True) from error
-
-    # --- topics
 
     def reach(self) -> str:
         """The id of the cluster: two may have groups and topics of the same names. Waits for a
@@ -210,8 +208,6 @@ class Admin:
         found = self.settings_of(topics)
         return frozenset(t for t, said in found.items() if "compact" in said["cleanup.policy"])
 
-    # --- offsets
-
     def begins(self, sources: Sequence[TopicPartition]) -> Offsets:
         """See ``Questions``."""
         return self._offsets(sources, OffsetSpec.earliest())
@@ -285,8 +281,6 @@ class Admin:
         )
         return {TopicPartition(p.topic, p.partition): answer for p, answer in answers.items()}
 
-    # --- groups
-
     def members(self, group: str) -> list[GroupMember]:
         """The group's members.
 
@@ -304,37 +298,3 @@ class Admin:
                     return []
                 raise
         return [GroupMember(each.client_id, each.host, each.group_instance_id) for each in found]
-
-
-def commits_by(
-    consumer: Consumer, sources: Sequence[TopicPartition], timeout_s: float = ANSWER_TIMEOUT_S
-) -> Offsets:
-    """The group's commits of those partitions that have one, by a consumer that joins nothing.
-    Raises NotAnswered.
-
-    The admin client's call for it ends the process, by an assertion of librdkafka 2.16.0, when the
-    broker goes away while it waits.
-    """
-    asked = [KafkaPartition(s.topic, s.partition) for s in sources]
-    with asking():
-        found = consumer.committed(asked, timeout=timeout_s)
-        for partition in found:
-            if partition.error is not None:  # unknown is not the same as none
-                raise KafkaException(partition.error)
-    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
-
-
-def group_commits(
-    settings: Mapping[str, Any],
-    group: str,
-    sources: Sequence[TopicPartition],
-    timeout_s: float = ANSWER_TIMEOUT_S,
-) -> Offsets:
-    """The same with a consumer of its own. Raises NotAnswered."""
-    consumer = Consumer(
-        {**connection_settings(settings), "group.id": group, "enable.auto.commit": False}
-    )
-    try:
-        return commits_by(consumer, sources, timeout_s)
-    finally:
-        consumer.close()

@@ -29,7 +29,7 @@ from offsets.store import Loaded, StoreError
 from sources.base.configuration import Configuration
 from sources.base.port import NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
-from sources.kafka.admin import ANSWER_TIMEOUT_S, asking, commits_by, when_settled
+from sources.kafka.admin import ANSWER_TIMEOUT_S, asking, when_settled
 from sources.kafka.member import member_settings
 from sources.kafka.settings import INSTANCE_ID, connection_settings, consumer_settings
 
@@ -201,6 +201,40 @@ class KafkaCommitStore:
 
     def _error(self, error: KafkaException) -> StoreError:
         return StoreError(f"{self._place}: {error.args[0].str()}")
+
+
+def commits_by(
+    consumer: Consumer, sources: Sequence[TopicPartition], timeout_s: float = ANSWER_TIMEOUT_S
+) -> dict[TopicPartition, int]:
+    """The group's commits of those partitions that have one, by a consumer that joins nothing.
+    Raises NotAnswered.
+
+    The admin client's call for it ends the process, by an assertion of librdkafka 2.16.0, when the
+    broker goes away while it waits.
+    """
+    asked = [KafkaPartition(s.topic, s.partition) for s in sources]
+    with asking():
+        found = consumer.committed(asked, timeout=timeout_s)
+        for partition in found:
+            if partition.error is not None:  # unknown is not the same as none
+                raise KafkaException(partition.error)
+    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+
+
+def group_commits(
+    settings: Mapping[str, Any],
+    group: str,
+    sources: Sequence[TopicPartition],
+    timeout_s: float = ANSWER_TIMEOUT_S,
+) -> dict[TopicPartition, int]:
+    """The same with a consumer of its own. Raises NotAnswered."""
+    consumer = Consumer(
+        {**connection_settings(settings), "group.id": group, "enable.auto.commit": False}
+    )
+    try:
+        return commits_by(consumer, sources, timeout_s)
+    finally:
+        consumer.close()
 
 
 # The group's commit for commands: read or moved beside the daemon.

@@ -18,8 +18,7 @@ from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
-from sources.kafka.admin import group_commits
-from sources.kafka.commit_store import KafkaCommitStore
+from sources.kafka.commit_store import KafkaCommitStore, group_commits
 from sources.kafka.source import KafkaSource, Resolver
 from sources.kafka.start_resolver import PositionResolver
 from tests.integration.rig import Rig, canal
