@@ -40,8 +40,11 @@ _OFTEN_MADE = _RENAMES | {"database"}
 
 
 def _unread(past: Past, found: re.Match[str]) -> bool:
-    """The statement that was not followed is one of the table's, as far as it is shown."""
+    """The statement that was not followed is one of the table's, as far as it is shown. A reader
+    may tell the parts of a RENAME one by one."""
     told = _flat(found.string)
+    if re.search(r"\brename table\b", told) and not past.kinds.isdisjoint(_RENAMES):
+        return True
     return any(_flat(text)[:40] in told for text in past.statements)
 
 

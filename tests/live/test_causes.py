@@ -25,6 +25,9 @@ EXPLAINED = (
      Past(frozenset({"another_charset"}), ("ALTER TABLE `t` CONVERT TO CHARACTER SET latin1",))),
     ("quarantined: pg.a.t: waits until what pg.a.u was before is written",
      Past(frozenset({"rename_table"}))),
+    ("quarantined: s1:0 offset 8: a._t_gho: RENAME TABLE while pg.a.t is being rebuilt is not "
+     "followed: RENAME TABLE `a`.`_t_gho` TO `a`.`t`",
+     Past(frozenset({"online"}), ("RENAME TABLE `t` TO `_t_del`, `_t_gho` TO `t`",))),
     ("rows_may_differ: a.t took the place of a.u at a:0 offset 3", Past(frozenset({"swap"}))),
     ("quarantined: pg.a.t: column c is stored as long, which can't become decimal(38, 2)", WIDER),
 )  # fmt: skip
