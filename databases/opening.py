@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
-from databases.base.port import Database, Moment
+from databases.base.port import Moment
 from databases.base.section import DatabaseSection
 from databases.base.url import Login
 from databases.mysql.database import MySqlDatabase

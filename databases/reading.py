@@ -11,9 +11,10 @@ from changes.model.model import ZeroDates
 from changes.sql.forms import Form
 from changes.sql.spark.arrow_texts import TextUnreadable, read
 from changes.sql.spark.schema import arrow_type
+from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.fetching import fetch_rows
-from databases.base.port import ALL_ROWS, Database, KeyRange, SourceTable
+from databases.base.port import ALL_ROWS, KeyRange, SourceTable
 from databases.streamed import StreamedColumn
 
 Rows = list[tuple[object, ...]]

@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from changes.sql.spark.checksums import HASH_DIGITS, Interval, TextColumn
-from databases.base.port import Database, KeyRange, Kind, SourceTable
+from databases.base.database import Database
+from databases.base.port import KeyRange, SourceTable
+from databases.base.url import Kind
 
 
 class HashWords(Protocol):

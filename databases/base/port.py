@@ -1,4 +1,4 @@
-"""The port to a source's own database: what jobs ask of it. Values, and the protocol.
+"""What jobs ask of a source's own database (``databases.base.database``), as values. Pure.
 
 Every value passes as a *canonical text*: one text for each value, made by the database itself in
 SQL. ``changes/sql/spark/canonical.py`` reads it into a column of the lake and prints a stored value
@@ -7,10 +7,9 @@ as the same text; a column's ``Form`` says which text it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Literal, Protocol
 
 from changes.model.model import TableName
 from changes.sql.forms import Form
@@ -43,9 +42,6 @@ class JdbcOptions:
     session: str
     fetch_rows: int = 100
 
-
-Kind = Literal["mysql", "postgresql"]
-"""MariaDB is a mysql, too."""
 
 Texts = tuple[str | None, ...]
 """A row as canonical texts, in the order in which its columns were asked for."""
@@ -165,114 +161,3 @@ class Findings:
 
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-class Database(Protocol):
-    """One connection: read-only, one thread's at a time; opened by ``opening.open_database``.
-
-    Every method raises DatabaseAway or DatabaseRefused. After DatabaseAway the next call connects
-    again.
-    """
-
-    @property
-    def kind(self) -> Kind:
-        """What it speaks."""
-        ...
-
-    def tables(self, pattern: str) -> list[TableName]:
-        """The base tables whose ``database.table`` matches (``*``, ``?``, ``[…]``), in order."""
-        ...
-
-    def describe(self, table: TableName) -> SourceTable:
-        """A table as it is now. Raises DatabaseRefused where there is none."""
-        ...
-
-    def moment(self) -> Moment:
-        """The database's clock and position."""
-        ...
-
-    def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
-        """The table in ranges of about so many rows each, by a walk over the key's index.
-
-        The first begins open, the last ends open; together they hold every row once. An empty
-        table is one range. Memory is bounded. The iterator uses the connection at each step; other
-        calls may come between. Raises DatabaseRefused for a table without a key.
-        """
-        ...
-
-    def query(
-        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
-    ) -> str:
-        """A SELECT of the columns' canonical texts as ``c0``, ``c1`` …: for JDBC and for ``ask``.
-
-        A column of ``Form.HEX`` comes as bytes, not as text: a text in hex has bounds.
-
-        It carries its values in it, quoted, and has no parameter. Does not ask the database.
-        Raises DatabaseRefused for a column without a form.
-        """
-        ...
-
-    def text(self, column: SourceColumn) -> str:
-        """The SQL of one column's canonical text. Raises DatabaseRefused where it has no form."""
-        ...
-
-    def compared(self, column: SourceColumn) -> str:
-        """The SQL of one column's text for checksums in the database.
-
-        It is the canonical text of ``changes.sql.spark.canonical.compared(form)``, and null where
-        the
-        stream has null for a value: zero and infinite dates, numbers that are none.
-        """
-        ...
-
-    def table_sql(self, table: SourceTable) -> str:
-        """A table's name as SQL has it."""
-        ...
-
-    def predicate(self, table: SourceTable, part: KeyRange) -> str:
-        """The SQL of a range's condition, ``TRUE`` in the words of the database for all rows."""
-        ...
-
-    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
-        """The SQL of the condition of some rows by their keys, of ``MOST_KEYS`` at most. It may
-        follow ``query`` of all rows behind AND, in parentheses."""
-        ...
-
-    def ask(self, sql: str) -> list[tuple[object, ...]]:
-        """The rows that a SELECT gives, all at once: for small results."""
-        ...
-
-    def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
-        """The rows that a SELECT gives, in lists of about so many: memory is bounded.
-
-        The connection is the iterator's until it ends or is closed.
-        """
-        ...
-
-    def rows(
-        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
-    ) -> dict[Key, Texts]:
-        """The rows of these keys that exist, as canonical texts of the columns.
-
-        A key under which the database finds a row is that row's, also where its collation takes
-        another text for the same; so the keys should come from the database.
-        """
-        ...
-
-    def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
-        """How Spark reaches the same database, with a session like this one's.
-
-        With the ``table`` that is read, so many rows are fetched at a time as fit into memory.
-        """
-        ...
-
-    def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
-        """What keeps jobs, or the reader of its log, from working with it.
-
-        ``tables`` are those that a job would read, ``clock_us`` is this machine's clock.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the connection. Raises nothing."""
-        ...

@@ -1,132 +1,155 @@
-"""The SELECTs over a table's key: ranges, bounds, look-ups. Pure; a dialect has the words.
+"""The SELECTs over a table's key: ranges, bounds, look-ups; each database has its words. Pure.
 
 Bounds are literals in the text: the database alone compares them, in its own collation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from changes.model.model import TableName
 from changes.sql.forms import bytes_text
 from changes.sql.spark.canonical import compared as compared_form
 from databases.base.errors import DatabaseRefused
-from databases.base.port import Key, KeyRange, SourceColumn, SourceTable, Texts
+from databases.base.port import ALL_ROWS, Key, KeyRange, SourceColumn, SourceTable
 
 MOST_KEYS = 500
 """Keys of one look-up: each is a condition in its text, which no server takes without end."""
 
 
-class Dialect(Protocol):
-    """The words of one kind of database."""
+class Words(ABC):
+    """The words of one kind of database, and the statements that are made of them. Raises
+    DatabaseRefused for what it has no words for."""
 
+    sign_of_names: str
+    """What stands around a name."""
     compares_rows: bool
     """Whether ``(a, b) > (1, 2)`` is read from an index."""
 
-    def quote(self, name: str) -> str:
-        """A name, whatever is in it."""
-        ...
-
-    def table(self, name: TableName) -> str:
-        """A table's qualified name."""
-        ...
-
+    @abstractmethod
     def text(self, column: SourceColumn) -> str:
-        """The column's canonical text. Raises DatabaseRefused for a column without a form."""
-        ...
+        """The SQL of a column's canonical text. A column without a form has none."""
 
+    @abstractmethod
     def sent(self, column: SourceColumn) -> str:
         """What a read gets of it: the text, but bytes as they are where the form is HEX."""
-        ...
 
+    @abstractmethod
     def lost(self, column: SourceColumn) -> str | None:
         """The condition of values that the stream has as null: dates of no calendar, numbers that
         are none. None where the type has no such values."""
-        ...
+
+    @abstractmethod
+    def literal(self, column: SourceColumn, text: str) -> str:
+        """The value of a canonical text, to be compared with the column."""
 
     def sign(self, column: SourceColumn, sign: str) -> str:
         """The operator that compares the column as its index does."""
-        ...
+        return sign
 
-    def literal(self, column: SourceColumn, text: str) -> str:
-        """The value of a canonical text, to be compared with the column."""
-        ...
+    def quote(self, name: str) -> str:
+        """A name, whatever is in it."""
+        if "\0" in name:
+            raise DatabaseRefused("a name with a NUL")
+        return quoted(name, self.sign_of_names)
 
+    def table(self, name: TableName) -> str:
+        """A table's qualified name."""
+        return f"{self.quote(name.database)}.{self.quote(name.table)}"
 
-def query(
-    words: Dialect, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange
-) -> str:
-    """``Database.query``."""
-    return (
-        f"SELECT {_listed(map(words.sent, columns))} FROM {rows_of(words, table)}"
-        f" WHERE {predicate(words, table, part)}"
-    )
+    def query(
+        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
+    ) -> str:
+        """A SELECT of the columns' canonical texts as ``c0``, ``c1`` …: for JDBC and for ``ask``.
 
-
-def rows_of(words: Dialect, table: SourceTable) -> str:
-    """What follows FROM: the table's own rows, and no others'."""
-    name = words.table(table.name)
-    own = f"ONLY {name}" if table.only else name
-    if table.rows_where is None:
-        return own
-    return f"(SELECT * FROM {own} WHERE {table.rows_where}) AS streamed"
-
-
-def compared(words: Dialect, column: SourceColumn) -> str:
-    """``Database.compared``."""
-    if column.form is None:
-        return words.text(column)
-    text, lost = words.text(replace(column, form=compared_form(column.form))), words.lost(column)
-    return text if lost is None else f"CASE WHEN {lost} THEN NULL ELSE {text} END"
-
-
-def predicate(words: Dialect, table: SourceTable, part: KeyRange) -> str:
-    """``Database.predicate``."""
-    if part.low is None and part.high is None:
-        return "1 = 1"
-    conditions = []
-    if part.low is not None:
-        conditions.append(_beyond(words, table, part.low))
-    if part.high is not None:
-        conditions.append(_up_to(words, table, part.high))
-    return " AND ".join(conditions)
-
-
-def bound(words: Dialect, table: SourceTable, low: Key | None, rows: int) -> str:
-    """The SELECT of the key that so many rows lead to, counted behind ``low``; none if there are
-    fewer."""
-    keys = key_columns(table)
-    order = ", ".join(words.quote(column.sql_name) for column in keys)
-    return (
-        f"SELECT {_listed(map(words.text, keys))} FROM {rows_of(words, table)}"
-        f" WHERE {predicate(words, table, KeyRange(low))} ORDER BY {order}"
-        f" LIMIT 1 OFFSET {rows - 1}"
-    )
-
-
-def look_up(
-    words: Dialect, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
-) -> str:
-    """The SELECT of some rows by their keys: the key's texts first, then the columns'."""
-    texts = _listed([*map(words.text, key_columns(table)), *map(words.sent, columns)])
-    return f"SELECT {texts} FROM {rows_of(words, table)} WHERE {matching(words, table, keys)}"
-
-
-def matching(words: Dialect, table: SourceTable, keys: Sequence[Key]) -> str:
-    """``Database.matching``."""
-    wanted = key_columns(table)
-    return " OR ".join(
-        "("
-        + " AND ".join(
-            f"{words.quote(column.sql_name)} {words.sign(column, '=')}"
-            f" {words.literal(column, text)}"
-            for column, text in zip(wanted, key, strict=True)
+        A column of ``Form.HEX`` comes as bytes, not as text: a text in hex has bounds. It carries
+        its values in it, quoted, and has no parameter.
+        """
+        return (
+            f"SELECT {_listed(map(self.sent, columns))} FROM {self.table_sql(table)}"
+            f" WHERE {self.predicate(table, part)}"
         )
-        + ")"
-        for key in keys
-    )
+
+    def table_sql(self, table: SourceTable) -> str:
+        """What follows FROM: the table's own rows, and no others'."""
+        name = self.table(table.name)
+        own = f"ONLY {name}" if table.only else name
+        if table.rows_where is None:
+            return own
+        return f"(SELECT * FROM {own} WHERE {table.rows_where}) AS streamed"
+
+    def compared(self, column: SourceColumn) -> str:
+        """The SQL of one column's text for checksums in the database: the canonical text of
+        ``changes.sql.spark.canonical.compared(form)``, and null where the stream has null for a
+        value: zero and infinite dates, numbers that are none."""
+        if column.form is None:
+            return self.text(column)
+        text = self.text(replace(column, form=compared_form(column.form)))
+        lost = self.lost(column)
+        return text if lost is None else f"CASE WHEN {lost} THEN NULL ELSE {text} END"
+
+    def predicate(self, table: SourceTable, part: KeyRange) -> str:
+        """The SQL of a range's condition."""
+        bounds = ((part.low, ">", ">"), (part.high, "<", "<="))
+        found = [self._beyond(table, key, *signs) for key, *signs in bounds if key is not None]
+        return " AND ".join(found) or "1 = 1"
+
+    def bound(self, table: SourceTable, low: Key | None, rows: int) -> str:
+        """The SELECT of the key that so many rows lead to, counted behind ``low``; none if there
+        are fewer."""
+        keys = key_columns(table)
+        order = ", ".join(self.quote(column.sql_name) for column in keys)
+        return (
+            f"SELECT {_listed(map(self.text, keys))} FROM {self.table_sql(table)}"
+            f" WHERE {self.predicate(table, KeyRange(low))} ORDER BY {order}"
+            f" LIMIT 1 OFFSET {rows - 1}"
+        )
+
+    def look_up(
+        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
+    ) -> str:
+        """The SELECT of some rows by their keys: the key's texts first, then the columns'."""
+        texts = _listed([*map(self.text, key_columns(table)), *map(self.sent, columns)])
+        return f"SELECT {texts} FROM {self.table_sql(table)} WHERE {self.matching(table, keys)}"
+
+    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
+        """The SQL of the condition of some rows by their keys, of ``MOST_KEYS`` at most. It may
+        follow ``query`` of all rows behind AND, in parentheses."""
+        columns = key_columns(table)
+        conditions = (
+            " AND ".join(self._one(*pair, "=") for pair in zip(columns, key, strict=True))
+            for key in keys
+        )
+        return " OR ".join(f"({one})" for one in conditions)
+
+    def _one(self, column: SourceColumn, text: str, sign: str) -> str:
+        name, value = self.quote(column.sql_name), self.literal(column, text)
+        return f"{name} {self.sign(column, sign)} {value}"
+
+    def _beyond(self, table: SourceTable, key: Key, other: str, last: str) -> str:
+        """The rows whose key is beyond ``key`` in one direction; ``last`` compares its last
+        column."""
+        columns = key_columns(table)
+        pairs = list(zip(columns, key, strict=True))
+        if len(pairs) == 1:
+            return self._one(*pairs[0], last)
+        if self.compares_rows and all(self.sign(column, last) == last for column in columns):
+            names = ", ".join(self.quote(column.sql_name) for column in columns)
+            return f"({names}) {last} ({', '.join(self.literal(*pair) for pair in pairs)})"
+        # The first column's bound alone is what every optimizer reads a range of the index from.
+        ways = []
+        for place, pair in enumerate(pairs):
+            sign = last if place == len(pairs) - 1 else other
+            same = (self._one(*one, "=") for one in pairs[:place])
+            ways.append(" AND ".join([*same, self._one(*pair, sign)]))
+        return f"({self._one(*pairs[0], other + '=')} AND (({') OR ('.join(ways)})))"
+
+
+def quoted(text: str, sign: str) -> str:
+    """A text between two signs, which stands twice where it is in it."""
+    return sign + text.replace(sign, sign * 2) + sign
 
 
 def key_columns(table: SourceTable) -> list[SourceColumn]:
@@ -136,65 +159,12 @@ def key_columns(table: SourceTable) -> list[SourceColumn]:
     return [table.column(name) for name in table.keys]
 
 
-def batches(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
-    """The keys in look-ups of a bounded size."""
-    for start in range(0, len(keys), MOST_KEYS):
-        yield keys[start : start + MOST_KEYS]
+def text_of(value: object) -> str | None:
+    """The canonical text of what a column of ``Words.query`` has given."""
+    if isinstance(value, bytes | memoryview):
+        return bytes_text(bytes(value))
+    return None if value is None else str(value)
 
 
 def _listed(expressions: Iterable[str]) -> str:
     return ", ".join(f"{each} AS c{place}" for place, each in enumerate(expressions))
-
-
-def _beyond(words: Dialect, table: SourceTable, key: Key) -> str:
-    return _compared(words, table, key, ">", ">")
-
-
-def _up_to(words: Dialect, table: SourceTable, key: Key) -> str:
-    return _compared(words, table, key, "<", "<=")
-
-
-def _compared(words: Dialect, table: SourceTable, key: Key, other: str, last: str) -> str:
-    """The rows whose key is beyond ``key`` in one direction; ``last`` compares its last column."""
-    columns = key_columns(table)
-    names = [words.quote(column.sql_name) for column in columns]
-    values = [words.literal(c, text) for c, text in zip(columns, key, strict=True)]
-    if len(names) == 1:
-        return f"{names[0]} {words.sign(columns[0], last)} {values[0]}"
-    if words.compares_rows and all(words.sign(column, last) == last for column in columns):
-        return f"({', '.join(names)}) {last} ({', '.join(values)})"
-
-    def one(place: int, sign: str) -> str:
-        return f"{names[place]} {words.sign(columns[place], sign)} {values[place]}"
-
-    # The first column's bound alone is what every optimizer reads a range of the index from.
-    ways = []
-    for place in range(len(names)):
-        same = [one(i, "=") for i in range(place)]
-        sign = last if place == len(names) - 1 else other
-        ways.append(" AND ".join([*same, one(place, sign)]))
-    return f"({one(0, other + '=')} AND (({') OR ('.join(ways)})))"
-
-
-def rows(
-    words: Dialect,
-    table: SourceTable,
-    columns: Sequence[SourceColumn],
-    keys: Sequence[Key],
-    ask: Callable[[str], list[tuple[object, ...]]],
-) -> dict[Key, Texts]:
-    """``Database.rows``."""
-    found: dict[Key, Texts] = {}
-    for some in batches(keys):
-        for row in ask(look_up(words, table, columns, some)):
-            texts = tuple(map(text_of, row))
-            key = tuple(str(text) for text in texts[: len(table.keys)])
-            found[key] = texts[len(table.keys) :]
-    return found
-
-
-def text_of(value: object) -> str | None:
-    """The canonical text of what a column of ``Database.query`` has given."""
-    if isinstance(value, bytes | memoryview):
-        return bytes_text(bytes(value))
-    return None if value is None else str(value)

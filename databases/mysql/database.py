@@ -1,20 +1,21 @@
-"""MySQL and MariaDB as ``port.Database``, by PyMySQL."""
+"""MySQL and MariaDB as ``Database``, by PyMySQL."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from changes.model.model import TableName
 from changes.sql.forms import LONG_BYTES
+from databases.base.database import Database
 from databases.base.errors import Cause, DatabaseRefused
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
-from databases.base.port import JdbcOptions, Kind, Moment, SourceColumn, SourceTable, matching
+from databases.base.port import JdbcOptions, Moment, SourceColumn, SourceTable, matching
 from databases.base.session import CONNECT_WITHIN_S, Purpose
 from databases.base.session_settings import Server, set_all_mysql
-from databases.base.sql_database import SqlDatabase
 from databases.base.url import Login
 from databases.mysql import checks as mysql_checks
 from databases.mysql.session import MySqlSession
@@ -26,11 +27,10 @@ _SLOW_READER_S = 3600
 _LEAST_PACKET = 4 * LONG_BYTES
 
 
-class MySqlDatabase(SqlDatabase[MySqlSession]):
-    """See ``port.Database``."""
+class MySqlDatabase(MySqlWords, Database):
+    """Its tables are in schemas that it calls databases."""
 
-    kind: Kind = "mysql"
-    _words = MySqlWords()
+    kind = "mysql"
 
     def _connect(self, login: Login, purpose: Purpose) -> MySqlSession:
         session = MySqlSession(login, purpose)
@@ -55,7 +55,6 @@ class MySqlDatabase(SqlDatabase[MySqlSession]):
         return mysql_checks.grant("SELECT", "*.*", self._section.user)
 
     def tables(self, pattern: str) -> list[TableName]:
-        """See ``port.Database``."""
         rows = self.ask(
             "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
             " WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN"
@@ -64,7 +63,6 @@ class MySqlDatabase(SqlDatabase[MySqlSession]):
         return matching(pattern, (TableName(str(row[0]), str(row[1])) for row in rows))
 
     def describe(self, table: TableName) -> SourceTable:
-        """See ``port.Database``."""
         found = [row for row in self._about("TABLES", _TABLE, table) if row[:2] == tuple(table)]
         if not found:
             raise DatabaseRefused(f"{table}: no such table, or no right to see it")
@@ -73,8 +71,8 @@ class MySqlDatabase(SqlDatabase[MySqlSession]):
             raise DatabaseRefused(f"{table} is a {str(kind).lower()}, not a table")
         # The views below leave out the columns that the user may not read. This does not: it takes
         # a right to the whole table, and says so.
-        with self._asked() as session:
-            session.check_right(f"SHOW CREATE TABLE {self._words.table(table)}")
+        with self._mysql() as session:
+            session.check_right(f"SHOW CREATE TABLE {self.table(table)}")
         columns = self._about("COLUMNS", _COLUMNS, table, "ORDER BY ORDINAL_POSITION")
         indexes = self._about("STATISTICS", _INDEXES, table, "ORDER BY INDEX_NAME, SEQ_IN_INDEX")
         described = [_column(row) for row in columns if row[:2] == tuple(table)]
@@ -98,19 +96,24 @@ class MySqlDatabase(SqlDatabase[MySqlSession]):
         return self.ask(f"{sql} WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s {order}", table)
 
     def moment(self) -> Moment:
-        """See ``port.Database``."""
         # The position first: whatever a read before could see is at or below it.
         position = mysql_checks.position(self.ask, self._is_mariadb(), self._section.role)
         ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))")
         return Moment(int(str(now)), position)
 
-    def _is_mariadb(self) -> bool:
+    @contextmanager
+    def _mysql(self) -> Iterator[MySqlSession]:
         with self._asked() as session:
+            assert isinstance(session, MySqlSession)
+            yield session
+
+    def _is_mariadb(self) -> bool:
+        with self._mysql() as session:
             return session.is_mariadb
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """By MariaDB's driver, which speaks with both."""
-        with self._asked() as session:
+        with self._mysql() as session:
             server: Server = "mariadb" if session.is_mariadb else "mysql"
             known = session.known
         login = self._login()
@@ -138,7 +141,6 @@ class MySqlDatabase(SqlDatabase[MySqlSession]):
         )
 
     def of_server(self, ahead_us: int) -> Iterator[Finding]:
-        """See ``SqlDatabase``."""
         asked = mysql_checks.Asked(self.ask, self._is_mariadb(), self._section, ahead_us)
         return mysql_checks.of_server(asked)
 

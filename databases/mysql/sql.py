@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from changes.model.model import TableName
 from changes.sql.forms import LONG_BYTES, Form
 from changes.sql.mysql.tokens import words
 from changes.sql.mysql.types import from_mysql, size
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceColumn
+from databases.base.selects import Words
 
 _BASE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?", re.IGNORECASE | re.ASCII)
 
@@ -55,23 +55,13 @@ def form_of(type_: str) -> Form | None:
     return _FORMS.get(base)
 
 
-class MySqlWords:
-    """``selects.Dialect`` of MySQL and MariaDB."""
+class MySqlWords(Words):
+    """Those of MySQL and MariaDB."""
 
+    sign_of_names = "`"
     compares_rows = False
 
-    def quote(self, name: str) -> str:
-        """In backticks. Raises DatabaseRefused for a sign that no name has."""
-        if "\0" in name:
-            raise DatabaseRefused("a name with a NUL")
-        return "`" + name.replace("`", "``") + "`"
-
-    def table(self, name: TableName) -> str:
-        """Database and table."""
-        return f"{self.quote(name.database)}.{self.quote(name.table)}"
-
     def text(self, column: SourceColumn) -> str:
-        """See ``selects.Dialect``."""
         if column.form is None:
             raise DatabaseRefused(f"column {column.name}: {column.refused}")
         name = self.quote(column.sql_name)
@@ -84,20 +74,14 @@ class MySqlWords:
         return f"IF({zero}, {shown}, {made})"
 
     def sent(self, column: SourceColumn) -> str:
-        """See ``selects.Dialect``."""
         return self.quote(column.sql_name) if column.form is Form.HEX else self.text(column)
 
     def lost(self, column: SourceColumn) -> str | None:
-        """See ``selects.Dialect``."""
         dated = column.form in DATED and column.zero is None
         return _no_day(self.quote(column.sql_name)) if dated else None
 
-    def sign(self, column: SourceColumn, sign: str) -> str:
-        """See ``selects.Dialect``."""
-        return sign
-
     def literal(self, column: SourceColumn, text: str) -> str:
-        """See ``selects.Dialect``. Only signs of a number, a date or hex get into the SQL."""
+        """Only signs of a number, a date or hex get into the SQL."""
         base, sizes = base_of(column.type)
         match column.form:
             case Form.TEXT if base in ("enum", "set"):

@@ -1,4 +1,4 @@
-"""PostgreSQL as ``port.Database``, by psycopg."""
+"""PostgreSQL as ``Database``, by psycopg."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from changes.model.model import TableName
+from databases.base.database import Database
 from databases.base.errors import (
     DatabaseRefused,
 )
@@ -17,27 +18,27 @@ from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
 from databases.base.port import (
     JdbcOptions,
-    Kind,
     Moment,
     SourceColumn,
     SourceTable,
     matching,
 )
-from databases.base.session import CONNECT_WITHIN_S
+from databases.base.session import CONNECT_WITHIN_S, Purpose
 from databases.base.session_settings import Server, set_postgresql
-from databases.base.sql_database import SqlDatabase
+from databases.base.url import Login
 from databases.postgres import checks as postgresql_checks
 from databases.postgres.checks import PUBLICATIONS, READERS, Published, published
 from databases.postgres.session import SSL_MODES, PostgreSqlSession
 from databases.postgres.sql import PostgreSqlWords, form_of
 
 
-class PostgreSqlDatabase(SqlDatabase[PostgreSqlSession]):
-    """See ``port.Database``. A table's ``database`` is its schema, as Debezium has it."""
+class PostgreSqlDatabase(PostgreSqlWords, Database):
+    """A table's ``database`` is its schema, as Debezium has it."""
 
-    kind: Kind = "postgresql"
-    _words = PostgreSqlWords()
-    _connect = staticmethod(PostgreSqlSession)
+    kind = "postgresql"
+
+    def _connect(self, login: Login, purpose: Purpose) -> PostgreSqlSession:
+        return PostgreSqlSession(login, purpose)
 
     def _limits(self, server: Server) -> dict[str, str]:
         return {"statement_timeout": f"{int(self._section.statement_timeout_s * 1000)}ms"}
@@ -48,12 +49,10 @@ class PostgreSqlDatabase(SqlDatabase[PostgreSqlSession]):
         return postgresql_checks.grant(self._section.user)
 
     def tables(self, pattern: str) -> list[TableName]:
-        """See ``port.Database``."""
         rows = self.ask(_TABLES)
         return matching(pattern, (TableName(str(row[0]), str(row[1])) for row in rows))
 
     def describe(self, table: TableName) -> SourceTable:
-        """See ``port.Database``."""
         found = self.ask(postgresql_checks.TABLE, table)
         if not found:
             raise DatabaseRefused(f"{table}: no such table")
@@ -100,7 +99,6 @@ class PostgreSqlDatabase(SqlDatabase[PostgreSqlSession]):
         return int(found[0]["Plan"]["Plan Rows"])
 
     def moment(self) -> Moment:
-        """See ``port.Database``."""
         # The position first: whatever a read before could see is at or below it.
         position = self._position()
         ((now,),) = self.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
@@ -115,7 +113,6 @@ class PostgreSqlDatabase(SqlDatabase[PostgreSqlSession]):
         return position
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
-        """See ``port.Database``."""
         login = self._login()
         if login.is_socket:
             line = f"{self._name}: Spark reads by TCP alone: name a host in its url"
@@ -140,7 +137,6 @@ class PostgreSqlDatabase(SqlDatabase[PostgreSqlSession]):
         )
 
     def of_server(self, ahead_us: int) -> Iterator[Finding]:
-        """See ``SqlDatabase``."""
         return postgresql_checks.of_server(self.ask, self._section, ahead_us)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from changes.model.model import TableName
 from changes.model.types import MAX_PRECISION, is_digits
 from changes.sql.forms import LONG_BYTES, Form
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceColumn
+from databases.base.selects import Words
 
 _SIZES = re.compile(r"\(([^()]*)\)")
 _LONG_BITS = 64
@@ -74,23 +74,13 @@ def form_of(type_: str, *, is_enum: bool = False) -> Form | None:
     return _FORMS.get(base)
 
 
-class PostgreSqlWords:
-    """``selects.Dialect`` of PostgreSQL."""
+class PostgreSqlWords(Words):
+    """Those of PostgreSQL."""
 
+    sign_of_names = '"'
     compares_rows = True
 
-    def quote(self, name: str) -> str:
-        """In double quotes. Raises DatabaseRefused for a sign that no name has."""
-        if "\0" in name:
-            raise DatabaseRefused("a name with a NUL")
-        return '"' + name.replace('"', '""') + '"'
-
-    def table(self, name: TableName) -> str:
-        """Schema and table."""
-        return f"{self.quote(name.database)}.{self.quote(name.table)}"
-
     def text(self, column: SourceColumn) -> str:
-        """See ``selects.Dialect``."""
         if column.form is None:
             raise DatabaseRefused(f"column {column.name}: {column.refused}")
         name, (base, _) = self.quote(column.sql_name), base_of(column.type)
@@ -98,7 +88,6 @@ class PostgreSqlWords:
         return f"CASE WHEN {name} IS NOT NULL THEN {made(name)} END"
 
     def sent(self, column: SourceColumn) -> str:
-        """See ``selects.Dialect``."""
         if column.form is not Form.HEX:
             return self.text(column)
         if base_of(column.type)[0] == "bytea":
@@ -106,7 +95,6 @@ class PostgreSqlWords:
         return f"decode({self.text(column)}, 'hex')"
 
     def lost(self, column: SourceColumn) -> str | None:
-        """See ``selects.Dialect``."""
         name = self.quote(column.sql_name)
         if column.form in (Form.DATE, Form.LOCAL, Form.INSTANT):
             return f"NOT isfinite({name})"
@@ -115,13 +103,13 @@ class PostgreSqlWords:
         return None
 
     def sign(self, column: SourceColumn, sign: str) -> str:
-        """See ``selects.Dialect``. The session's search path has no extension: without its schema
+        """The session's search path has no extension: without its schema
         an operator of citext's would be that of text, which no index of the column has."""
         schema, _, type_ = column.type.rpartition(".")
         return f"OPERATOR({schema}.{sign})" if schema and type_ in _EXTENSIONS else sign
 
     def literal(self, column: SourceColumn, text: str) -> str:
-        """See ``selects.Dialect``. The type is written out: an enumeration's order is its own."""
+        """The type is written out: an enumeration's order is its own."""
         base, sizes = base_of(column.type)
         if column.form is Form.HEX and base == "bytea":
             text = f"\\x{text}"

@@ -8,7 +8,7 @@ from typing import Protocol
 from actors.contract.ports import ResettableSink
 from changes.model.model import TargetName
 from changes.routes.routing import Route
-from databases.base.port import Database
+from databases.base.database import Database
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.living_sink import SessionSink
 from sparkwriter.session.section import SparkSection

@@ -10,8 +10,8 @@ from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.routes.routing import Route
+from databases.base.database import Database
 from databases.base.errors import DatabaseAway, DatabaseError
-from databases.base.port import Database
 from databases.base.section import TargetSection
 from databases.base.url import BadUrl, DatabaseUrl, Login, parse_url
 from databases.opening import ADAPTERS

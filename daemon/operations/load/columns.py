@@ -13,7 +13,8 @@ from changes.routes.shaping.names import ShapeRefused
 from changes.routes.shaping.statements import check_rows, needs, shaped_rows, shaped_schema
 from changes.sql.spark.schema import arrow_type, iceberg_type
 from daemon.config.config import Config
-from databases.base.port import Database, DatabaseRefused, SourceTable
+from databases.base.database import Database
+from databases.base.port import DatabaseRefused, SourceTable
 from databases.reading import Reading
 from databases.streamed import Streamed, StreamedColumn, as_streamed
 from sparkwriter.session.chunks import ChunkColumn

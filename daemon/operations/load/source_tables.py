@@ -25,7 +25,8 @@ from daemon.operations.load.columns import POSITIONS, Wanted, fitted
 from daemon.operations.load.ports import Chunk, Described
 from daemon.operations.load.prefetch import Ahead, Asked, read_directly, spark_reader
 from daemon.operations.load.shown import shown_columns, unlike
-from databases.base.port import Database, DatabaseRefused, KeyRange, Moment
+from databases.base.database import Database
+from databases.base.port import DatabaseRefused, KeyRange, Moment
 from databases.opening import Primary, open_database
 from sparkwriter.sinks import sinks_of
 

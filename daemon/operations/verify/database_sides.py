@@ -15,7 +15,8 @@ from daemon.operations.verify.columns import NotComparable, Pair, Shape
 from daemon.operations.verify.groups import intervals_of, rows_of_interval
 from daemon.operations.verify.sides import NONE, Group, Sum
 from databases.base.checksums import Checksums
-from databases.base.port import Database, Key, SourceColumn, SourceTable, Texts
+from databases.base.database import Database
+from databases.base.port import Key, SourceColumn, SourceTable, Texts
 from databases.base.selects import MOST_KEYS
 
 STATEMENT_ROWS = 200_000

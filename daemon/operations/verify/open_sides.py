@@ -27,7 +27,8 @@ from daemon.operations.verify.database_sides import SourceSide, StoredSide, stor
 from daemon.operations.verify.in_flight_here import LOOK_EVERY_S, Interrupted, not_following
 from daemon.operations.verify.sides import ComparedSource, LakeSide, TargetSide
 from daemon.operations.verify.values_side import ValuesSide
-from databases.base.port import Database, DatabaseAway, DatabaseRefused, SourceTable
+from databases.base.database import Database
+from databases.base.port import DatabaseAway, DatabaseRefused, SourceTable
 from databases.opening import Primary, open_database
 from databases.streamed import Streamed
 from offsets.snapshot import Snapshot

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from databases.base.port import Database
+from databases.base.database import Database
 from databases.base.section import DatabaseSection
 from databases.opening import ADAPTERS
 from demo.servers.program import ServerMissing

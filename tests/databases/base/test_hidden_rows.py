@@ -13,8 +13,9 @@ from changes.model.model import TableName
 from changes.sql.forms import Form
 from changes.sql.spark.checksums import TextColumn
 from databases.base.checksums import Checksums
+from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
-from databases.base.port import Database, SourceTable
+from databases.base.port import SourceTable
 from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
 from tests.databases.base.servers import Server
 

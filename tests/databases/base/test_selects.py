@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from changes.model.model import TableName
 from changes.sql.forms import Form
-from databases.base import selects
 from databases.base.errors import DatabaseRefused
 from databases.base.port import ALL_ROWS, KeyRange, SourceColumn, SourceTable
-from databases.base.sql_database import walk
+from databases.base.selects import MOST_KEYS
+from databases.mysql.database import MySqlDatabase
 from databases.mysql.sql import MySqlWords
 from databases.postgres.sql import PostgreSqlWords
+
+Rows = list[tuple[object, ...]]
+
+
+class Answering(MySqlDatabase):
+    """A database whose answers are the test's."""
+
+    def __init__(self, answer: Callable[[str], Rows]) -> None:
+        self._answer = answer
+
+    def ask(self, sql: str, values: Sequence[str] = ()) -> Rows:
+        return self._answer(sql)
+
 
 MYSQL, POSTGRESQL = MySqlWords(), PostgreSqlWords()
 
@@ -32,24 +46,24 @@ PAIR = table(column("a", "int", Form.WHOLE), column("b", "varchar(9)", Form.TEXT
 def test_all_rows_need_no_condition() -> None:
     """An open range is the whole table."""
     for words in (MYSQL, POSTGRESQL):
-        assert selects.predicate(words, PAIR, ALL_ROWS) == "1 = 1"
+        assert words.predicate(PAIR, ALL_ROWS) == "1 = 1"
 
 
 def test_a_range_is_open_below_and_closed_above() -> None:
     """So the next one, from the same bound, has just the rows behind it."""
     one = table(column("a", "int", Form.WHOLE))
-    found = selects.predicate(MYSQL, one, KeyRange(("3",), ("7",)))
+    found = MYSQL.predicate(one, KeyRange(("3",), ("7",)))
     assert found == "`a` > 3 AND `a` <= 7"
 
 
 def test_a_key_of_two_columns_is_compared_whole() -> None:
     """PostgreSQL reads that from an index; MySQL reads the first column's bound from it."""
     part = KeyRange(("3", "x"), ("7", "y"))
-    assert selects.predicate(POSTGRESQL, PAIR, part) == (
+    assert POSTGRESQL.predicate(PAIR, part) == (
         '("a", "b") > (\'3\'::int, \'x\'::varchar(9)) AND ("a", "b") <= '
         "('7'::int, 'y'::varchar(9))"
     )
-    assert selects.predicate(MYSQL, PAIR, part) == (
+    assert MYSQL.predicate(PAIR, part) == (
         "(`a` >= 3 AND ((`a` > 3) OR (`a` = 3 AND `b` > _utf8mb4 X'78'))) AND "
         "(`a` <= 7 AND ((`a` < 7) OR (`a` = 7 AND `b` <= _utf8mb4 X'79')))"
     )
@@ -140,7 +154,7 @@ def test_keys_of_each_kind_in_postgresql(type_: str, form: Form, text: str, lite
 def test_columns_are_named_by_their_place() -> None:
     """No name of a source's gets into Spark's SQL for the driver."""
     odd = table(column("a`b", "int", Form.WHOLE), keys=("a`b",))
-    found = selects.query(MYSQL, odd, odd.columns, ALL_ROWS)
+    found = MYSQL.query(odd, odd.columns, ALL_ROWS)
     assert found == "SELECT CAST(`a``b` + 0 AS CHAR) AS c0 FROM `shop`.`orders` WHERE 1 = 1"
 
 
@@ -148,15 +162,15 @@ def test_a_column_without_a_text_is_refused() -> None:
     """With the reason that the description gives."""
     odd = SourceColumn("a", "vector(3)", True, None, refused="no exact text is known")
     with pytest.raises(DatabaseRefused, match="column a: no exact text is known"):
-        selects.query(MYSQL, table(odd), [odd], ALL_ROWS)
+        MYSQL.query(table(odd), [odd], ALL_ROWS)
     with pytest.raises(DatabaseRefused):
-        selects.compared(POSTGRESQL, odd)
+        POSTGRESQL.compared(odd)
 
 
 def test_a_walk_stops_where_a_key_is_not_found_by_its_own_text() -> None:
     """Or it would give the same range for ever."""
     one = table(column("a", "int", Form.WHOLE))
-    ranges = walk(MYSQL, one, 10, lambda sql: [("5",)])
+    ranges = Answering(lambda sql: [("5",)]).ranges(one, 10)
     assert next(ranges) == KeyRange(None, ("5",))
     with pytest.raises(DatabaseRefused, match="not found by its own text"):
         next(ranges)
@@ -165,7 +179,7 @@ def test_a_walk_stops_where_a_key_is_not_found_by_its_own_text() -> None:
 def test_a_table_without_a_key_is_not_walked() -> None:
     """Its rows can't be told apart."""
     with pytest.raises(DatabaseRefused, match=r"shop\.orders has no key"):
-        next(walk(MYSQL, table(keys=()), 10, lambda sql: []))
+        next(Answering(lambda sql: []).ranges(table(keys=()), 10))
 
 
 def test_look_ups_are_bounded() -> None:
@@ -177,6 +191,6 @@ def test_look_ups_are_bounded() -> None:
         asked.append(sql)
         return []
 
-    keys = [(str(number),) for number in range(2 * selects.MOST_KEYS + 1)]
-    assert selects.rows(MYSQL, one, one.columns, keys, ask) == {}
-    assert [sql.count(" OR ") + 1 for sql in asked] == [selects.MOST_KEYS, selects.MOST_KEYS, 1]
+    keys = [(str(number),) for number in range(2 * MOST_KEYS + 1)]
+    assert Answering(ask).rows(one, one.columns, keys) == {}
+    assert [sql.count(" OR ") + 1 for sql in asked] == [MOST_KEYS, MOST_KEYS, 1]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from changes.model.model import TableName
+from databases.base.database import Database
 from databases.base.errors import DatabaseAway, DatabaseRefused
-from databases.base.port import Database
 from tests.databases.base.servers import Server, opened
 
 pytestmark = pytest.mark.integration

@@ -25,7 +25,8 @@ from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished
 from daemon.operations.engine.record import Job, Progress, Wanted, new_job
 from daemon.operations.verify.kind import VerifyKind
-from databases.base.port import Database, KeyRange, SourceTable
+from databases.base.database import Database
+from databases.base.port import KeyRange, SourceTable
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import Watermarks
