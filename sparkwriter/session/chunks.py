@@ -19,7 +19,7 @@ from actors.runtime.files import sync
 from changes.model.model import ZeroDates
 from changes.sql.forms import Form
 from changes.sql.spark.canonical import read
-from changes.sql.spark.schema import arrow_type
+from changes.sql.spark.schema import arrow_type, spark_type
 from changes.sql.spark.words import quote, string_literal
 from databases.base.errors import tells_of_full_disk
 from databases.base.port import JdbcOptions
@@ -46,6 +46,13 @@ _PASSING_TEXT = re.compile(
     r"|connection (attempt failed|refused|reset)|I/O error|socket|too many (clients|connections)",
     re.IGNORECASE,
 )
+_UNFIT = re.compile(
+    r"\[CAST_(?:INVALID_INPUT|OVERFLOW)\] The value (.{1,80}?) of the type \"STRING\" cannot be"
+    r" cast to \"([^\"]+)\"",
+    re.DOTALL,
+)
+"""What Spark says of a text that is no value of a column's type. It names no column."""
+
 _PART = re.compile(r"part-(\d+)-")
 
 
@@ -106,7 +113,7 @@ def read_chunks(
         shown.append(f"{value} AS {quote(column.name)}")
     folder = parts[0].out.parent / f"chunks-{uuid4().hex}"
     try:
-        with _told():
+        with _told(columns):
             frames = [_frame(session, jdbc, part, columns) for part in parts]
             whole = reduce(DataFrame.unionAll, frames).selectExpr(*shown)
             whole.write.options(**_WRITING).parquet(folder.absolute().as_uri())
@@ -135,15 +142,27 @@ def _frame(
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told(columns: Sequence[ChunkColumn]) -> Iterator[None]:
     """Failures of Spark as ChunkUnreadable."""
     try:
         yield
     except JavaFailure as error:
         line = reason(error)
+        if unfit := _UNFIT.search(line):
+            raise ChunkUnreadable(_unfit(unfit, columns), again=False) from error
         passing = any(_PASSING.search(name) for name in java_classes(error))
         passing = passing or bool(_PASSING_TEXT.search(line)) or tells_of_full_disk(line)
         raise ChunkUnreadable(line, again=passing) from error
+
+
+def _unfit(said: re.Match[str], columns: Sequence[ChunkColumn]) -> str:
+    value, type_ = said.groups()
+    narrow = [c.name for c in columns if spark_type(c.type).upper() == type_.upper()]
+    which = f" ({', '.join(narrow)})" if narrow else ""
+    return (
+        f"the value {value} does not fit a column of the target that is {type_}{which}: "
+        "`binlogd tables load --anew` gives the target the columns that the source has now"
+    )
 
 
 def _placed(folder: Path, parts: Sequence[Part], schema: pa.Schema) -> list[int]:
