@@ -24,7 +24,6 @@ from daemon.admin.status.observer import SUPERVISOR, Observer, Question
 from daemon.admin.status.status import About, AskLife, document
 from daemon.admin.web import WebServer
 from daemon.config.config import Config
-from daemon.operations.retry import Retry
 from daemon.state.control import Answer, ControlServer
 from daemon.state.pauses import Pause
 from sources.base.log_watch import LogWatch
@@ -64,10 +63,8 @@ class AdminEndpoint:
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics
-        self._retry = Retry(pauses)
         all_answers: dict[str, Answer] = {
             "status": lambda _: self.status(),
-            "tables-retry": self._retry,
             **(answers or {}),
         }
         self._control = ControlServer(config.daemon.state_dir, all_answers)
@@ -126,7 +123,6 @@ class AdminEndpoint:
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
     ) -> None:
         """Query these actors and the main thread from now on."""
-        self._retry.watch(directory, addresses)
         questions = {address: _question(directory, address) for address in addresses}
         self._observer.watch({**questions, SUPERVISOR: lambda: _ask_life(supervisor)})
 

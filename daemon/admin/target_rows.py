@@ -7,7 +7,7 @@ from typing import Any
 
 from daemon.admin.status.result_tables import duration
 from daemon.config.config import Config
-from daemon.operations.pause.answer import pipeline_of_target
+from daemon.operations.targets.pause import pipeline_of_target
 from offsets.snapshot import Snapshot, TargetMark
 
 Row = dict[str, Any]

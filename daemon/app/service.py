@@ -27,15 +27,12 @@ from daemon.app.supervisor import EventQueue, Supervisor
 from daemon.app.topology import Topology
 from daemon.config.config import Config, formats
 from daemon.config.log_level import LogLevels
-from daemon.operations.discard import ASK, DiscardAnswer
 from daemon.operations.engine.context import Daemon
-from daemon.operations.pause.answer import PauseAnswer
-from daemon.operations.rebuild_answer import RebuildAnswer
-from daemon.operations.reload.answer import ReloadAnswer
-from daemon.operations.reload.reload import Running
-from daemon.operations.reset.running import RunningResets
+from daemon.operations.engine.desk import Desk
+from daemon.operations.engine.here import Lent
+from daemon.operations.registry import operations
+from daemon.operations.reload.reload import hang_up
 from daemon.operations.service import JobsDesk
-from daemon.state.control import Answer
 from daemon.state.edits import Change, Fate
 from daemon.state.pauses import Pauses, PausesUnreadable
 from daemon.tracing.opening import Tracing, missing_packages
@@ -62,12 +59,14 @@ class Service:
         self._show = show
         self._events = EventQueue()
         self._startup = StartUp(config, tier, until_end)
-        self._levels = levels
         self._until_end = until_end
         self._pauses = Pauses(config.daemon.state_dir)
-        self._pause_answer = PauseAnswer(config, self._pauses, lambda: self._jobs.runner.jobs)
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
-        self._jobs = JobsDesk(Daemon(config, tier, lambda: self._startup.stores, self.edit))
+        daemon = Daemon(config, tier, lambda: self._startup.stores, self.edit)
+        self._jobs = JobsDesk(daemon)
+        runner, status = self._jobs.runner, lambda: self._admin.status()
+        lent = Lent(daemon, self.edit, runner, self._pauses, status, levels)
+        self._desk = Desk(lent, operations())
 
     def run(self) -> Exit:
         """Start everything, wait for the end, return how it ended. Raises Unusable."""
@@ -100,7 +99,7 @@ class Service:
                     topology.start_pipeline(startup.settled(part, recorded[part.name]))
                 self._watch(topology, config.pipeline)
                 self._jobs.start()
-                with signals.listening(), reloads_on_hang_up(self._reload.hang_up):
+                with signals.listening(), reloads_on_hang_up(partial(hang_up, self._desk)):
                     status = supervisor.run(topology)
             finally:
                 if status is not Exit.KILLED:  # a second signal does not wait for a clean end
@@ -153,12 +152,13 @@ class Service:
     def _prepare_stop(self) -> None:
         self._tier.prepare_stop()
         self._jobs.prepare_stop()
+        self._desk.close()
 
     def _watch(self, topology: Topology, pipelines: Collection[str]) -> None:
         """These pipelines are there now: show them, ask their actors."""
         self._admin.follow(pipelines)
         self._admin.watch(topology.directory, topology.asked, self._events)
-        self._pause_answer.watch(topology.directory)
+        self._desk.lent.watch(topology.directory, topology.asked)
 
     def _supervisor(self, changed: Callable[[Collection[str]], None]) -> Supervisor:
         return Supervisor(
@@ -173,25 +173,7 @@ class Service:
         )
 
     def _admin_endpoint(self) -> AdminEndpoint:
-        self._reload = ReloadAnswer(
-            Running(
-                self._config,
-                lambda: admin.status(),
-                lambda: self._jobs.runner.jobs,
-                self.edit,
-                self._levels,
-            )
-        )
-        answers: dict[str, Answer] = {
-            **RunningResets(self._config, self.edit).answers,
-            ASK: DiscardAnswer(self._config, self.edit),
-            **self._reload.answers,
-            **self._pause_answer.answers,
-            "tables-rebuild": RebuildAnswer(
-                self._config, lambda: self._startup.stores, self.edit, self._jobs.runner
-            ),
-            **self._jobs.answers,
-        }
+        answers = {**self._desk.answers, **self._jobs.answers}
         admin = AdminEndpoint(
             self._config,
             self._run_id,

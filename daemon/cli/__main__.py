@@ -11,11 +11,10 @@ import typer
 
 from changes.model.printable import PrintableStream
 from daemon.cli import dead_letters_group, jobs_group, offsets_group, tables_group
+from daemon.cli.base.operations import add_commands
 from daemon.cli.check_config import check_config
 from daemon.cli.decode import decode
 from daemon.cli.init.command import init
-from daemon.cli.pause import drain, pause, resume
-from daemon.cli.reload import log_level, reload
 from daemon.cli.run import run
 from daemon.cli.setup import setup
 from daemon.cli.status import status
@@ -56,18 +55,19 @@ app.command(
 app.command("setup", epilog="Example: binlogd setup s3")(setup)
 app.command("status", epilog="Example: binlogd status --json")(status)
 app.command("top", epilog="Example: binlogd top --ill")(top)
-app.command("reload", epilog="Example: binlogd reload --dry-run")(reload)
-app.command("pause", epilog='Example: binlogd pause shop --reason "the lake moves"')(pause)
-app.command("resume", epilog="Example: binlogd resume shop")(resume)
-app.command("drain", epilog="Example: binlogd drain shop --wait")(drain)
-app.command("log-level", epilog="Example: binlogd log-level debug --actor shop/fetcher")(log_level)
 app.command("support-bundle", epilog="Example: binlogd support-bundle")(support_bundle)
 app.command("check-config", epilog="Example: binlogd check-config --connect")(check_config)
 app.command("decode", epilog="Example: binlogd decode --format canal-json messages.jsonl")(decode)
-app.add_typer(offsets_group.app, name="offsets")
-app.add_typer(tables_group.app, name="tables")
-app.add_typer(jobs_group.app, name="jobs")
-app.add_typer(dead_letters_group.app, name="dead-letters")
+GROUPS = {
+    "": app,
+    "offsets": offsets_group.app,
+    "tables": tables_group.app,
+    "jobs": jobs_group.app,
+    "dead-letters": dead_letters_group.app,
+}
+add_commands(GROUPS)
+for group, inside in list(GROUPS.items())[1:]:
+    app.add_typer(inside, name=group)
 
 
 def _fill_closed_streams() -> None:

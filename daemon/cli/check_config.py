@@ -21,8 +21,8 @@ def check_config(
     """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
     settings = load_config(config)
     # Late, as in `run`.
-    from daemon.operations import check
-    from daemon.operations.check_databases import check_databases
+    from daemon.operations.checks import check
+    from daemon.operations.checks.check_databases import check_databases
     from sparkwriter.sinks import ConfiguredSinks
 
     redact = settings.redactor.text

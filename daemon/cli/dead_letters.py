@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -27,40 +27,10 @@ from daemon.state.dead_letters.index import (
 from daemon.state.offset_transfer import format_of
 from offsets.store import StoreError
 from settings.exit import Exit
-from sources.base.letter import Letter, parse_place, summary
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+from sources.base.letter import Letter, summary
 
 LONGEST_ERROR = 100
 """Characters of an error in the table. ``show`` and ``--json`` print it whole."""
-
-
-def parse_since(text: str, now: datetime) -> datetime:
-    """A time with its zone (ISO 8601), or an age: 90s, 30m, 2h, 7d. Raises ValueError."""
-    if text[-1:] in _UNITS and text[:-1].isdigit():
-        return now - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"2026-01-31T00:00:00Z, or 2h, is wanted, not {text!r}") from error
-    if found.tzinfo is None:
-        raise ValueError(f"{text!r} needs a zone, such as {text}Z")
-    return found.astimezone(UTC)
-
-
-def wanted_of(
-    letters: Sequence[str] = (),
-    topic: str | None = None,
-    table: str | None = None,
-    reason: str | None = None,
-    since: str | None = None,
-    state: str | None = None,
-) -> Wanted:
-    """The filter that the options describe. Raises ValueError."""
-    if state not in (None, "open", "replayed"):
-        raise ValueError(f"--state {state!r} is neither open nor replayed")
-    begin = None if since is None else parse_since(since, datetime.now(UTC))
-    return Wanted(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
 
 
 def list_letters(

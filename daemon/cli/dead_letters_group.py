@@ -39,7 +39,8 @@ def letters_list(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show what is stored, a line for each letter. Status 1 where some can't be read."""
-    from daemon.cli.dead_letters import list_letters, wanted_of
+    from daemon.cli.dead_letters import list_letters
+    from daemon.state.dead_letters.index import wanted_of
 
     settings, names = _letters_of(config, pipeline)
     try:
@@ -57,7 +58,8 @@ def letters_show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show one in full: key, value, headers, error, and what its format says of it now."""
-    from daemon.cli.dead_letters import show_letter, wanted_of
+    from daemon.cli.dead_letters import show_letter
+    from daemon.state.dead_letters.index import wanted_of
 
     settings = load_config(config)
     names = list(settings.pipeline) if pipeline is None else [chosen_pipeline(settings, pipeline)]
@@ -66,45 +68,6 @@ def letters_show(
     except ValueError as error:
         refuse(str(error))
     sys.exit(show_letter(settings, names, wanted, as_json))
-
-
-@app.command("replay", epilog="Example: binlogd dead-letters replay --all --reason unfit")
-def letters_replay(
-    letters: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="LETTER...", help="TOPIC:PARTITION:OFFSET, as list names them."),
-    ] = None,
-    config: ConfigOption = Path("config.toml"),
-    pipeline: Annotated[
-        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
-    ] = None,
-    topic: TopicOption = None,
-    table: TableOption = None,
-    reason: ReasonOption = None,
-    since: SinceOption = None,
-    every: Annotated[bool, typer.Option("--all", help="All that are open.")] = False,
-    force: Annotated[bool, typer.Option(help="Even over newer changes, or a second time.")] = False,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Do it; without this, say what would be done.")
-    ] = False,
-) -> None:
-    """Append the records of letters to their partitions again, to be applied as they are now.
-
-    Where nothing came since that touches their rows. Status 1: some are left, 2: all are.
-    """
-    from daemon.cli.dead_letters import wanted_of
-    from daemon.operations.replay.replay import run_replay
-
-    settings = load_config(config)
-    name = chosen_pipeline(settings, pipeline)
-    _check_layout(settings)
-    try:
-        wanted = wanted_of(letters or (), topic, table, reason, since)
-    except ValueError as error:
-        refuse(str(error))
-    if wanted.everything and not every:
-        refuse("which? Name letters as `dead-letters list` does, filter them, or say --all")
-    sys.exit(run_replay(settings, name, wanted, execute, force))
 
 
 def _letters_of(config: Path, pipeline: str | None) -> tuple[Config, list[str]]:

@@ -11,9 +11,7 @@ from rich.console import Console
 from changes.model.printable import json_text, reason_of
 from daemon.admin.status.result_tables import print_job, print_jobs
 from daemon.config.config import Config
-from daemon.operations import requests as offline
 from daemon.operations.automatic_loads import Refused, due_offline
-from daemon.operations.engine.effects import Request
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.figures import UNASKED, figures_of, in_full, refused_figures
@@ -21,12 +19,6 @@ from daemon.state import control
 from daemon.state.offset_transfer import recorded_snapshot
 from offsets.store import StoreError
 from settings.exit import Exit
-
-SAID = {
-    "pause": "pauses after the step under way",
-    "resume": "goes on",
-    "cancel": "is given up; what it has begun is removed",
-}
 
 
 def list_jobs(settings: Config, console: Console, as_json: bool) -> int:
@@ -53,27 +45,6 @@ def show_job(settings: Config, console: Console, id_: str, as_json: bool) -> int
 
     request = {"ask": "jobs-show", "job": id_}
     return _printed(settings, request, recorded, console, as_json, show, f"job {id_}: unknown")
-
-
-def ask_job(settings: Config, id_: str, request: Request) -> int:
-    """Pause, resume or cancel a job. Returns the exit status."""
-    if id_.startswith(UNASKED):
-        way = f"`binlogd tables load {id_.removeprefix(UNASKED)}` records one"
-        return _failed(f"{id_} is no job yet: {way}", Exit.UNUSABLE)
-    later = ""
-    try:
-        try:
-            asked = {"ask": "jobs-ask", "job": id_, "request": request}
-            refusal = control.ask(settings.daemon.state_dir, asked)["refused"]
-        except control.NotRunning:
-            later = ", from the next start on"
-            refusal = offline.ask(settings.daemon.state_dir, id_, request)
-    except (control.ControlError, offline.NotRecorded) as error:
-        return _failed(str(error), Exit.PIPELINE_FAILED)
-    if refusal is not None:
-        return _failed(refusal, Exit.UNUSABLE)
-    print(f"job {id_} {SAID[request]}{later}")
-    return Exit.OK.value
 
 
 def _printed(

@@ -20,10 +20,10 @@ from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 from daemon.operations.engine.port import Look, Plan
 from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.kind import KIND, LoadKind
 from daemon.operations.load.plan import FIRST_SIGHT, RELOAD
-from daemon.operations.runner import JobRunner, JobsClosed
 from offsets.snapshot import Snapshot
 from sources.base.port import NotAnswered
 

@@ -1,23 +1,49 @@
-"""The kinds of job. A new one is one more line here."""
+"""The operations. A new one is one more line here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 from daemon.config.config import Config
-from daemon.operations.engine.effects import Limits
+from daemon.operations.engine.operation import Operation
 from daemon.operations.engine.port import JobKind
-from daemon.operations.load.kind import LoadKind
-from daemon.operations.rebuild.kind import RebuildKind
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.job_requests import CancelJob, PauseJob, ResumeJob
+from daemon.operations.load.operation import LoadOperation
+from daemon.operations.log_level import LogLevelOperation
+from daemon.operations.rebuild.operation import RebuildOperation
+from daemon.operations.reload.reload import ReloadOperation
+from daemon.operations.replay.operation import ReplayOperation
+from daemon.operations.reset.operation import ResetOperation
+from daemon.operations.targets.discard import DiscardOperation
+from daemon.operations.targets.pause import DrainOperation, PauseOperation, ResumeOperation
+from daemon.operations.targets.retry import RetryOperation
+from daemon.operations.verify.operation import VerifyOperation
+
+
+def operations() -> dict[str, Operation[Any]]:
+    """Each by the words of its command, in the order of the help."""
+    found: tuple[Operation[Any], ...] = (
+        ReloadOperation(),
+        PauseOperation(),
+        ResumeOperation(),
+        DrainOperation(),
+        LogLevelOperation(),
+        ResetOperation(),
+        RetryOperation(),
+        RebuildOperation(),
+        LoadOperation(),
+        VerifyOperation(),
+        DiscardOperation(),
+        PauseJob(),
+        ResumeJob(),
+        CancelJob(),
+        ReplayOperation(),
+    )
+    return {operation.words: operation for operation in found}
 
 
 def kinds_of(config: Config | None = None) -> dict[str, JobKind]:
-    """Each kind by its name."""
-    kinds: tuple[JobKind, ...] = (RebuildKind(), VerifyKind(), LoadKind(config))
-    return {kind.name: kind for kind in kinds}
-
-
-def limits_of(kinds: Mapping[str, JobKind]) -> dict[str, Limits]:
-    """What the rule knows of each kind."""
-    return {n: Limits(kind.concurrent, kind.window, kind.can_pause) for n, kind in kinds.items()}
+    """The kinds of jobs that operations are carried out by, by name. Without a configuration they
+    only plan."""
+    kinds = [operation.kind(config) for operation in operations().values()]
+    return {kind.name: kind for kind in kinds if kind is not None}

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
 from typing import Any, TypeVar
 
 import structlog
 
 from daemon.operations.automatic_loads import UnaskedLoads
 from daemon.operations.engine.context import Daemon, DaemonLook
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job
+from daemon.operations.engine.runner import JobRunner
 from daemon.operations.engine.store import JobStore
 from daemon.operations.figures import figures_of, in_full, notification, refused_figures
 from daemon.operations.rebuild.kind import adopted, without_job
 from daemon.operations.registry import kinds_of
-from daemon.operations.runner import JobRunner, JobsClosed
 from daemon.operations.signal_reader import SignalReader
 from daemon.operations.signals import SignalDesk
 from daemon.operations.verify_schedule import VerifySchedule
-from daemon.state.control import Answer, ControlError
+from daemon.state.control import Answer
 from offsets.store import StoreError
 from sources.base.topics import Notifications
 from sources.opening import open_topics
-
-ANSWER_WITHIN_S = 3.0
-"""A connection may take 5 s; a request is durable in milliseconds."""
 
 T = TypeVar("T")
 
@@ -52,12 +47,7 @@ class JobsDesk:
     @property
     def answers(self) -> dict[str, Answer]:
         """Requests of the control socket, answered on its thread."""
-        return {
-            "jobs": self._listed,
-            "jobs-show": self._shown,
-            "jobs-ask": self._asked,
-            "jobs-add": self._added,
-        }
+        return {"jobs": self._listed, "jobs-show": self._shown}
 
     def figures(self) -> list[dict[str, Any]]:
         """For the status document. Any thread."""
@@ -134,33 +124,6 @@ class JobsDesk:
         refused = (refused_figures(one, full=True) for one in self._unasked.refused)
         return self._redacted(next((one for one in (*found, *refused) if one["job"] == id_), None))
 
-    def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """``refused``: why nothing was done, or None."""
-        id_, wish = request.get("job"), request.get("request")
-        if not isinstance(id_, str) or wish not in ("pause", "resume", "cancel"):
-            raise ControlError('"job" and "request" (pause, resume, cancel) are wanted')
-        return {"refused": in_time(self.runner.ask(id_, wish))}
-
-    def _added(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Record a job that a command has planned. ``job``: its id."""
-        kind, pipeline, targets = (request.get(name) for name in ("kind", "pipeline", "targets"))
-        params = request.get("params")
-        known = kind in self._kinds and pipeline in self._config.pipeline
-        if not known or not isinstance(targets, list) or not isinstance(params, dict):
-            raise ControlError('"kind", "pipeline", "targets" and "params" are wanted')
-        wanted = Wanted(str(kind), str(pipeline), tuple(map(str, targets)), params)
-        return {"job": in_time(self.runner.add(wanted)).id}
-
     def _redacted(self, found: T) -> T:
         redacted: T = self._config.redactor.deep(found)
         return redacted
-
-
-def in_time(done: Future[T], within_s: float = ANSWER_WITHIN_S) -> T:
-    """The runner's answer. Raises ControlError."""
-    try:
-        return done.result(within_s)
-    except NotYet as error:
-        raise ControlError(f"the jobs did not answer within {within_s:g} s") from error
-    except (JobsClosed, OSError, ValueError) as error:
-        raise ControlError(str(error)) from error

@@ -23,9 +23,9 @@ from changes.model.printable import holds_half
 from daemon.operations.engine.effects import Request
 from daemon.operations.engine.port import JobKind, Look, Plan
 from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.together import together
-from daemon.operations.runner import JobRunner, JobsClosed
 from offsets.position import TopicPartition
 from sources.base.port import LogRecord, NotAnswered
 

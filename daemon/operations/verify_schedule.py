@@ -13,8 +13,8 @@ from changes.model.printable import reason_of
 from daemon.config.config import Config
 from daemon.operations.engine.port import Look
 from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
-from daemon.operations.runner import JobRunner, JobsClosed
 from daemon.operations.verify.kind import KIND, VerifyKind
 from sources.base.port import NotAnswered
 

@@ -19,7 +19,11 @@ Partitions and targets that the new snapshot lacks stay recorded, because stores
 
 
 class EditRefused(Exception):
-    """Nothing was changed: one line."""
+    """Nothing was changed: a line for each reason."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
 
 
 class EditBusy(EditRefused):
@@ -84,3 +88,14 @@ def recorded_of(config: Config, pipeline: str, loaded: Loaded) -> Snapshot:
             f"{snapshot.pipeline!r}, group {snapshot.group!r}; this is group {group!r}"
         )
     return snapshot
+
+
+def chosen_pipeline(config: Config, name: str | None) -> str:
+    """The chosen pipeline. The only one need not be named. Raises EditRefused."""
+    known = ", ".join(sorted(config.pipeline))
+    if name is None and len(config.pipeline) > 1:
+        raise EditRefused(f"--pipeline is wanted, one of: {known}")
+    chosen = name or next(iter(config.pipeline))
+    if chosen not in config.pipeline:
+        raise EditRefused(f"--pipeline {chosen}: unknown; the configuration has: {known}")
+    return chosen

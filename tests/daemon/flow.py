@@ -22,6 +22,7 @@ from daemon.app.service import Service
 from daemon.config.config import Config
 from daemon.config.file import load
 from daemon.config.log_level import LogLevels
+from daemon.operations.engine.desk import asked
 from daemon.state import control
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -204,6 +205,10 @@ class Flow:
         self._thread.join(WITHIN_S)
         assert self._ended == [Exit.OK]
 
+    def ended_already(self) -> bool:
+        """Whether it was stopped, or has ended by itself."""
+        return bool(self._ended)
+
     def ended(self) -> list[Exit | BaseException]:
         """Wait until it has ended; how."""
         assert self._thread is not None
@@ -213,6 +218,20 @@ class Flow:
     def ask(self, what: str, **more: Any) -> Any:
         """A request to the control socket."""
         return control.ask(self.folder / "state", {"ask": what, **more})
+
+    def do(self, name: str, /, **params: Any) -> tuple[int, list[str], list[str]]:
+        """An operation: its status, what it said, and what it warns of or is refused for."""
+        said: dict[bool, list[str]] = {True: [], False: []}
+        state = self.folder / "state"
+        done = asked(state, name, params, True, lambda good, line: said[good].append(line))
+        return done.status.value, said[True], said[False]
+
+    def did(self, name: str, /, **params: Any) -> str:
+        """What it said. Raises ControlError where it was not done."""
+        status, lines, problems = self.do(name, **params)
+        if status:
+            raise control.ControlError("; ".join(problems))
+        return "\n".join(lines)
 
     def pipelines(self) -> dict[str, Any]:
         """The document's pipelines by name; none while nobody answers."""
@@ -230,9 +249,8 @@ class Flow:
 
     def reload(self, **more: Any) -> tuple[list[str], list[str]]:
         """Its lines, and why it was refused."""
-        begun = self.ask("reload", **more)
-        state = self.until(lambda: (s := self.ask("reload-state", **begun)) and s["done"] and s)
-        return state["lines"], state["refused"]
+        _, lines, refused = self.do("reload", **more)
+        return [line for line in lines if line != "nothing differs"], refused
 
     def insert(self, topic: str, table: str, count: int = 1) -> None:
         """Rows for a table."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,7 @@ def test_a_paused_pipeline_stays_so_over_reloads_and_restarts(flow: Flow) -> Non
     """And then it goes on where it was."""
     flow.insert("t", "a", 300)
     flow.applied("a", 300)
-    assert flow.ask("pause", name="p", reason="the lake moves").startswith("pipeline p is pau")
+    assert flow.did("pause", name="p", reason="the lake moves").startswith("pipeline p is pau")
     flow.insert("t", "a")
     flow.write(pipeline("p", "t", "[ac]"))
     assert flow.reload()[1] == []
@@ -92,10 +91,10 @@ def test_a_paused_pipeline_stays_so_over_reloads_and_restarts(flow: Flow) -> Non
     found = flow.pipelines()["p"]
     assert (found["messages_read"], flow.count("a")) == (0, 300)
     assert found["paused_by_a_person"]["reason"] == "the lake moves"
-    assert flow.ask("resume", name="p") == "pipeline p reads on"
+    assert flow.did("resume", name="p") == "pipeline p reads on"
     flow.applied("a", 301)
     assert flow.pipelines()["p"]["paused_by_a_person"] is None
-    assert flow.ask("resume", name="p") == "pipeline p is not paused"
+    assert flow.did("resume", name="p") == "pipeline p is not paused"
 
 
 def test_a_bound_on_messages_is_kept(flow: Flow) -> None:
@@ -169,17 +168,17 @@ def test_a_pipeline_that_leaves_a_spill_goes_when_it_is_named_and_finds_it_again
 def test_two_reloads_at_once_are_one_or_one_after_the_other(flow: Flow) -> None:
     """The second is refused while the first is under way."""
     flow.write(P + Q)
-    begun = flow.ask("reload")
-    with suppress(control.ControlError):
-        begun = flow.ask("reload")
-    flow.until(lambda: flow.ask("reload-state", **begun)["done"])
+    begun = flow.ask("operation", name="reload", act=True)
+    status, _, refused = flow.do("reload")
+    assert (status, refused) in [(0, []), (2, ["a reload is under way already"])]
+    flow.until(lambda: flow.ask("operation-state", ticket=begun["ticket"])["status"] is not None)
     assert flow.reload() == ([], [])
     assert set(flow.pipelines()) == {"p", "q"}
 
 
 def rebuild(flow: Flow, table: str) -> None:
     """Begin to read a table again, as soon as it is recorded that there is one."""
-    flow.until(lambda: flow.ask("tables-rebuild", target=f"copy.shop.{table}")["begun"])
+    flow.until(lambda: flow.do("tables rebuild", target=f"copy.shop.{table}")[0] == 0)
 
 
 def test_a_table_that_is_being_read_again_meanwhile_is_whole(flow: Flow) -> None:
@@ -202,13 +201,13 @@ def test_a_pipeline_with_a_job_does_not_go(flow: Flow) -> None:
     assert flow.reload()[1] == []
     flow.insert("t", "b", 5)
     flow.applied("b", 5)
-    flow.ask("pause", name="q")
+    flow.did("pause", name="q")
     rebuild(flow, "b")
     flow.until(lambda: flow.ask("jobs"))
     (job,) = flow.ask("jobs")
     flow.write(P)
     assert f"the job {job['job']} works on it" in flow.reload()[1][0]
-    flow.ask("resume", name="q")
+    flow.did("resume", name="q")
     flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])
     assert flow.reload()[1] == []
 
@@ -235,12 +234,12 @@ def test_a_paused_target_is_written_no_more_and_then_has_it_all(flow: Flow) -> N
     flow.insert("t", "a", 300)
     flow.applied("a", 300)
     said = "copy.shop.a is paused: nothing is written, what comes is kept in its spill"
-    assert flow.ask("pause", name="copy.shop.a", reason="why") == said
+    assert flow.did("pause", name="copy.shop.a", reason="why") == said
     flow.insert("t", "a", 50)
     flow.insert("t", "b", 5)
     flow.applied("b", 5)
     assert flow.phase("copy.shop.a") == "away"
-    assert not flow.ask("tables-retry", target="copy.shop.a")["begun"]
+    assert flow.do("tables retry", target="copy.shop.a")[0] == 2
     flow.write(pipeline("p", "t", "[abc]"))
     assert flow.reload()[1] == []
     flow.stop()
@@ -253,7 +252,7 @@ def test_a_paused_target_is_written_no_more_and_then_has_it_all(flow: Flow) -> N
     assert flow.ask("status")["paused_targets"]["copy.shop.a"]["reason"] == "why"
     changed = canal("shop.a", "UPDATE", [{"id": 1, "name": "new", "qty": 1}], old=[{"name": "x"}])
     flow.log.produce("t", changed)
-    assert flow.ask("resume", name="copy.shop.a") == "copy.shop.a is written again"
+    assert flow.did("resume", name="copy.shop.a") == "copy.shop.a is written again"
     flow.applied("a", 400)
     flow.until(lambda: flow.phase("copy.shop.a") == "ready")
     with sqlite3.connect(flow.folder / "copy.db") as file:
@@ -268,31 +267,31 @@ def test_a_target_that_is_paused_while_it_catches_up_stops_again(flow: Flow) -> 
     flow.insert("t", "a", 10)
     flow.applied("a", 10)
     for _ in range(5):
-        flow.ask("pause", name="copy.shop.a")
+        flow.did("pause", name="copy.shop.a")
         flow.insert("t", "a", 200)
-        flow.ask("resume", name="copy.shop.a")
+        flow.did("resume", name="copy.shop.a")
     flow.applied("a", 1010)
 
 
 def test_a_pause_whose_route_is_gone_can_be_taken_back(flow: Flow) -> None:
     """It would be shown for ever."""
-    flow.ask("pause", name="copy.shop.a")
+    flow.did("pause", name="copy.shop.a")
     flow.write(pipeline("p", "t", "[b]"))
     assert flow.reload()[1] == []
-    assert flow.ask("resume", name="copy.shop.a").endswith("; no route leads to it")
+    assert flow.did("resume", name="copy.shop.a").endswith("; no route leads to it")
     assert flow.ask("status")["paused_targets"] == {}
 
 
 def test_what_can_not_be_paused_is_refused(flow: Flow) -> None:
     """By name: what no route leads to, and what a job works on."""
     with pytest.raises(control.ControlError, match="no target of any route, and no pipeline"):
-        flow.ask("pause", name="copy.shop.nothing")
+        flow.did("pause", name="copy.shop.nothing")
     flow.insert("t", "a", 5)
     flow.applied("a", 5)
-    flow.ask("pause", name="p")
+    flow.did("pause", name="p")
     rebuild(flow, "a")
     flow.until(lambda: flow.ask("jobs"))
     with pytest.raises(control.ControlError, match=r"copy\.shop\.a: the job .* works on it"):
-        flow.ask("pause", name="copy.shop.a")
-    flow.ask("resume", name="p")
+        flow.did("pause", name="copy.shop.a")
+    flow.did("resume", name="p")
     flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])

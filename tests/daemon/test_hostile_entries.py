@@ -95,15 +95,19 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
 
 
 ASKED = [
-    "jobs", "jobs-show", "jobs-ask", "jobs-add", "pause", "resume", "status", "tables-retry",
-    "tables-rebuild", "tables-discard", "reload", "reload-state", "log-level",
+    "jobs", "jobs-show", "status", "operation", "operation-state",
 ]  # fmt: skip
+OPERATIONS = ["pause", "drain", "tables retry", "tables rebuild", "jobs cancel", "offsets reset"]
+PARAMS = st.dictionaries(
+    st.sampled_from(["job", "name", "reason", "target", "pipeline", "force", "cancel", "to", "at"]),
+    JSON | st.sampled_from(["p", "copy.shop.a", "earliest", True]),
+    max_size=4,
+)
 MEMBERS = st.dictionaries(
     st.sampled_from(
-        ["job", "request", "name", "reason", "target", "kind", "pipeline", "targets", "params",
-         "level", "actor", "number", "discard", "paused", "force", "keep_old", "cancel"]
+        ["job", "name", "params", "act", "ticket", "from"]
     ),
-    JSON | st.sampled_from(["p", "copy.shop.a", "pause", "cancel", "load", "\udcff", ["\ud800"]]),
+    JSON | st.sampled_from(["\udcff", ["\ud800"], *OPERATIONS]) | PARAMS,
     max_size=5,
 )  # fmt: skip
 
@@ -143,9 +147,9 @@ def test_an_argument_that_is_no_text_is_refused(flow: Flow) -> None:
     r"""As ``binlogd jobs cancel $'\xff'`` sends it. The daemon answers the next request."""
     for request in ("pause", "resume", "cancel"):
         with pytest.raises(ControlError, match="text that is not UTF-8"):
-            flow.ask("jobs-ask", job="\udcff", request=request)
+            flow.did(f"jobs {request}", job="\udcff")
     with pytest.raises(ControlError, match="text that is not UTF-8"):
-        flow.ask("pause", name="p", reason="caf\udce9")
+        flow.did("pause", name="p", reason="caf\udce9")
     assert flow.ask("status")["state"] == "running"
 
 

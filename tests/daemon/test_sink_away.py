@@ -116,7 +116,7 @@ def test_a_paused_target_is_listed_before_a_change_opens_it(
     flow: Flow, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the running daemon's answer."""
-    flow.ask("pause", name="copy.shop.a")
+    flow.did("pause", name="copy.shop.a")
     capsys.readouterr()
     assert list_tables(load(flow.config), Console(width=200), as_json=True) == 0
     (row,) = json.loads(capsys.readouterr().out)

@@ -484,7 +484,7 @@ def test_check_config_looks_at_the_topic_of_letters(rig: Rig) -> None:
     """Before the daemon is started with it; one that is missing is made then."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    from daemon.operations.check import connect_problems
+    from daemon.operations.checks.check import connect_problems
 
     world = World(rig, "topic")
     assert list(connect_problems(world.settings, list)) == []

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -190,9 +190,11 @@ class Life:
     def _runs(self) -> int:
         return len(self._rig.events("running")) if self._rig.log_file.exists() else 0
 
-    def kill(self) -> None:
+    def kill(self, then: Callable[[], None] = lambda: None) -> None:
+        """``then``: what is done while none runs."""
         self.process.send_signal(signal.SIGKILL)
         self.process.communicate()
+        then()
         self.process = self._started()
 
     def stop(self) -> None:

@@ -39,7 +39,7 @@ def test_a_drained_pipeline_stays_paused_over_a_restart_and_a_reload(running: Ru
     running.applied("a", 301)
     assert running.status()["paused_by_a_person"] is None
     assert running.command("resume", "p") == (0, "pipeline p is not paused\n", "")
-    assert running.command("pause", "x")[0] == 1
+    assert running.command("pause", "x")[0] == 2
 
 
 def test_a_paused_target_has_it_all_once_it_is_resumed(running: Running) -> None:

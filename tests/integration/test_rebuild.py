@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from daemon.admin.logs import set_up_logs
 from daemon.cli.__main__ import app
-from daemon.cli.tables import rebuild
+from daemon.cli.base.operations import carry_out
 from daemon.config.file import load
+from daemon.operations.rebuild.operation import RebuildOperation
 from daemon.operations.rebuild.rebuilds import Rebuilds
 from daemon.state.spills.file import SpillFolder
 from settings.exit import Exit
@@ -53,8 +54,9 @@ def config(rig: Rig, **more: Any) -> Path:
 
 def ask(rig: Rig, table: str = "orders", **flags: bool) -> int:
     """``binlogd tables rebuild``."""
-    every = dict.fromkeys(("force", "keep_old", "cancel"), False) | flags
-    return rebuild(load(config(rig)), f"lake.{rig.db}.{table}", every)
+    target = f"lake.{rig.db}.{table}"
+    rebuild = RebuildOperation()
+    return carry_out(rebuild, {"target": target, **flags}, True, config(rig), None, False).value
 
 
 def sql(rig: Rig, text: str) -> None:

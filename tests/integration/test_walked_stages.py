@@ -14,8 +14,8 @@ from typing import Any
 import pymysql
 import pytest
 
-from daemon.operations.engine.record import STAGES, Job, State
-from daemon.state import control
+from daemon.operations.engine.record import STAGES, Job, State, Wanted, new_job
+from daemon.operations.engine.store import JobStore
 from tests.databases.base.servers import Server, within
 from tests.integration.loads.orders import beat
 from tests.integration.rig import Rig
@@ -77,11 +77,11 @@ class Walk:
             yield
 
     def begun(self, kind: str, **params: Any) -> None:
-        """A job, recorded as a command does."""
+        """A job, recorded while no daemon runs: a plan would wait for the lock on the source."""
         if kind != "rebuild":
             params |= {"tables": [f"{self.world.rig.db}.orders"]}
-        request = {"ask": "jobs-add", "kind": kind, "pipeline": "p", "params": params}
-        control.ask(self.world.rig.folder / "state", request | {"targets": [self.world.target]})
+        job = new_job(Wanted(kind, "p", (self.world.target,), params), 0)
+        self.world.life.kill(lambda: JobStore(self.world.rig.folder / "state").save(job))
 
     def stands(self, kind: str, at: str) -> Job:
         """The last job of the kind, once it is there and has not ended."""

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.operations.check import connect_problems
+from daemon.operations.checks.check import connect_problems
 from daemon.operations.rebuild.plan import RebuildRequest
 from daemon.state.edits import EditRefused
 from daemon.state.offset_file import OffsetFile

@@ -1,12 +1,11 @@
-"""Shared by the command groups: the configuration, the chosen pipeline, what the daemon answers, a
-refusal."""
+"""Shared by the command groups: the configuration, the chosen pipeline, a refusal."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -15,7 +14,8 @@ from rich.segment import Segment
 from changes.model.printable import printable_within_lines
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.state import control
+from daemon.state.edits import EditRefused
+from daemon.state.edits import chosen_pipeline as chosen
 from settings.exit import Exit
 
 ConfigOption = Annotated[
@@ -25,6 +25,7 @@ StateDirOption = Annotated[
     Path | None,
     typer.Option(help="The daemon's state directory, instead of what the configuration says."),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
 class PrintableConsole(Console):
@@ -56,28 +57,10 @@ def load_config(path: Path, lenient: bool = False) -> Config:
 
 def chosen_pipeline(settings: Config, name: str | None) -> str:
     """The chosen pipeline. The only one need not be named."""
-    known = ", ".join(sorted(settings.pipeline))
-    if name is None and len(settings.pipeline) > 1:
-        refuse(f"--pipeline is wanted, one of: {known}")
-    chosen = name or next(iter(settings.pipeline))
-    if chosen not in settings.pipeline:
-        refuse(f"--pipeline {chosen}: unknown; the configuration has: {known}")
-    return chosen
-
-
-def state_folder(config: Path, state_dir: Path | None) -> Path:
-    """The folder in which the daemon listens. Secrets are not needed for it."""
-    return state_dir or load_config(config, lenient=True).daemon.state_dir
-
-
-def ask(folder: Path, request: Mapping[str, Any]) -> Any:
-    """The running daemon's answer. Exits where none runs, or where it refuses."""
     try:
-        return control.ask(folder, request)
-    except control.NotRunning as error:
-        quit_with(str(error), Exit.NOT_RUNNING)
-    except control.ControlError as error:
-        quit_with(str(error), Exit.PIPELINE_FAILED)
+        return chosen(settings, name)
+    except EditRefused as error:
+        refuse(str(error))
 
 
 def refuse(reason: str) -> NoReturn:

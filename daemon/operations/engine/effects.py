@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from daemon.config.pipeline_parts import Window
-from daemon.operations.engine.port import Outcome
+from daemon.operations.engine.port import JobKind, Outcome
 from daemon.operations.engine.record import Job, Progress, Wanted
 
 Request = Literal["pause", "resume", "cancel"]
@@ -29,6 +29,11 @@ class Limits(NamedTuple):
     concurrent: int = 1
     window: Window | None = None
     can_pause: bool = True
+
+
+def limits_of(kinds: Mapping[str, JobKind]) -> dict[str, Limits]:
+    """What the rule knows of each kind."""
+    return {n: Limits(kind.concurrent, kind.window, kind.can_pause) for n, kind in kinds.items()}
 
 
 # --- effects; those of one job are carried out in order, and none after a Save that failed

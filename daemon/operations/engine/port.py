@@ -18,6 +18,7 @@ from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.record import Job, Progress, Wanted
 from daemon.state.edits import Change
 from offsets.snapshot import Snapshot
+from settings.exit import Exit
 from sources.base.port import Source
 from sparkwriter.session.jvm import SparkJvm
 
@@ -51,13 +52,17 @@ class Plan:
 
     ``wanted``: the request with all that was left open decided (patterns as targets); one for each
     job that would be recorded. ``refusals``: why it can't be done, one line each; nothing is
-    recorded then.
+    recorded then. ``notes``: warnings. ``nothing``: there is nothing to do.
+    ``status``: what a dry run ends with where nothing refuses it.
     """
 
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[Wanted, ...] = ()
     lines: tuple[str, ...] = ()
-    document: Mapping[str, Any] = field(default_factory=dict)
+    document: Any = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    nothing: bool = False
+    status: Exit = Exit.OK
 
 
 @dataclass(frozen=True, slots=True)

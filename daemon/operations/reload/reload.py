@@ -7,11 +7,12 @@ Positions stay: a pipeline that comes back goes on where it was.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
 
@@ -20,8 +21,11 @@ from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.config.log_level import LogLevels
-from daemon.operations import check
-from daemon.operations.discard import Discard
+from daemon.operations.checks import check
+from daemon.operations.engine.desk import Desk
+from daemon.operations.engine.here import Here
+from daemon.operations.engine.operation import Done, Operation, Option, Params
+from daemon.operations.engine.port import Plan
 from daemon.operations.engine.record import Job
 from daemon.operations.reload.difference import Difference, difference, notes
 from daemon.operations.reload.steps import (
@@ -33,20 +37,14 @@ from daemon.operations.reload.steps import (
     refused_removal,
     steps,
 )
+from daemon.operations.targets.discard import Discard
 from daemon.state.dead_letters.index import Unreadable, read_index
 from daemon.state.edits import Change, EditFailed, EditRefused, Fate
 from offsets.snapshot import Snapshot
+from settings.exit import Exit
 from sources.base.port import NotAnswered
 
 Edit = Callable[[str, Change, Fate], Future[None]]
-
-
-class ReloadRefused(Exception):
-    """Nothing was changed: lines that say why."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.lines = tuple(lines)
-        super().__init__("; ".join(self.lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,10 @@ class Reload:
         self._log = structlog.get_logger().bind(actor="reload")
 
     def plan(self) -> tuple[Config, Difference]:
-        """The file's configuration, and what differs. Raises ReloadRefused."""
+        """The file's configuration, and what differs. Raises EditRefused."""
         path = self._config.file
         if path is None:
-            raise ReloadRefused(["the daemon was started without a configuration file"])
+            raise EditRefused("the daemon was started without a configuration file")
         fresh = self._read(path)
         self._config.redactor.learn(fresh.secrets)
         found = difference(self._config, fresh)
@@ -85,15 +83,15 @@ class Reload:
         lines += self._unfit_removal(found, status)
         lines += self._orphaned(fresh, found, status)
         if lines:
-            raise ReloadRefused(lines)
+            raise EditRefused(*lines)
         try:
             told = tuple(notes(self._config, fresh, found, status))
         except NotAnswered as error:
-            raise ReloadRefused([f"the log was not asked where it begins: {error}"]) from error
+            raise EditRefused(f"the log was not asked where it begins: {error}") from error
         return fresh, replace(found, lines=found.lines + told)
 
     def carry_out(self) -> tuple[str, ...]:
-        """Do it, and return what differed, a line each. Raises ReloadRefused, EditFailed."""
+        """Do it, and return what differed, a line each. Raises EditRefused, EditFailed."""
         fresh, found = self.plan()
         config, before = self._config, self._config.memory_shares()
         config.adopt_shares({**before, **fresh.memory_shares()})
@@ -105,7 +103,7 @@ class Reload:
                 config.adopt_shares({**config.memory_shares(), **before})
                 half = [] if isinstance(error, EditRefused) else step.half_done
                 undone = self._put_back([*done, *half])
-                raise ReloadRefused([f"{error}; {undone or 'nothing was changed'}"]) from error
+                raise EditRefused(f"{error}; {undone or 'nothing was changed'}") from error
             done.append(step)
         config.adopt_shares(fresh.memory_shares())
         if found.level is not None and self._running.levels is not None:
@@ -120,7 +118,7 @@ class Reload:
         try:
             return load(path)
         except ConfigError as error:
-            raise ReloadRefused(error.problems) from error
+            raise EditRefused(*error.problems) from error
 
     def _unfit_removal(
         self, found: Difference, status: Mapping[str, Mapping[str, Any]]
@@ -228,3 +226,66 @@ class Reload:
                     self._running.edit(name, discard, Fate.RUNS_AGAIN).result()
                 except EditRefused as error:  # nothing was kept for it here
                     self._log.info("nothing_discarded", target=target, reason=str(error))
+
+
+# The operation, and SIGHUP.
+
+
+class ReloadParams(Params):
+    """What is given up."""
+
+    discard: Annotated[
+        list[str] | None,
+        Option(
+            "Give up what is kept for a target without a route; or end a pipeline all the same, "
+            "and leave that where it is.",
+            metavar="NAME",
+        ),
+    ] = None
+
+
+class ReloadOperation(Operation[ReloadParams]):
+    """Have the running daemon take its changed configuration file: all of it, or nothing.
+
+    Status 2: refused, nothing was changed.
+    """
+
+    words, params, example = "reload", ReloadParams, "--dry-run"
+    needs_daemon = "a daemon that starts reads its file"
+
+    def __init__(self) -> None:
+        self._one = threading.Lock()
+
+    def plan(self, params: ReloadParams, here: Here) -> Plan:
+        """What differs, and whether it can be taken."""
+        lines = self._reload(params, here).plan()[1].lines
+        return Plan(lines=lines or ("nothing differs",), nothing=not lines)
+
+    def step(self, params: ReloadParams, here: Here) -> Done:
+        """Take it; one at a time."""
+        if not self._one.acquire(blocking=False):
+            raise EditRefused("a reload is under way already")
+        try:
+            lines = self._reload(params, here).carry_out()
+        finally:
+            self._one.release()
+        here.say(*(lines or ("nothing differs",)))
+        return Done()
+
+    def _reload(self, params: ReloadParams, here: Here) -> Reload:
+        lent = here.daemon.lent
+        running = Running(
+            here.config, lent.status, lambda: lent.runner.jobs, lent.edit, lent.levels
+        )
+        return Reload(running, params.discard or ())
+
+
+def hang_up(desk: Desk) -> None:
+    """SIGHUP: reload, and report it in the log. Returns when it is done."""
+    log = structlog.get_logger().bind(actor="reload")
+    done, lines = desk.carried_out("reload")
+    if done.status is Exit.OK:
+        log.info("reload_done", changes=[] if lines == ["nothing differs"] else lines)
+    else:
+        # Whoever sent the signal reads the log alone.
+        log.error("reload_refused", reason="; ".join(lines))

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Iterable, Sequence
 
-from daemon.config.config import Config
+from daemon.operations.engine.here import Here
+from daemon.operations.engine.port import Plan
 from daemon.operations.replay.conflicts import REPLAYED, Candidate
-from daemon.operations.replay.replay_plan import NotPlanned, Plan, Planner
+from daemon.operations.replay.replay_plan import Planner, ReplayPlan
+from daemon.state.control import ControlError
 from daemon.state.dead_letters.files import add_mark
-from daemon.state.dead_letters.index import FILES, Stored, Unreadable, Wanted, indexes
+from daemon.state.dead_letters.index import (
+    FILES,
+    Stored,
+    Unreadable,
+    Wanted,
+    read_index,
+)
+from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from settings.exit import Exit
 from sources.base.letter import MARK, Mark
 from sources.base.port import (
     Appender,
-    AppendFailed,
     AppendRefused,
-    LogGone,
-    LogUnreadable,
     Outgoing,
 )
 from sources.opening import open_source
@@ -35,69 +40,65 @@ PLANS = 3
 """Plans that other writers may overtake before the command gives up."""
 
 
-def run_replay(config: Config, pipeline: str, wanted: Wanted, execute: bool, force: bool) -> int:
-    """Show what would be replayed, or replay it. Returns the exit status."""
-    try:
-        run = Replay(config, pipeline, wanted, force)
-        return run.execute() if execute else run.dry()
-    except (Unreadable, NotPlanned, AppendFailed, LogGone, LogUnreadable) as error:
-        print(f"binlogd: {config.redactor.text(str(error))}", file=sys.stderr)
-        return Exit.PIPELINE_FAILED.value
-
-
 class Replay:
-    """One run of the command."""
+    """One replay."""
 
-    def __init__(self, config: Config, pipeline: str, wanted: Wanted, force: bool) -> None:
-        self._config = config
+    def __init__(self, here: Here, pipeline: str, wanted: Wanted, force: bool) -> None:
+        self._here = here
+        self._config = here.config
         self._pipeline = pipeline
-        self._section = config.pipeline[pipeline]
+        self._section = here.config.pipeline[pipeline]
         self._wanted = wanted
         self._force = force
         self._done: set[str] = set()
         self._places: dict[TopicPartition, list[int]] = {}
 
-    def dry(self) -> int:
-        """Show what would be replayed."""
+    def dry(self) -> Plan:
+        """What would be replayed."""
         _, plan = self._plan()
         good = self._allowed(plan)
-        for candidate in good:
-            print(f"{candidate.place} would be appended to {candidate.source}{_rows(candidate)}")
-        if good:
-            print("nothing was changed: --execute does it")
-        return self._end(plan, len(good))
+        lines = (f"{c.place} would be appended to {c.source}{_rows(c)}" for c in good)
+        status, left = self._left(plan, len(good))
+        if status is Exit.UNUSABLE:
+            return Plan(lines=tuple(lines), refusals=left)
+        return Plan(lines=tuple(lines), notes=left, nothing=not good, status=status)
 
-    def execute(self) -> int:
-        """Append the allowed records, and mark their letters."""
+    def execute(self) -> Exit:
+        """Append the allowed records, and mark their letters. Raises EditRefused, AppendFailed."""
         # First: this ends the transaction of an earlier run, so the plan sees its outcome.
         try:
             appender = open_source(self._config, self._pipeline).appender()
         except AppendRefused as error:
-            self._complain(str(error))
-            return Exit.UNUSABLE.value
+            raise EditRefused(str(error)) from error
         for _ in range(PLANS):
             planner, plan = self._plan()
             self._mark_found(appender, plan)
             if self._append(appender, planner, plan):
-                return self._end(plan, len(self._done))
-        self._complain("others write the same rows meanwhile: try again when the source is quiet")
-        return Exit.PIPELINE_FAILED.value
+                status, left = self._left(plan, len(self._done))
+                self._here.note(*left)
+                return status
+        self._here.note("others write the same rows meanwhile: try again when the source is quiet")
+        return Exit.PIPELINE_FAILED
 
     # --- planning
 
-    def _plan(self) -> tuple[Planner, Plan]:
-        (index,) = indexes(self._config, [self._pipeline])
+    def _plan(self) -> tuple[Planner, ReplayPlan]:
+        try:
+            index = read_index(self._config, self._pipeline)
+        except Unreadable as error:
+            raise ControlError(str(error)) from error
+        self._here.note(*index.damage)
         planner = Planner(self._config, self._pipeline, index)
         # A filter selects open letters only; a named letter may be replayed once more.
         picked = [s for s in index.pick(self._wanted) if self._wanted.places or s.mark is None]
         return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])
 
-    def _allowed(self, plan: Plan) -> list[Candidate]:
+    def _allowed(self, plan: ReplayPlan) -> list[Candidate]:
         return [c for c in plan.candidates if not c.problems and (self._force or not c.doubts)]
 
     # --- doing it
 
-    def _append(self, appender: Appender, planner: Planner, plan: Plan) -> bool:
+    def _append(self, appender: Appender, planner: Planner, plan: ReplayPlan) -> bool:
         """Whether all allowed records were appended. False: others wrote in between."""
         good = self._allowed(plan)
         good.sort(key=lambda candidate: (candidate.source, candidate.standing))
@@ -115,7 +116,7 @@ class Replay:
         return True
 
     def _may(
-        self, planner: Planner, plan: Plan, some: Sequence[Candidate], offsets: Sequence[int]
+        self, planner: Planner, plan: ReplayPlan, some: Sequence[Candidate], offsets: Sequence[int]
     ) -> bool:
         """Whether nothing came in between, up to the offsets that the records have now."""
         for candidate, offset in zip(some, offsets, strict=True):
@@ -125,23 +126,23 @@ class Replay:
         found = planner.overtaken(some, plan.ends, self._places)
         return not found
 
-    def _replayed(self, plan: Plan, candidate: Candidate, offset: int) -> None:
+    def _replayed(self, plan: ReplayPlan, candidate: Candidate, offset: int) -> None:
         at = f"{candidate.source}:{offset}"
         for stored in plan.letters[candidate.place]:
             if stored.store == FILES:
                 self._file_mark(Mark.now(stored.letter.id, at))
         self._done.add(candidate.place)
-        print(f"{candidate.place} is in the log again: {at}")
+        self._here.say(f"{candidate.place} is in the log again: {at}")
 
     def _file_mark(self, mark: Mark) -> None:
         """If this fails, the next run finds the replayed record in the log."""
         try:
             add_mark(self._config.daemon.state_dir, mark)
         except OSError as error:
-            self._complain(f"{mark.id.place} can't be marked as replayed: {error}")
+            self._here.note(f"{mark.id.place} can't be marked as replayed: {error}")
 
     def _topic_marks(
-        self, plan: Plan, some: Sequence[Candidate], offsets: Sequence[int]
+        self, plan: ReplayPlan, some: Sequence[Candidate], offsets: Sequence[int]
     ) -> list[Outgoing]:
         """Marks of letters in a topic: they are committed in the transaction, or not at all."""
         return [
@@ -151,7 +152,7 @@ class Replay:
             if stored.store != FILES
         ]
 
-    def _mark_found(self, appender: Appender, plan: Plan) -> None:
+    def _mark_found(self, appender: Appender, plan: ReplayPlan) -> None:
         """Mark what an earlier run replayed but could not mark."""
         lost = [
             (stored, f"{candidate.source}:{candidate.replayed_at[-1]}")
@@ -169,27 +170,23 @@ class Replay:
 
     # --- reporting
 
-    def _end(self, plan: Plan, done: int) -> int:
-        """Report what is left. 0: nothing, 1: some, 2: nothing was done."""
+    def _left(self, plan: ReplayPlan, done: int) -> tuple[Exit, tuple[str, ...]]:
+        """What is left, and the status. 0: nothing, 1: some, 2: nothing was done."""
         left = [c for c in plan.candidates if c.problems or (c.doubts and not self._force)]
-        for candidate in left:
-            for reason in (*candidate.problems, *candidate.doubts):
-                self._complain(f"refused: {candidate.place}: {reason}")
+        lines = [f"refused: {c.place}: {why}" for c in left for why in (*c.problems, *c.doubts)]
         if any(not candidate.problems for candidate in left):
-            self._complain(
+            lines.append(
                 "--force replays them all the same, over what came later. In the right order a "
                 "table gets them when it is read again from there, while the log has it:"
             )
-            for command in self._resets(plan, left):
-                self._complain(command)
+            lines += self._resets(plan, left)
         if not plan.candidates and not done:
-            self._complain("no dead letter is meant by that")
-            return Exit.UNUSABLE.value
+            return Exit.UNUSABLE, (*lines, "no dead letter is meant by that")
         if not left:
-            return Exit.OK.value
-        return Exit.PIPELINE_FAILED.value if done else Exit.UNUSABLE.value
+            return Exit.OK, tuple(lines)
+        return Exit.PIPELINE_FAILED if done else Exit.UNUSABLE, tuple(lines)
 
-    def _resets(self, plan: Plan, left: Sequence[Candidate]) -> list[str]:
+    def _resets(self, plan: ReplayPlan, left: Sequence[Candidate]) -> list[str]:
         """Commands that read the tables again, each from its oldest letter on."""
         oldest: dict[tuple[TopicPartition, str], int] = {}
         for candidate in left:
@@ -205,11 +202,8 @@ class Replay:
             for (source, target), at in sorted(oldest.items())
         ]
 
-    def _complain(self, line: str) -> None:
-        print(f"binlogd: {self._config.redactor.text(line)}", file=sys.stderr)
 
-
-def _targets(plan: Plan, candidate: Candidate) -> Iterable[str]:
+def _targets(plan: ReplayPlan, candidate: Candidate) -> Iterable[str]:
     """The targets that lack the record: all of them where a letter names none."""
     stored = {each.letter.id.target for each in plan.letters[candidate.place]}
     return (target for target in candidate.keys if target in stored or None in stored)

@@ -16,6 +16,7 @@ from daemon.operations.replay.conflicts import (
     doubt_peers,
     read_now,
 )
+from daemon.state.control import ControlError
 from daemon.state.dead_letters.index import LetterIndex, Stored
 from daemon.state.offset_transfer import format_of
 from offsets.position import TopicPartition
@@ -25,12 +26,8 @@ from sources.base.port import LogGone, LogUnreadable, NotAnswered, Questions
 from sources.opening import open_source
 
 
-class NotPlanned(Exception):
-    """The broker does not return what the decision needs: one line."""
-
-
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplayPlan:
     """``letters``: by place, because a record may have letters of several targets. ``ends``: how
     far each partition was examined."""
 
@@ -57,10 +54,10 @@ class Planner:
         try:
             return format_of(self._config, self._pipeline)
         except StoreError as error:
-            raise NotPlanned(str(error)) from error
+            raise ControlError(str(error)) from error
 
-    def plan(self, stored: Sequence[Stored]) -> Plan:
-        """Examine the letters and everything that came after them. Raises NotPlanned."""
+    def plan(self, stored: Sequence[Stored]) -> ReplayPlan:
+        """Examine the letters and everything that came after them. Raises ControlError."""
         letters: dict[str, tuple[Stored, ...]] = {}
         for each in stored:
             place = each.letter.id.place
@@ -69,15 +66,15 @@ class Planner:
         try:
             ends = self._look(self._source.questions(), candidates)
         except NotAnswered as error:
-            raise NotPlanned(f"the broker can't be asked: {error}") from error
+            raise ControlError(f"the broker can't be asked: {error}") from error
         except (LogGone, LogUnreadable) as error:
-            raise NotPlanned(str(error)) from error
+            raise ControlError(str(error)) from error
         for candidate in candidates:
             if candidate.replayed_at:
                 at = ", ".join(map(str, candidate.replayed_at))
                 candidate.doubts.insert(0, f"it was replayed already: offset {at} has it again")
         doubt_peers(candidates)
-        return Plan(tuple(candidates), letters, ends)
+        return ReplayPlan(tuple(candidates), letters, ends)
 
     def overtaken(
         self,

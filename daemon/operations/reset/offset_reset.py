@@ -1,4 +1,4 @@
-"""``binlogd offsets reset``: plans with the broker's answers, and carries the plan out.
+"""``binlogd offsets reset``: plans with the source's answers, and carries the plan out.
 
 Offline, the new positions are recorded under the state directory's lock and the group's commit
 follows. The next start moves the targets' marks before it reads anything. In a running daemon an
@@ -8,14 +8,15 @@ edit of the pipeline does the same (``daemon/app/edits.py``).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from changes.model.model import Mode, TargetName
 from daemon.config.config import Config
-from daemon.state.edits import EditRefused, edit_offline
+from daemon.operations.engine.operation import Option, Params
+from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, check_topic_ids
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
@@ -25,18 +26,21 @@ from sources.base.port import NotAnswered, Questions, TopicMissing, committed
 from sources.opening import open_source
 
 
-@dataclass(frozen=True, slots=True)
-class ResetWish:
-    """A request in the words of the command line. Raises EditRefused."""
+class ResetParams(Params):
+    """From where what is read again. Raises EditRefused."""
 
-    to: str
-    at: str | None = None
-    topic: str | None = None
-    partition: int | None = None
-    table: str | None = None
-    force: bool = False
+    to: Annotated[str, Option("earliest, latest, timestamp, offset, or frontier (the group's).")]
+    at: Annotated[str | None, Option("The offset, or the timestamp with its zone (ISO 8601).")] = (
+        None
+    )
+    pipeline: Annotated[str | None, Option("Which pipeline; not needed where there is one.")] = None
+    topic: Annotated[str | None, Option("One of its topics alone.")] = None
+    partition: Annotated[int | None, Option("One partition alone.")] = None
+    table: Annotated[str | None, Option("One target alone, as tables list names it.")] = None
+    force: Annotated[bool, Option("Do it though changes are lost by it.")] = False
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, _: Any) -> None:
+        """Refuse what belongs to no place in a log."""
         known = [place.value for place in ResetTo]
         if self.to not in known:
             raise EditRefused(f"--to {self.to}: one of {', '.join(known)} is wanted")
@@ -47,18 +51,6 @@ class ResetWish:
             raise EditRefused(f"--at {self.at}: an offset is a number, of 19 digits at most")
         if self.to == "timestamp" and self.time_ms() < 0:
             raise EditRefused(f"--at {self.at}: it is before 1970, where no log has anything")
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> ResetWish:
-        """From a request on the control socket."""
-        kinds = {"to": str, "force": bool, "partition": int}
-        wish = {place.name: said[place.name] for place in fields(cls) if place.name in said}
-        for name, value in wish.items():
-            if value is not None and not isinstance(value, kinds.get(name, str)):
-                raise EditRefused(f"{name}: {value!r} is not of the right type")
-        if "to" not in wish:
-            raise EditRefused('"to" is wanted')
-        return cls(**wish)
 
     def time_ms(self) -> int:
         """The timestamp in Unix milliseconds."""
@@ -71,15 +63,7 @@ class ResetWish:
         return int(at.timestamp() * 1000)
 
 
-class ResetRefused(EditRefused):
-    """The plan has refusals, or losses without force. The plan lists them."""
-
-    def __init__(self, plan: ResetPlan) -> None:
-        super().__init__("; ".join((*plan.refusals, *plan.losses)))
-        self.plan = plan
-
-
-def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
+def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetParams) -> ResetPlan:
     """Plan a reset with the broker's present answers. Raises EditRefused."""
     section = config.pipeline[pipeline]
     source = open_source(config, pipeline)
@@ -120,13 +104,6 @@ def _check_targets(config: Config, plan: ResetPlan) -> None:
             )
 
 
-def check_plan(plan: ResetPlan, force: bool) -> Snapshot:
-    """The plan's snapshot. Raises ResetRefused if it must not be carried out."""
-    if plan.refusals or (plan.losses and not force):
-        raise ResetRefused(plan)
-    return plan.snapshot
-
-
 def describe(plan: ResetPlan) -> list[str]:
     """Lines about what the plan would do."""
     lines: list[str] = []
@@ -154,27 +131,6 @@ def _mark(target: str, before: int | None, after: int) -> str:
     if after < before:
         return f"{target}: mark {before} -> {after}, what lies between is applied again"
     return f"{target}: mark {before} -> {after}, what lies between is skipped"
-
-
-def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[ResetPlan, str | None]:
-    """Record a reset while no daemon runs, and move the group's commit.
-
-    Returns the plan, and why the group's commit could not be moved (the next start does it). Raises
-    EditRefused before anything is written, StoreError.
-    """
-    plans: list[ResetPlan] = []
-
-    def change(recorded: Snapshot) -> Snapshot:
-        plans.append(make_plan(config, pipeline, recorded, wish))
-        refuse_members(config, pipeline, instance_ids(config, pipeline))
-        return check_plan(plans[-1], wish.force)
-
-    edit_offline(config, pipeline, change)
-    try:
-        move_group(config, pipeline, plans[-1].snapshot)
-    except StoreError as error:
-        return plans[-1], str(error)
-    return plans[-1], None
 
 
 def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own: int = 0) -> None:
@@ -225,7 +181,7 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
         store.stop()
 
 
-def _chosen(questions: Questions, topics: Sequence[str], wish: ResetWish) -> list[TopicPartition]:
+def _chosen(questions: Questions, topics: Sequence[str], wish: ResetParams) -> list[TopicPartition]:
     if wish.topic is not None and wish.topic not in topics:
         raise EditRefused(f"--topic {wish.topic}: the pipeline reads {', '.join(topics)}")
     mine = [wish.topic] if wish.topic is not None else list(topics)
@@ -242,7 +198,7 @@ def _chosen(questions: Questions, topics: Sequence[str], wish: ResetWish) -> lis
 
 
 def _at(
-    questions: Questions, chosen: list[TopicPartition], wish: ResetWish
+    questions: Questions, chosen: list[TopicPartition], wish: ResetParams
 ) -> dict[TopicPartition, int]:
     if wish.to == "offset":
         return dict.fromkeys(chosen, int(wish.at or ""))

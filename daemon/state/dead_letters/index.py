@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
 from actors.contract.ports import NotKept
 from daemon.config.config import Config
 from daemon.state.dead_letters.files import read_files, read_marks
 from offsets.position import TopicPartition
-from sources.base.letter import Letter, LetterId, Mark
+from sources.base.letter import Letter, LetterId, Mark, parse_place
 from sources.opening import open_topics
 
 FILES = "file"
@@ -64,6 +64,37 @@ class Wanted:
             and (self.since is None or letter.when >= self.since)
             and (self.state is None or self.state == stored.state)
         )
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """A time with its zone (ISO 8601), or an age: 90s, 30m, 2h, 7d. Raises ValueError."""
+    if text[-1:] in _UNITS and text[:-1].isdigit():
+        return now - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"2026-01-31T00:00:00Z, or 2h, is wanted, not {text!r}") from error
+    if found.tzinfo is None:
+        raise ValueError(f"{text!r} needs a zone, such as {text}Z")
+    return found.astimezone(UTC)
+
+
+def wanted_of(
+    letters: Sequence[str] = (),
+    topic: str | None = None,
+    table: str | None = None,
+    reason: str | None = None,
+    since: str | None = None,
+    state: str | None = None,
+) -> Wanted:
+    """The filter that the options describe. Raises ValueError."""
+    if state not in (None, "open", "replayed"):
+        raise ValueError(f"--state {state!r} is neither open nor replayed")
+    begin = None if since is None else parse_since(since, datetime.now(UTC))
+    return Wanted(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
 
 
 @dataclass(frozen=True, slots=True)

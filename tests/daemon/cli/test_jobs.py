@@ -13,10 +13,12 @@ from typer.testing import CliRunner, Result
 from daemon.cli.__main__ import app
 from daemon.config.file import load
 from daemon.operations.automatic_loads import Refused, UnaskedLoads
+from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.record import Job, Progress, State, Wanted, new_job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.load.plan import FIRST_SIGHT
 from daemon.operations.rebuild.kind import KIND
+from daemon.operations.registry import operations
 from daemon.operations.service import JobsDesk
 from daemon.state.control import ControlServer
 from daemon.state.offset_file import OffsetFile, lock_state_dir
@@ -143,7 +145,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobRig]:
     rig = JobRig(tmp_path)
     FakeSource({rig.world.source: Watermarks(0, 20)}).opened(monkeypatch)
     desk = JobsDesk(rig.daemon)
-    server = ControlServer(rig.config.daemon.state_dir, desk.answers)
+    answers = {**desk.answers, **Desk(rig.lent(desk.runner), operations()).answers}
+    server = ControlServer(rig.config.daemon.state_dir, answers)
     server.start()
     desk.open()
     desk.start()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.operations.test_check import TEXT
+from tests.daemon.operations.checks.test_check import TEXT
 from tests.test_ratchet import ROOT
 
 COMMANDS = {

@@ -9,7 +9,7 @@ import pytest
 
 from changes.model.errors import SinkUnavailable
 from sparkwriter.session import jars
-from tests.daemon.operations.test_check import TEXT, check, lines
+from tests.daemon.operations.checks.test_check import TEXT, check, lines
 
 
 def test_a_cluster_that_takes_anybody_is_a_warning(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from changes.routes.shaping.shape import Shape
 from daemon.config.file import load
-from daemon.operations.check import warnings
+from daemon.operations.checks.check import warnings
 from tests.daemon.config.test_pipelines import BASE, problems, read
 
 ROUTE = """

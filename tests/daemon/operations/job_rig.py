@@ -11,16 +11,19 @@ from actors.contract.ports import ResettableSink
 from daemon.config.config import Config
 from daemon.config.file import load
 from daemon.operations.engine.context import Daemon
+from daemon.operations.engine.here import Lent
 from daemon.operations.engine.port import JobKind
 from daemon.operations.engine.record import Job
+from daemon.operations.engine.runner import JobRunner
 from daemon.operations.engine.store import JobStore
-from daemon.operations.runner import JobRunner
-from daemon.state.edits import Change, EditRefused
+from daemon.state.edits import Change, EditRefused, Fate
+from daemon.state.pauses import Pauses
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures
 from sparkwriter.sinks import NoSpark
+from tests.daemon.admin.page.documents import status
 from tests.daemon.state.test_offset_transfer import World
 
 T = TypeVar("T")
@@ -107,7 +110,12 @@ class JobRig:
     def send(self, job: Job, type_: str, data: Mapping[str, str], unix_ms: int) -> None:
         self.told.append((job.id, type_))
 
-    def edit(self, pipeline: str, change: Change) -> Future[None]:
+    def lent(self, runner: JobRunner | None = None) -> Lent:
+        """What operations get of this daemon, whose actors have not started yet."""
+        pauses = Pauses(self.config.daemon.state_dir)
+        return Lent(self.daemon, self.edit, runner or self.runner, pauses, lambda: status([]))
+
+    def edit(self, pipeline: str, change: Change, fate: Fate = Fate.RUNS_AGAIN) -> Future[None]:
         done: Future[None] = Future()
         answer = self.answers.pop(0) if self.answers else None
         try:

@@ -18,7 +18,7 @@ from daemon.app.startup import Unusable
 from daemon.config.config import Config
 from daemon.config.file import load
 from daemon.config.sections import TracingSection
-from daemon.operations import check
+from daemon.operations.checks import check
 from sources import opening
 from sparkwriter.sinks import ConfiguredSinks
 from tests.daemon.flow import Flow, Log, pipeline

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.operations.check import warnings
+from daemon.operations.checks.check import warnings
 
 TEXT = """
 [kafka]

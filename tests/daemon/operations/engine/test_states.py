@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from daemon.operations.engine.effects import Limits, Now, Undo
+from daemon.operations.engine.effects import Limits, Now, Undo, limits_of
 from daemon.operations.engine.record import (
     CANCEL,
     PAUSE,
@@ -22,7 +22,7 @@ from daemon.operations.engine.record import (
 )
 from daemon.operations.engine.rule import JobsLogic
 from daemon.operations.load.memory import OPEN, Stage
-from daemon.operations.registry import kinds_of, limits_of
+from daemon.operations.registry import kinds_of
 
 DOCS = Path(__file__).parents[4] / "docs" / "operations.md"
 

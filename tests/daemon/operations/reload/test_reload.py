@@ -10,7 +10,7 @@ import pytest
 
 from daemon.config.config import Config
 from daemon.config.log_level import LogLevels
-from daemon.operations.reload.reload import Reload, ReloadRefused, Running
+from daemon.operations.reload.reload import Reload, Running
 from daemon.state.edits import Change, EditFailed, EditRefused, Fate
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -92,7 +92,7 @@ def test_a_plan_changes_nothing(config: Config) -> None:
 def test_one_that_does_not_start_gets_all_their_old_sections(config: Config, fails: str) -> None:
     """Those that were changed are started again with what they had."""
     edits = Edits([fails])
-    with pytest.raises(ReloadRefused, match=f"pipeline {fails} does not run: why; nothing was"):
+    with pytest.raises(EditRefused, match=f"pipeline {fails} does not run: why; nothing was"):
         reload(config, edits).carry_out()
     assert includes(config) == OLD_INCLUDES
     assert edits.made == (["p", "p"] if fails == "p" else ["p", "q", "q", "p"])
@@ -100,14 +100,14 @@ def test_one_that_does_not_start_gets_all_their_old_sections(config: Config, fai
 
 def test_what_could_not_be_put_back_is_said(config: Config) -> None:
     """Never "nothing was changed" where something was."""
-    with pytest.raises(ReloadRefused, match="and pipeline q does not run as before"):
+    with pytest.raises(EditRefused, match="and pipeline q does not run as before"):
         reload(config, Edits(["q", "q"])).carry_out()
 
 
 def test_a_spill_that_only_the_record_knows_is_no_less_kept(config: Config) -> None:
     """Of a target that got no change in this run: the last look is at the snapshot itself."""
     edits = Edits(spill="lake.shop.zoo")
-    with pytest.raises(ReloadRefused, match=r"lake.shop.zoo has no route any more"):
+    with pytest.raises(EditRefused, match=r"lake.shop.zoo has no route any more"):
         reload(config, edits).carry_out()
     assert includes(config) == OLD_INCLUDES
 
@@ -115,7 +115,7 @@ def test_a_spill_that_only_the_record_knows_is_no_less_kept(config: Config) -> N
 def test_a_file_that_is_gone_changes_nothing(config: Config) -> None:
     assert config.file is not None
     config.file.unlink()
-    with pytest.raises(ReloadRefused, match="can't be read"):
+    with pytest.raises(EditRefused, match="can't be read"):
         reload(config, Edits()).carry_out()
 
 
@@ -139,7 +139,7 @@ def test_a_pipeline_that_can_not_come_or_go_leaves_all_as_it_was(
 ) -> None:
     read(config_folder(config), RENAMED)
     edits = Edits([fails])
-    with pytest.raises(ReloadRefused, match=f"pipeline {fails} does not run: why; nothing was"):
+    with pytest.raises(EditRefused, match=f"pipeline {fails} does not run: why; nothing was"):
         reload(config, edits).carry_out()
     assert includes(config) == OLD_INCLUDES
     assert edits.made == made
@@ -162,7 +162,7 @@ def test_a_target_that_wanders_between_pipelines_takes_two_reloads(config: Confi
     )
     read(config_folder(config), moved)
     edits = Edits()
-    with pytest.raises(ReloadRefused, match=r"pipeline\.p: takes what another pipeline still has"):
+    with pytest.raises(EditRefused, match=r"pipeline\.p: takes what another pipeline still has"):
         reload(config, edits).carry_out()
     assert edits.made == []
 
@@ -170,14 +170,14 @@ def test_a_target_that_wanders_between_pipelines_takes_two_reloads(config: Confi
 def test_the_last_one_that_runs_is_not_removed(config: Config) -> None:
     """The process would end."""
     read(config_folder(config), TEXT.replace("[pipeline.q]", "[pipeline.r]").replace(".p]", ".s]"))
-    with pytest.raises(ReloadRefused, match=r"pipeline\.p, pipeline\.q: removed, and no other"):
+    with pytest.raises(EditRefused, match=r"pipeline\.p, pipeline\.q: removed, and no other"):
         reload(config, Edits()).plan()
 
 
 def test_a_spill_of_a_pipeline_that_goes_is_kept_until_it_is_named(config: Config) -> None:
     """And then it stays on disk, for the day when the pipeline comes back."""
     read(config_folder(config), TEXT[: TEXT.index("[pipeline.q]")])
-    with pytest.raises(ReloadRefused, match=r"pipeline q: lake.other.zoo is in quarantine; noth"):
+    with pytest.raises(EditRefused, match=r"pipeline q: lake.other.zoo is in quarantine; noth"):
         reload(config, Edits(spill="lake.other.zoo")).carry_out()
     assert includes(config) == OLD_INCLUDES
     reload(config, Edits(spill="lake.other.zoo"), "q").carry_out()

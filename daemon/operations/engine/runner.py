@@ -36,6 +36,7 @@ from daemon.operations.engine.effects import (
     StopJobs,
     Undo,
     id_of,
+    limits_of,
 )
 from daemon.operations.engine.port import JobKind
 from daemon.operations.engine.record import Job, Wanted, new_job
@@ -43,7 +44,6 @@ from daemon.operations.engine.requested import check
 from daemon.operations.engine.rule import JobsLogic, Out
 from daemon.operations.engine.store import JobStore
 from daemon.operations.engine.thread import Crew
-from daemon.operations.registry import limits_of
 
 Send = Callable[[Job, str, Mapping[str, str], int], None]
 """Sends a notification: the job, Debezium's type, further data, Unix milliseconds. On the jobs'
@@ -72,7 +72,7 @@ class JobRunner:
     ) -> None:
         """``keep``: how many jobs that have ended stay listed."""
         self._store = store
-        self._kinds = kinds
+        self.kinds = kinds
         self._send = send
         self._keep = keep
         self._events: queue.SimpleQueue[Event | AddJob | AskJob | StopJobs] = queue.SimpleQueue()
@@ -95,9 +95,9 @@ class JobRunner:
         for line in found.damage:
             self._log.error("job_file_damaged", problem=line)
         for job in found.jobs:
-            if job.wanted.kind not in self._kinds and not job.state.is_final:
+            if job.wanted.kind not in self.kinds and not job.state.is_final:
                 self._log.error("job_of_unknown_kind", job=job.id, kind=job.wanted.kind)
-        self._logic = JobsLogic(limits_of(self._kinds), found.jobs, self._keep, random.random)
+        self._logic = JobsLogic(limits_of(self.kinds), found.jobs, self._keep, random.random)
         self._shown = found.jobs
 
     def start(self) -> None:
@@ -249,7 +249,7 @@ class JobRunner:
     def _added(self, add: AddJob) -> Job:
         """Raises OSError, ValueError."""
         job = new_job(add.wanted, now().ms, add.id)
-        if (kind := self._kinds.get(job.wanted.kind)) is not None:
+        if (kind := self.kinds.get(job.wanted.kind)) is not None:
             check(kind.name, kind.wrong(job.wanted))
         known = next((other for other in self._logic.jobs if other.id == job.id), None)
         if known is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.admin.status.observer import Answers
 from daemon.admin.status.status import About, document
-from daemon.cli.pause import undone
+from daemon.operations.targets.pause import undone
 from daemon.state.pauses import Pause
 from tests.daemon.admin.page.documents import failing, status, target
 

@@ -7,10 +7,8 @@ gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
 
@@ -18,15 +16,15 @@ from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.routes.routing import Router
 from daemon.config.config import Config
-from daemon.operations.rebuild_answer import awaited
-from daemon.state.control import ControlError
-from daemon.state.edits import Change, EditRefused
+from daemon.operations.engine.here import Here
+from daemon.operations.engine.operation import Done, Operation, Params
+from daemon.operations.engine.port import Plan
+from daemon.operations.targets.retry import TARGET
+from daemon.state.edits import EditRefused
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills
 from offsets.snapshot import Snapshot, TargetMark, noted
 from sources.base.consumed import tables_of
-
-ASK = "tables-discard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +114,44 @@ def _size(found: Found) -> str:
     return f"{state.messages} messages ({state.bytes} bytes: {lanes})"
 
 
-class DiscardAnswer:
-    """Answers on the control thread; the main thread does the edit."""
+class DiscardParams(Params):
+    """Which target."""
 
-    def __init__(self, config: Config, edit: Callable[[str, Change], Future[None]]) -> None:
-        self._config = config
-        self._edit = edit
-
-    def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """``begun``: whether it has started. ``line``: what was started, or why not. Raises
-        ControlError."""
-        target, pipeline = request.get("target"), request.get("pipeline")
-        if not isinstance(target, str) or pipeline not in self._config.pipeline:
-            raise ControlError('"target" and a "pipeline" of the daemon\'s are wanted')
-        done = self._edit(pipeline, Discard(self._config, pipeline, target))
-        return awaited(done, target, pipeline, said(target), "discard_not_done")
+    target: Annotated[str, TARGET]
 
 
-def said(target: str) -> str:
-    """One line about what was done."""
-    return f"{target}: what was kept for it is discarded"
+class DiscardOperation(Operation[DiscardParams]):
+    """Give up what is kept for a target that no route wants any more, or a reset that can't be."""
+
+    words, params, example = "tables discard", DiscardParams, "lake.shop.gone"
+    loses = True
+
+    def plan(self, params: DiscardParams, here: Here) -> Plan:
+        """What would be lost."""
+        discard, snapshot = self._wanted(params.target, here)
+        return Plan(lines=tuple(discard.look(snapshot)[1]))
+
+    def step(self, params: DiscardParams, here: Here) -> Done:
+        """Say it, and give it up."""
+        discard, snapshot = self._wanted(params.target, here)
+        here.say(*discard.look(snapshot)[1])
+        here.edit(discard.pipeline, discard)
+        here.say(f"{params.target}: what was kept for it is discarded")
+        return Done()
+
+    def _wanted(self, target: str, here: Here) -> tuple[Discard, Snapshot]:
+        """The pipeline that owns the target, by snapshots and by existing spills."""
+        known: set[str] = set()
+        for name in here.config.pipeline:
+            snapshot = here.snapshot(name)
+            try:
+                held = SpillFolder(here.config.daemon.state_dir, name).held()
+            except (SpillError, OSError) as error:
+                raise EditRefused(str(error)) from error
+            names = {*snapshot.targets, *snapshot.spills, *snapshot.rebuilds}
+            names |= {str(spill.target) for spill in held}
+            if target in names:
+                return Discard(here.config, name, target), snapshot
+            known |= names
+        listed = f"; there are: {', '.join(sorted(known)[:20])}" if known else ""
+        raise EditRefused(f"{target}: unknown, nothing of it is recorded{listed}")

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.operations.check_databases import check_databases
+from daemon.operations.checks.check_databases import check_databases
 from databases.opening import open_database
 from settings.rotation import current_password
 from sparkwriter.session import jars

@@ -21,7 +21,7 @@ from daemon.config.config import Config
 from daemon.config.loopback import is_loopback
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import MetricsSection
-from daemon.operations.check_databases import missing_drivers, planned
+from daemon.operations.checks.check_databases import missing_drivers, planned
 from daemon.tracing.opening import missing_packages
 from settings.secrets import MASK, SHORTEST, looks_secret
 from sources.base.port import NotAnswered, TopicMissing

@@ -13,7 +13,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused
 from daemon.operations.engine import rule
 from daemon.operations.engine.port import Control, JobAway, JobFailed, JobStopped
 from daemon.operations.engine.record import Progress, State, Wanted, new_job
-from daemon.operations.runner import JobsClosed
+from daemon.operations.engine.runner import JobsClosed
 from daemon.state.edits import EditBusy, EditFailed, EditRefused
 from databases.base.port import DatabaseAway, DatabaseRefused
 from offsets.store import StoreError

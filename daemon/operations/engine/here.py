@@ -1,0 +1,264 @@
+"""Where an operation is carried out: in the running daemon, or in a command's process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import pykka
+
+from actors.contract.addresses import Address
+from actors.runtime.shell import Directory
+from daemon.config.config import Config
+from daemon.config.log_level import LogLevels
+from daemon.operations.engine.context import Daemon, DaemonLook
+from daemon.operations.engine.effects import Request, Save, limits_of
+from daemon.operations.engine.port import JobKind, Look
+from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.rule import JobsLogic
+from daemon.operations.engine.runner import JobRunner, now
+from daemon.operations.engine.store import JobStore
+from daemon.state.control import ControlError, NotRunning
+from daemon.state.edits import Change, EditRefused, Fate, edit_offline, recorded_of
+from daemon.state.offset_file import StateDirBusy, lock_state_dir
+from daemon.state.offset_stores import make_stores
+from daemon.state.pauses import Pauses
+from offsets.snapshot import Snapshot
+from sources.base.port import Source
+from sources.opening import open_source
+
+T = TypeVar("T")
+
+Tell = Callable[[bool, str], None]
+"""Takes a line as it comes; True: it is of what was done, False: a warning, a reason, progress."""
+
+ANSWER_WITHIN_S = 4.0
+"""The limit for all actors together, which may be in a poll or decode a batch; and for the jobs,
+whose requests are durable in milliseconds."""
+
+
+class Here(Look, ABC):
+    """What an operation may use, wherever it is carried out. One thread's."""
+
+    running = False
+    """Whether this is the running daemon."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def say(self, *lines: str) -> None:
+        """Lines about what was done, or would be."""
+        for line in lines:
+            self._tell(True, line)
+
+    def note(self, *lines: str) -> None:
+        """Warnings, reasons and progress."""
+        for line in lines:
+            self._tell(False, line)
+
+    @property
+    @abstractmethod
+    def daemon(self) -> InDaemon:
+        """The running daemon. Raises NotRunning."""
+
+    @property
+    @abstractmethod
+    def kinds(self) -> Mapping[str, JobKind]:
+        """The kinds of jobs, by name."""
+
+    @property
+    @abstractmethod
+    def jobs(self) -> tuple[Job, ...]:
+        """All jobs as they are now."""
+
+    @abstractmethod
+    def edit(self, pipeline: str, change: Change) -> None:
+        """Change a pipeline's snapshot; return when it is durable, and the pipeline runs again.
+
+        Raises EditRefused (nothing was changed), EditFailed, StoreError.
+        """
+
+    @abstractmethod
+    def ask_job(self, id_: str, request: Request) -> None:
+        """Pause, resume or cancel a job; a daemon that starts later follows then. Raises
+        EditRefused, ControlError."""
+
+
+class Edit(Protocol):
+    """``daemon.app.service.Service.edit``."""
+
+    def __call__(
+        self, pipeline: str, change: Change, fate: Fate = Fate.RUNS_AGAIN
+    ) -> Future[None]: ...
+
+
+@dataclass
+class Lent:
+    """What the running daemon lends to its operations. ``lock``: for what must not overlap, such as
+    a pause and a resume. ``directory`` and ``processors`` are there once the actors run."""
+
+    daemon: Daemon
+    edit: Edit
+    runner: JobRunner
+    pauses: Pauses
+    status: Callable[[], Mapping[str, Any]]
+    levels: LogLevels | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    directory: Directory | None = None
+    processors: tuple[Address, ...] = ()
+
+    def watch(self, directory: Directory, addresses: Iterable[Address]) -> None:
+        """Ask these actors from now on. The main thread calls it."""
+        self.processors = tuple(a for a in addresses if a.role == "processor")
+        self.directory = directory
+
+
+class InDaemon(DaemonLook, Here):
+    """The running daemon, for the thread of one operation."""
+
+    running = True
+
+    def __init__(self, lent: Lent, tell: Tell, wait: Callable[[float], bool]) -> None:
+        """``wait``: so many seconds; tells whether nobody waits for the operation any more."""
+        DaemonLook.__init__(self, lent.daemon)
+        Here.__init__(self, tell)
+        self.lent = lent
+        self.wait = wait
+
+    @property
+    def daemon(self) -> InDaemon:
+        """See ``Here``."""
+        return self
+
+    @property
+    def kinds(self) -> Mapping[str, JobKind]:
+        """See ``Here``."""
+        return self.lent.runner.kinds
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """See ``Here``."""
+        return self.lent.runner.jobs
+
+    def edit(self, pipeline: str, change: Change) -> None:
+        """See ``Here``."""
+        self.lent.edit(pipeline, change).result()
+
+    def ask_job(self, id_: str, request: Request) -> None:
+        """See ``Here``."""
+        refusal = in_time(self.lent.runner.ask(id_, request))
+        if refusal is not None:
+            raise EditRefused(refusal)
+
+    def add_job(self, wanted: Wanted, id_: str | None = None) -> Job:
+        """Record a job, durably. Raises ControlError, JobsClosed, OSError."""
+        return in_time(self.lent.runner.add(wanted, id_))
+
+    def ask_actors(self, question: object, actors: Iterable[Address]) -> Iterator[Any]:
+        """What these actors answer. One that ends meanwhile has none: the next one in its place is
+        asked, or reads the record itself. Raises ControlError where one does not answer in time."""
+        directory, deadline = self.lent.directory, time.monotonic() + ANSWER_WITHIN_S
+        asked = [a for a in actors if directory is not None and directory.has(a)]
+        assert directory is not None or not asked
+        # All at once: they answer beside each other.
+        futures = [(a, directory.question(a, question)) for a in asked if directory is not None]
+        while futures:
+            actor, future = futures.pop(0)
+            try:
+                yield future.get(timeout=max(0.0, deadline - time.monotonic()))
+            except pykka.Timeout:
+                raise ControlError(
+                    f"{actor} has not answered within {ANSWER_WITHIN_S:g} s; try again"
+                ) from None
+            except pykka.ActorDeadError:
+                if directory is not None and directory.ref(actor).is_alive():
+                    futures.append((actor, directory.question(actor, question)))
+
+
+class Offline(Here):
+    """A command's process, while no daemon runs: files, under the state directory's lock."""
+
+    def __init__(self, config: Config, tell: Tell, kinds: Mapping[str, JobKind]) -> None:
+        super().__init__(tell)
+        self._config = config
+        self._kinds = kinds
+
+    @property
+    def config(self) -> Config:
+        """See ``Look``."""
+        return self._config
+
+    @property
+    def daemon(self) -> InDaemon:
+        """See ``Here``."""
+        raise NotRunning(f"no daemon runs on {self._config.daemon.state_dir}")
+
+    @property
+    def kinds(self) -> Mapping[str, JobKind]:
+        """See ``Here``."""
+        return self._kinds
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """See ``Here``."""
+        return JobStore(self._config.daemon.state_dir).load().jobs
+
+    def snapshot(self, pipeline: str) -> Snapshot:
+        """See ``Look``. Damage is told."""
+        store = make_stores(self._config, pipeline)
+        store.start()
+        try:
+            loaded = store.get()
+        finally:
+            store.stop()
+        self.note(*loaded.damage)
+        return recorded_of(self._config, pipeline, loaded)
+
+    def source(self, pipeline: str) -> Source:
+        """See ``Look``."""
+        return open_source(self._config, pipeline)
+
+    def edit(self, pipeline: str, change: Change) -> None:
+        """See ``Here``."""
+        edit_offline(self._config, pipeline, change)
+
+    def ask_job(self, id_: str, request: Request) -> None:
+        """See ``Here``."""
+        with self._held() as store:
+            logic = JobsLogic(limits_of(self._kinds), store.load().jobs, keep=1000)
+            refusal, effects = logic.ask(id_, request, now())
+            for effect in effects:
+                if isinstance(effect, Save):
+                    store.save(effect.job)
+        if refusal is not None:
+            raise EditRefused(refusal)
+
+    def record(self, job: Job) -> None:
+        """Record a job for the next start. Raises ControlError."""
+        with self._held() as store:
+            store.save(job)
+
+    @contextmanager
+    def _held(self) -> Iterator[JobStore]:
+        state_dir = self._config.daemon.state_dir
+        try:
+            with lock_state_dir(state_dir):
+                yield JobStore(state_dir)
+        except StateDirBusy as error:
+            raise ControlError(str(error)) from error
+        except OSError as error:
+            raise ControlError(f"the jobs' files can't be used: {error}") from error
+
+
+def in_time(done: Future[T]) -> T:
+    """The jobs' answer. Raises ControlError, JobsClosed, OSError, ValueError."""
+    try:
+        return done.result(ANSWER_WITHIN_S)
+    except TimeoutError:
+        raise ControlError(f"the jobs did not answer within {ANSWER_WITHIN_S:g} s") from None

@@ -1,0 +1,94 @@
+"""Operations on tables of the source that patterns choose, in each pipeline that has them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, TypeVar
+
+from daemon.operations.engine.here import Here, InDaemon
+from daemon.operations.engine.operation import Done, Operation, Option, Params, told
+from daemon.operations.engine.port import JobKind, Plan
+from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.load.together import together
+from daemon.state.control import ControlError
+from settings.exit import Exit
+
+LOOK_EVERY_S = 0.5
+"""Between two looks at a job that is followed."""
+
+
+class TablesParams(Params):
+    """Which tables."""
+
+    targets: Annotated[
+        list[str],
+        Option("Targets, or tables of the source; * and ? stand for any signs.", argument=True),
+    ]
+
+
+P = TypeVar("P", bound=TablesParams)
+
+
+class OfTables(Operation[P]):
+    """What loads and verifications have in common: a job for each pipeline, which may be followed.
+
+    Plans are made without a daemon, too; the running daemon carries them out.
+    """
+
+    plans_offline, plain_json = True, True
+    undone_by = "jobs cancel"
+    planner: ClassVar[JobKind]
+
+    @abstractmethod
+    def asked(self, params: P) -> Mapping[str, object]:
+        """What the kind's plan gets beside the patterns."""
+
+    def usable(self, plans: dict[str, Plan]) -> dict[str, Plan]:
+        """The plans that count, where some do."""
+        return plans
+
+    def plan(self, params: P, here: Here) -> Plan:
+        """A plan of each pipeline that has one of the tables; if none has, all their refusals."""
+        kind, asked = self.planner, dict(self.asked(params))
+        plans = {
+            name: kind.plan(here, Wanted(kind.name, name, tuple(params.targets), asked))
+            for name in here.config.pipeline
+        }
+        found = list(together(self.usable(plans) or plans, params.targets).values())
+        return Plan(
+            wanted=tuple(wanted for plan in found for wanted in plan.wanted),
+            lines=tuple(line for plan in found for line in plan.lines),
+            document=[dict(plan.document) for plan in found],
+            refusals=tuple(line for plan in found for line in plan.refusals),
+        )
+
+    def step(self, params: P, here: Here) -> Done:
+        """Record the jobs."""
+        plan = self.plan(params, here)
+        if plan.refusals:
+            told(plan, here)
+            return Done(plan.document, Exit.UNUSABLE)
+        daemon = here.daemon
+        return self.recorded(params, plan, daemon, [daemon.add_job(one) for one in plan.wanted])
+
+    @abstractmethod
+    def recorded(self, params: P, plan: Plan, here: InDaemon, jobs: list[Job]) -> Done:
+        """The jobs are recorded: tell, and follow them where that was asked for."""
+
+
+def followed(here: InDaemon, job: Job) -> Job:
+    """Wait for a job's end, and say how far it is. Whoever leaves leaves the job as it is."""
+    said = ""
+    while True:
+        found = next((each for each in here.jobs if each.id == job.id), None)
+        if found is None:
+            raise ControlError(f"job {job.id} is not listed any more: raise jobs.keep")
+        line = f"{job.id}: {found.state}, {found.progress.done:,} rows: {found.message}"
+        if line != said:
+            said = line
+            here.say(line)
+        if found.state.is_final:
+            return found
+        if here.wait(LOOK_EVERY_S):
+            raise ControlError(f"job {job.id} goes on: `binlogd jobs show {job.id}`")

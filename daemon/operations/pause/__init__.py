@@ -1,1 +1,0 @@
-"""Pipelines that a person has paused: what is recorded, and the commands."""
