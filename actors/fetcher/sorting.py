@@ -10,7 +10,7 @@ from actors.contract import messages as msg
 from actors.contract.multi_entry import TargetPart, by_target
 from actors.contract.raw_messages import Messages
 from actors.fetcher.spellings import Spellings
-from changes.formats.engine.format import Format, InOrder, MultiEntry
+from changes.formats.engine.format import Format, MultiEntry
 from changes.model.model import BadMessage, Ddl, Kind, TableName
 from changes.model.names import target_problem
 from changes.routes.routing import RouteConflict, Router, TargetRoute
@@ -134,9 +134,8 @@ class Sorter:
         by_table = slots.by_table
         good = 0
         problem: Problem | None = None
-        if isinstance(self._format, InOrder):
-            first = fetched.offsets[0] if fetched.offsets else fetched.next_offset
-            self._format.turn_to(str(fetched.source), first, fetched.next_offset)
+        first = fetched.offsets[0] if fetched.offsets else fetched.next_offset
+        self._format.turn_to(str(fetched.source), first, fetched.next_offset)
         try:
             heads = self._format.heads(fetched.values)
             for offset, value, (kind, table) in zip(
@@ -174,11 +173,9 @@ class Sorter:
         unread, self._unread = tuple(self._unread), []
         why, self._why = self._why, {}
         left_out, self._newly_left_out = self._newly_left_out, {}
-        notes = self._format.notes() if isinstance(self._format, InOrder) else ()
-        return Sorted(shares, good, problem, unread, why, left_out, notes)
+        return Sorted(shares, good, problem, unread, why, left_out, self._format.notes())
 
     def _pass_over(self, offset: int, value: bytes | None) -> None:
-        assert isinstance(self._format, InOrder)
         assert value is not None
         why = self._format.why_passed_over(value)
         self._why.setdefault(why, PassedOver(offset)).count += 1
@@ -224,11 +221,10 @@ class Sorter:
         """One slot for each target that the statement concerns, also where it names more tables."""
         routes: dict[str, TargetRoute] = {}
         statements = self._format.ddl(value)
-        if isinstance(self._format, InOrder):
-            why = self._format.why_not_followed(value, statements)
-            if why is not None and any(self._router.targets(each.table) for each in statements):
-                self._report_unread(why, statements[0])
-                return []
+        why = self._format.why_not_followed(value, statements)
+        if why is not None and any(self._router.targets(each.table) for each in statements):
+            self._report_unread(why, statements[0])
+            return []
         for statement in statements:
             for route in self._concerned(statement):
                 routes[str(route.name)] = route

@@ -19,7 +19,6 @@ from changes.formats.engine.format import (
     Confidence,
     Entry,
     Format,
-    InOrder,
     MultiEntry,
     Packed,
     RowChange,
@@ -63,7 +62,7 @@ def detector(format_: Format) -> AutoFormat | None:
     return format_ if isinstance(format_, AutoFormat) else None
 
 
-class AutoFormat:
+class AutoFormat(Format):
     """The ``Format`` of topics whose formats are detected.
 
     Records come packed and marked, whatever their format. Raises ValueError where no format can
@@ -91,7 +90,6 @@ class AutoFormat:
         formats = self._formats.items()
         self._multi_entry = {mark: f for mark, f in formats if isinstance(f, MultiEntry)}
         self._chunked = {mark: f for mark, f in formats if isinstance(f, Chunked)}
-        self._in_order = {mark: f for mark, f in formats if isinstance(f, InOrder)}
         self._anything = {mark for mark, f in formats if _reads_anything(f)}
 
     @staticmethod
@@ -153,6 +151,13 @@ class AutoFormat:
         mark, plain = self._unmarked(value)
         return self._of(mark).explain(plain)
 
+    def source_ms(self, value: bytes | None) -> int | None:
+        try:
+            mark, plain = self._unmarked(value)
+            return self._of(mark).source_ms(plain)
+        except BadMessage:
+            return None
+
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
     ) -> AutoTableDecoder:
@@ -170,20 +175,19 @@ class AutoFormat:
         return self._marked_like(value, self._multi_entry[mark].joined(_present(plain), entries))
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        for each in self._in_order.values():
+        for each in self._formats.values():
             each.turn_to(partition, first, next_offset)
 
     def notes(self) -> tuple[str, ...]:
-        return tuple(note for each in self._in_order.values() for note in each.notes())
+        return tuple(note for each in self._formats.values() for note in each.notes())
 
     def why_passed_over(self, value: bytes) -> str:
         mark, plain = self._unmarked(value)
-        return self._in_order[mark].why_passed_over(_present(plain))
+        return self._of(mark).why_passed_over(_present(plain))
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
         mark, plain = self._unmarked(value)
-        format_ = self._in_order.get(mark)
-        return None if format_ is None else format_.why_not_followed(_present(plain), found)
+        return self._of(mark).why_not_followed(_present(plain), found)
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         mark, plain = self._unmarked(value)

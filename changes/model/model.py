@@ -278,7 +278,7 @@ class Kind(Enum):
     PART = "part"
     """A part of a message that the producer cut up (``formats.base.Chunked``)."""
     PASSED_OVER = "passed over"
-    """It may be a change, but its table is not certain (``formats.base.InOrder``): it is reported,
+    """It may be a change, but its table is not certain (``Format.turn_to``): it is reported,
     not applied."""
 
 

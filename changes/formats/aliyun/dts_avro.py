@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import msgspec
-from msgspec import Raw
-
 from changes.formats.aliyun.record import Head as AvroHead
 from changes.formats.aliyun.record import (
     Record,
@@ -15,51 +10,14 @@ from changes.formats.aliyun.record import (
     read_record,
     table_name,
 )
-from changes.formats.aliyun.rows import LETTERS, UTC, AliyunTableDecoder, Image, row_of
+from changes.formats.aliyun.rows import LETTERS, AliyunRows
 from changes.formats.aliyun.values import MYSQL_SOURCES, as_rows_declare
-from changes.formats.engine.explain import images_of, key_of
-from changes.formats.engine.format import Confidence, Packed, RowChange, Statement
+from changes.formats.engine.format import Confidence, Packed, RowChange, Statement, explained_ms
 from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_format import DDL, NOTHING, RowFormat
 from changes.formats.engine.untyped import as_text_columns
-from changes.model.model import (
-    BadMessage,
-    ColumnTypes,
-    Ddl,
-    FormatOptions,
-    Head,
-    Kind,
-    Mode,
-    TableName,
-)
-from changes.sql.convert import Converter, check_zone
+from changes.model.model import BadMessage, Ddl, FormatOptions, Head, Kind, TableName
 from changes.sql.mysql.ddl import read_ddl
-
-# Explains Alibaba DTS's records: each change with its key, its row before and after.
-
-
-def explain_record(
-    table: TableName, record: Record, options: FormatOptions, ts_ms: int | None
-) -> RowChange:
-    """Explain a record of a row; raises Refused."""
-    row = row_of(record)
-    types = {name: row.types.get(name, "text") for name, _ in record.fields}
-    raws = [_raw(row.now), _raw(row.was or {})]
-    (now, was), misfits = images_of(raws, types, Converter(UTC, options.zero_dates), row.keys)
-    misfit = misfits.get(0) or misfits.get(1)
-    if row.op != "U":
-        before, after = (None, now) if row.op == "I" else (now, None)
-        return RowChange(table, row.op, key_of(row.keys, now), before, after, ts_ms, misfit)
-    key = key_of(row.keys, was | now)
-    whole = now | key
-    return RowChange(table, "U", key, (whole | was) or None, whole, ts_ms, misfit)
-
-
-def _raw(image: Image) -> dict[str, Raw]:
-    return {name: Raw(msgspec.json.encode(text)) for name, text in image.items()}
-
-
-_DDL = Head(Kind.DDL, None)
-_NOTHING = Head(Kind.NOTHING, None)
 
 _STATEMENT = "DDL"
 
@@ -67,18 +25,14 @@ _HEADS_KEPT = 10_000
 """Heads in the cache, some for each table."""
 
 
-class AliyunDtsAvro:
+class AliyunDtsAvro(RowFormat):
     """The ``Format`` of Alibaba DTS's Avro records; raises ValueError for an unknown time zone."""
 
     name: str = "aliyun-dts-avro"
-    keyed: bool = False
     binary: bool = True
 
     def __init__(self, options: FormatOptions) -> None:
-        check_zone(options.time_zone)
-        if options.extra.get("positions") is not None:
-            raise ValueError(f"{self.name} gives no positions")
-        self._options = options
+        super().__init__(options)
         self._known: dict[tuple[str, str | None], Head] = {}
 
     @staticmethod
@@ -96,7 +50,7 @@ class AliyunDtsAvro:
 
     def peek(self, value: bytes | None) -> Head:
         if not value:
-            return _NOTHING
+            return NOTHING
         try:
             head = read_head(value)
         except Refused as refused:
@@ -109,9 +63,6 @@ class AliyunDtsAvro:
             self._known[head.operation, head.object_name] = found
         return found
 
-    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        return map(self.peek, values)
-
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
             return _statements(read_record(value))
@@ -119,38 +70,38 @@ class AliyunDtsAvro:
             raise BadMessage(str(refused)) from refused
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
-        table = self.peek(value).table
-        if not value:
-            return ()
-        try:
-            record = read_record(value)
-            ts_ms = record.timestamp_s * 1000 if record.timestamp_s > 0 else None
-            if table is not None:
-                return (explain_record(table, record, self._options, ts_ms),)
-            if record.operation != _STATEMENT:
-                return ()
-            statements = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(record)]
-            return tuple(statements) or (Statement(_header(record), _text(record), ts_ms),)
-        except Refused as refused:
-            about = "" if table is None else f"{table}: "
-            raise BadMessage(f"{about}{refused}") from refused
+        if self.peek(value) is NOTHING and value:
+            try:
+                read_record(value)  # a mark is read whole, too
+            except Refused as refused:
+                raise BadMessage(str(refused)) from refused
+        return super().explain(value)
 
-    def table_decoder(
-        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> AliyunTableDecoder:
-        return AliyunTableDecoder(self._options, mode, keys, types)
+    def moment(self, value: bytes) -> int | None:
+        seconds = read_record(value).timestamp_s
+        return seconds * 1000 if seconds > 0 else None
+
+    def header(self, value: bytes) -> tuple[TableName, str]:
+        record = read_record(value)
+        return _header(record), _text(record)
+
+    def source_ms(self, value: bytes | None) -> int | None:
+        return explained_ms(self, value)
+
+    def rows(self, *, placed: bool = False) -> AliyunRows:
+        return AliyunRows()
 
 
 def _judge(head: AvroHead) -> Head:
     if head.operation == _STATEMENT:
-        return _DDL
+        return DDL
     if head.operation not in LETTERS:
-        return _NOTHING
+        return NOTHING
     table = table_name(head.object_name)
     if table is not None:
         return Head(Kind.ROWS, table)
     if head.operation == "INIT":
-        return _NOTHING
+        return NOTHING
     raise BadMessage(
         f"a record of operation {head.operation} about {head.object_name!r}: DATABASE.TABLE is "
         "wanted"

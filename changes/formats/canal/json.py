@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from changes.formats.canal.explain import explain_rows, moment
 from changes.formats.canal.rows import CanalTableDecoder
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.format import Confidence, Packed, RowChange, Statement
-from changes.formats.engine.json_text import why_not
+from changes.formats.engine.format import Confidence, Format, Packed, RowChange, Statement
+from changes.formats.engine.json_text import milliseconds, why_not
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.repeated_renames import RepeatedRenames
 from changes.model.model import (
@@ -34,7 +34,6 @@ from changes.model.model import (
     TakeName,
     TruncateTable,
 )
-from changes.sql.convert import check_zone
 from changes.sql.mysql.ddl import read_ddl
 from changes.sql.mysql.statement import not_understood
 from changes.sql.mysql.tokens import NotUnderstood
@@ -116,24 +115,25 @@ class _Statement(Struct, gc=False):
         return TableName(self.database or "", self.table or "")
 
 
+class _Times(Struct, gc=False):
+    es: Raw = Raw(b"")
+
+
 _statement = msgspec.json.Decoder(_Statement).decode
+_times = msgspec.json.Decoder(_Times).decode
 
 
-class CanalJson:
+class CanalJson(Format):
     """The ``Format`` of Canal JSON; raises ValueError where an option can't be met.
 
     The options ``default_database`` and ``default_table`` name the table of messages without one.
     """
 
     name: str = "canal-json"
-    keyed: bool = False
-    binary: bool = False
+    positions: str | None = POSITIONS
 
     def __init__(self, options: FormatOptions) -> None:
-        check_zone(options.time_zone)
-        if options.extra.get("positions", POSITIONS) != POSITIONS:
-            raise ValueError(f"canal-json gives no other positions than {POSITIONS}")
-        self._options = options
+        super().__init__(options)
         self._database = options.extra.get("default_database")
         self._table = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
@@ -207,12 +207,6 @@ class CanalJson:
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         self._repeated.turn_to(partition, first, next_offset)
 
-    def notes(self) -> tuple[str, ...]:
-        return ()
-
-    def why_passed_over(self, value: bytes) -> str:
-        raise ValueError(f"{self.name} passes nothing over")
-
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
         statement = _statement(value)
         # Some writers of this shape have no time: then the same words may be another statement.
@@ -234,6 +228,13 @@ class CanalJson:
             return tuple(explain_rows(table, value, self._options, ts_ms))
         except Refused as refused:
             raise BadMessage(f"{table}: {refused}") from refused
+
+    def source_ms(self, value: bytes | None) -> int | None:
+        """``es``; ``ts`` is the writer's clock."""
+        try:
+            return None if value is None else milliseconds(_times(value).es)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

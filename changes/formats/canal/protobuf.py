@@ -19,7 +19,15 @@ from changes.formats.canal.packet import (
 )
 from changes.formats.canal.wire import CanalWireDecoder, letter_of, text_rows
 from changes.formats.engine.flat_heads import heads_of_all
-from changes.formats.engine.format import Confidence, Entry, Packed, RowChange, Statement
+from changes.formats.engine.format import (
+    Confidence,
+    Entry,
+    Format,
+    Packed,
+    RowChange,
+    Statement,
+    explained_ms,
+)
 from changes.formats.engine.heads import head_of
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_images import explain_rows
@@ -27,27 +35,19 @@ from changes.model.model import (
     BadMessage,
     ColumnTypes,
     Ddl,
-    FormatOptions,
     Head,
     Kind,
     Mode,
     TableName,
 )
-from changes.sql.convert import Converter, check_zone
+from changes.sql.convert import Converter
 
 
-class CanalProtobuf:
+class CanalProtobuf(Format):
     """The ``Format`` of Canal protobuf; raises ValueError where the time zone isn't known here."""
 
     name: str = "canal-protobuf"
-    keyed: bool = False
     binary: bool = True
-
-    def __init__(self, options: FormatOptions) -> None:
-        check_zone(options.time_zone)
-        if options.extra.get("positions") is not None:
-            raise ValueError(f"{self.name} gives no positions")
-        self._options = options
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
@@ -99,6 +99,9 @@ class CanalProtobuf:
                 except Refused as refused:
                     raise BadMessage(f"{table_of(entry)}: {refused}") from refused
         return tuple(explained)
+
+    def source_ms(self, value: bytes | None) -> int | None:
+        return explained_ms(self, value)
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

@@ -17,13 +17,22 @@ from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
 from changes.formats.debezium.layout import NULL, string_of
 from changes.formats.debezium.parts import members
-from changes.formats.debezium.places import Names, Source, moment
+from changes.formats.debezium.places import Names, Source, moment, source_ms
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.repeated_statements import RepeatedStatements
 from changes.formats.debezium.rows import DebeziumTableDecoder
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
-from changes.formats.engine.format import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
+from changes.formats.engine.format import (
+    VALUE_AT,
+    Confidence,
+    Format,
+    Packed,
+    RowChange,
+    Statement,
+    sizes,
+    unpack,
+)
 from changes.formats.engine.layout import Refused
 from changes.model.model import (
     BadMessage,
@@ -36,7 +45,6 @@ from changes.model.model import (
     TableName,
     TruncateTable,
 )
-from changes.sql.convert import check_zone
 from changes.sql.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
@@ -71,7 +79,7 @@ class _Head(Struct, gc=False):
     deleted: str | bool | None = msgspec.field(default=None, name="__deleted")
 
 
-class DebeziumJson:
+class DebeziumJson(Format):
     """The ``Format`` of Debezium's JSON.
 
     The options ``default_database`` and ``default_table`` name the table of records without one:
@@ -81,15 +89,11 @@ class DebeziumJson:
     """
 
     name: str = "debezium-json"
+    positions: str | None = POSITIONS
     keyed: bool = True
-    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
-        """Raises ValueError where an option can't be met."""
-        check_zone(options.time_zone)
-        if options.extra.get("positions", POSITIONS) != POSITIONS:
-            raise ValueError(f"debezium-json gives no other positions than {POSITIONS}")
-        self._options = options
+        super().__init__(options)
         self._names = Names(
             options.extra.get("default_database"), options.extra.get("default_table")
         )
@@ -251,6 +255,13 @@ class DebeziumJson:
         except Refused as refused:
             named = "" if record is None or record.table is None else f"{record.table}: "
             raise BadMessage(f"{named}{refused}") from refused
+
+    def source_ms(self, value: bytes | None) -> int | None:
+        try:
+            text = None if value is None else unpack(value).value
+            return None if text is None else source_ms(text)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return None
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from changes.formats.engine.json_text import milliseconds
 from changes.formats.engine.layout import Refused
 from changes.model.model import TableName
 from changes.model.positions import position_text
@@ -45,6 +46,37 @@ def position_of(found: Mapping[str, Raw]) -> str:
         if text.isdigit() and len(text) < 21:
             return position_text(int(text))
     raise Refused("the record has no source.lsn, which the configured positions are")
+
+
+_LIVE = (b"", b"null", b"false", b'"false"')
+"""What ``source.snapshot`` holds in records that come from the source's log."""
+
+
+class _Source(Struct, gc=False):
+    ts_ms: Raw = Raw(b"")
+    snapshot: Raw = Raw(b"")
+
+
+class _Times(Struct, gc=False):
+    payload: Raw = Raw(b"")
+    source: _Source | None = None
+    op: Raw = Raw(b"")
+    flat_time: Raw = msgspec.field(default=Raw(b""), name="__source_ts_ms")
+    flat_snapshot: Raw = msgspec.field(default=Raw(b""), name="__source_snapshot")
+    flat_op: Raw = msgspec.field(default=Raw(b""), name="__op")
+
+
+def source_ms(value: bytes) -> int | None:
+    """When a record's change happened by its source's clock; None where it does not say, and of
+    rows that were read from a table. Raises what msgspec raises."""
+    found = msgspec.json.decode(value, type=_Times)
+    payload = bytes(found.payload)
+    if found.source is None and payload.startswith(b"{"):
+        found = msgspec.json.decode(payload, type=_Times)
+    if b'"r"' in (bytes(found.op), bytes(found.flat_op)):
+        return None
+    source = found.source or _Source(found.flat_time, found.flat_snapshot)
+    return milliseconds(source.ts_ms) if bytes(source.snapshot) in _LIVE else None
 
 
 def moment(found: Mapping[str, Raw] | None) -> int | None:

@@ -69,7 +69,7 @@ class Tombstones:
         """No row came of another table than the one that the configuration names."""
 
     def turn_to(self, partition: str) -> None:
-        """See ``formats.base.InOrder``."""
+        """See ``Format.turn_to``."""
         self._here = self._partitions.setdefault(partition, _Partition())
 
     def flattened(self) -> None:

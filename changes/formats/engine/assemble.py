@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -56,6 +56,30 @@ class Text(NamedTuple):
         return Text(self.values[start:end], carried)
 
 
+def as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
+    """Several columns of one length, slices of one array: a call costs as much as 100 cells."""
+    count = len(columns[0])
+    try:
+        cells = pa.array(list(itertools.chain.from_iterable(columns)), pa.string())
+    except pa.ArrowTypeError:
+        return [_as_text(values) for values in columns]
+    return [Text(cells.slice(place * count, count), None) for place in range(len(columns))]
+
+
+def _as_text(values: Sequence[object]) -> Text:
+    """One column's values; msgspec's UNSET is a value that was not carried."""
+    try:
+        return Text(pa.array(values, pa.string()), None)
+    except pa.ArrowTypeError:
+        carried = pa.array([value is not UNSET for value in values])
+        return Text(pa.array([None if v is UNSET else v for v in values], pa.string()), carried)
+
+
+def texts_of(rows: Sequence[Struct]) -> list[Text]:
+    """Rows of text cells as columns."""
+    return as_texts(list(zip(*map(astuple, rows), strict=True)))
+
+
 @dataclass(slots=True)
 class RowSegment:
     """Neighbouring rows of one layout. ``columns`` are those of the rows' struct, in its order.
@@ -66,6 +90,8 @@ class RowSegment:
     """
 
     columns: Mapping[str, SourceType]
+    texts: Callable[[Sequence[Struct]], list[Text]] = texts_of
+    """Turns rows into columns; raises nothing."""
     rows: list[Struct] = field(default_factory=list)
     ops: bytearray = field(default_factory=bytearray)
     records: list[int] = field(default_factory=list)
@@ -79,8 +105,7 @@ class RowSegment:
     def close_block(self) -> None:
         """Turn the latest rows into columns."""
         if self.rows:
-            columns = list(zip(*map(astuple, self.rows), strict=True))
-            self.blocks.append(dict(zip(self.columns, as_texts(columns), strict=True)))
+            self.blocks.append(dict(zip(self.columns, self.texts(self.rows), strict=True)))
             self.rows.clear()
 
     def column(self, name: str) -> list[Text]:
@@ -294,25 +319,6 @@ class _Columns:
     def _raise(self) -> None:
         if self._reason:
             raise Misfit(self._records[self._good], self._reason)
-
-
-def as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
-    """Several columns of one length, slices of one array: a call costs as much as 100 cells."""
-    count = len(columns[0])
-    try:
-        cells = pa.array(list(itertools.chain.from_iterable(columns)), pa.string())
-    except pa.ArrowTypeError:
-        return [_as_text(values) for values in columns]
-    return [Text(cells.slice(place * count, count), None) for place in range(len(columns))]
-
-
-def _as_text(values: Sequence[object]) -> Text:
-    """One column's values; msgspec's UNSET is a value that was not carried."""
-    try:
-        return Text(pa.array(values, pa.string()), None)
-    except pa.ArrowTypeError:
-        carried = pa.array([value is not UNSET for value in values])
-        return Text(pa.array([None if v is UNSET else v for v in values], pa.string()), carried)
 
 
 def _joined(parts: Sequence[Text]) -> Text:

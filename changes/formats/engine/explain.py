@@ -1,4 +1,4 @@
-"""Rows of JSON values as people read them: with the lake's values, a column at a time."""
+"""Images of rows as people read them: with the lake's values, a column at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from msgspec import Raw
 
 from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.formats.engine.format import RowChange
-from changes.formats.engine.json_rows import Row
 from changes.formats.engine.json_text import text_of
 from changes.formats.engine.layout import Refused
+from changes.formats.engine.rows import RowImage, Rows
 from changes.model.model import FormatOptions, TableName
 from changes.model.types import TEXT, SourceType, TextForm
 from changes.sql.convert import Converter, ValueMisfit
 from changes.sql.mysql.types import from_mysql
 
 Image = dict[str, object]
+Cell = str | Raw | None
 
 
 def key_of(keys: Sequence[str], image: Image) -> Image:
@@ -32,7 +33,7 @@ def key_of(keys: Sequence[str], image: Image) -> Image:
 
 
 def images_of(
-    rows: Sequence[Mapping[str, Raw]],
+    rows: Sequence[Mapping[str, Cell]],
     types: Mapping[str, str],
     converter: Converter,
     keys: Sequence[str],
@@ -40,44 +41,54 @@ def images_of(
 ) -> tuple[list[Image], dict[int, str]]:
     """The rows' values, converted a column at a time, and the first error of each bad row.
 
-    ``configured``: types of columns that ``types`` lacks. A value that does not fit its type is
-    shown as it came, for debugging.
+    ``configured``: types of columns of JSON's values that ``types`` lacks. A value that does not
+    fit its type is shown as it came, for debugging.
     """
     images: list[Image] = [dict.fromkeys(values) for values in rows]
     misfits: dict[int, str] = {}
     for name in dict.fromkeys(name for values in rows for name in values):
         places = [place for place, values in enumerate(rows) if name in values]
-        raws = [bytes(rows[place][name]) for place in places]
+        cells = [rows[place][name] for place in places]
         declared = types.get(name)
+        if declared is None and not isinstance(cells[0], Raw):
+            declared = "text"
         kind = configured.type_of(name) if declared is None else from_mysql(declared)
         if kind is None:
-            found = [undeclared(raw) for raw in raws]
+            found = list(map(_as_it_came, cells))
         else:
             declared = declared or configured.words_of(name) or ""
 
             def convert(
-                raws: Sequence[bytes],
+                cells: Sequence[Cell],
                 kind: SourceType = kind,
                 declared: str = declared,
                 key: bool = name in keys,
             ) -> list[object]:
-                text = pa.array([text_of(raw, kind) for raw in raws], pa.string())
+                text = pa.array([_text(cell, kind) for cell in cells], pa.string())
                 column = converter.column(text, kind, declared, key=key)
                 return [_shown(value, kind) for value in column.to_pylist()]
 
             try:
-                found = convert(raws)
+                found = convert(cells)
             except ValueMisfit:
                 found = []
-                for place, raw in zip(places, raws, strict=True):
+                for place, cell in zip(places, cells, strict=True):
                     try:
-                        found += convert([raw])
+                        found += convert([cell])
                     except ValueMisfit as misfit:
                         misfits.setdefault(place, f"{name}: {misfit}")
-                        found.append(undeclared(raw))
+                        found.append(_as_it_came(cell))
         for place, value in zip(places, found, strict=True):
             images[place][name] = value
     return images, misfits
+
+
+def _text(cell: Cell, kind: SourceType) -> str | None:
+    return text_of(bytes(cell), kind) if isinstance(cell, Raw) else cell
+
+
+def _as_it_came(cell: Cell) -> object:
+    return undeclared(bytes(cell)) if isinstance(cell, Raw) else cell
 
 
 def _shown(value: object, kind: SourceType) -> object:
@@ -114,28 +125,25 @@ def undeclared(raw: bytes) -> object:
     return float(number) if Decimal(repr(float(number))) == number else text
 
 
-# Explains messages of one row each: the change with its key, its row before and after.
-
-
-def explain_row(
-    table: TableName, row: Row, options: FormatOptions, ts_ms: int | None, *, drops_nulls: bool
+def explain_image(
+    table: TableName,
+    image: RowImage,
+    rows: Rows,
+    options: FormatOptions,
+    ts_ms: int | None,
 ) -> RowChange:
-    """Explain a message of a row; raises Refused.
-
-    ``drops_nulls`` as in ``Dialect``: what an update had and lacks is null then.
-    """
-    converter = Converter(options.time_zone, options.zero_dates)
-    names = row.keys
-    images, misfits = images_of(
-        [row.now, row.was or {}], {}, converter, names, ConfiguredTypes.of(options.types)
-    )
-    now, was = images
+    """Explain a row change with its key, its row before and after; raises Refused."""
+    converter = Converter(rows.zone or options.time_zone, options.zero_dates)
+    names, types = image.shape.keys, image.shape.types
+    configured = ConfiguredTypes.of(options.types)
+    pair = [image.now, image.was or {}]
+    (now, was), misfits = images_of(pair, types, converter, names, configured)
     misfit = misfits.get(0) or misfits.get(1)
-    if row.op != "U":
-        before, after = (None, now) if row.op == "I" else (now, None)
-        return RowChange(table, row.op, key_of(names, now), before, after, ts_ms, misfit)
+    if image.op != "U":
+        before, after = (None, now) if image.op == "I" else (now, None)
+        return RowChange(table, image.op, key_of(names, now), before, after, ts_ms, misfit)
     key = key_of(names, was | now)
-    left_out = [name for name in was if drops_nulls and name not in now]
+    left_out = [name for name in was if rows.drops_nulls and name not in now]
     whole = now | dict.fromkeys(left_out) | key
-    replaced = whole | was if row.was is not None else key
+    replaced = whole | was if image.was is not None else key if rows.shows_key else {}
     return RowChange(table, "U", key, replaced or None, whole, ts_ms, misfit)

@@ -6,6 +6,7 @@ One instance serves one pipeline.
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,6 +16,7 @@ import msgspec
 
 from changes.formats.engine.column_changes import ColumnChange
 from changes.model.model import (
+    BadMessage,
     Changes,
     ColumnTypes,
     Ddl,
@@ -25,6 +27,7 @@ from changes.model.model import (
     TableName,
     TableSchema,
 )
+from changes.sql.convert import check_zone
 from offsets.parts import Part
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -231,52 +234,100 @@ class DecoderDefaults:
         """Needs none."""
 
 
-class Format(Protocol):
-    """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap."""
+class Format(ABC):
+    """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap.
+
+    A format of rows derives from ``engine.row_format.RowFormat``, which has all but what a message
+    is.
+    """
 
     name: str
 
-    keyed: bool
+    positions: str | None = None
+    """The name of the positions that its rows carry where the configuration asks for them; None:
+    it has none."""
+
+    keyed: bool = False
     """Whether it needs a record's key or headers. Then every "value" that it gets is the whole
     record as ``pack`` makes it, and never None."""
 
-    binary: bool
+    binary: bool = False
     """Whether messages are arbitrary bytes: no file has one a line."""
 
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""
-        ...
+        check_zone(options.time_zone)
+        configured = options.extra.get("positions")
+        if configured not in (None, self.positions):
+            which = "" if self.positions is None else "other "
+            than = "" if self.positions is None else f" than {self.positions}"
+            raise ValueError(f"{self.name} gives no {which}positions{than}")
+        self._options = options
 
     @staticmethod
+    @abstractmethod
     def recognise(record: Packed) -> Confidence:
         """How sure the format is that an unknown record is its own; raises nothing.
 
         For ``format = "auto"``. Errors inside a record of its own don't count.
         """
-        ...
 
+    @abstractmethod
     def peek(self, value: bytes | None) -> Head:
         """A message's kind and table, without decoding its rows; raises BadMessage."""
-        ...
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
         """``peek`` for many messages: a call for each would double the cost.
 
         Raises BadMessage on reaching a bad one.
         """
-        ...
+        return map(self.peek, values)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         """Parse a DDL message, one entry for each table it names; raises BadMessage."""
-        ...
+        return ()
 
+    # --- of a format that reads a record by those before it in its partition: its ``peek`` may say
+    # PASSED_OVER
+
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        """Announce the partition and the offsets of the records that are peeked at next, in
+        order."""
+        return None
+
+    def notes(self) -> tuple[str, ...]:
+        """Take the remarks on the records so far, each of them once (tables whose names are not
+        certain)."""
+        return ()
+
+    def why_passed_over(self, value: bytes) -> str:
+        """Say in one line what is passed over and why, without what differs from record to
+        record."""
+        raise ValueError(f"{self.name} passes nothing over")
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        """Why a statement can't be followed after the records before it, None where it can. It is
+        the last one that was peeked at, and ``found`` is what ``ddl`` returned for it."""
+        return None
+
+    def source_ms(self, value: bytes | None) -> int | None:
+        """When a message's change happened by its source's clock, in milliseconds since 1970: proof
+        that the log has passed that moment. None where the message proves nothing. Raises nothing.
+
+        What a tool says of the time at which it wrote the message is no such proof, and neither is
+        a row that it read from a table: those come in another order than the source's log has.
+        So a format gives a time only where it knows whose clock that is.
+        """
+        return None
+
+    @abstractmethod
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         """Explain a message to people; empty where it has nothing to apply.
 
         Uses one message alone, but reads values as a ``TableDecoder`` does. Raises BadMessage.
         """
-        ...
 
+    @abstractmethod
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
     ) -> TableDecoder:
@@ -286,7 +337,17 @@ class Format(Protocol):
         messages declare none. With mode UPSERT and no key at all the decoder makes a changelog
         (mode APPEND).
         """
-        ...
+
+
+def explained_ms(format_: Format, value: bytes | None) -> int | None:
+    """The earliest time of a message's changes as people read it, None where one has none: the
+    ``source_ms`` of a format whose times are all by the source's clock."""
+    try:
+        times = [change.ts_ms for change in format_.explain(value)]
+    except BadMessage:
+        return None
+    known = [time for time in times if time is not None]
+    return min(known) if known and len(known) == len(times) else None
 
 
 class Entry(NamedTuple):
@@ -334,32 +395,4 @@ class Chunked(Protocol):
 
     def reassembled(self, value: bytes, data: bytes) -> bytes:
         """Make one message of all parts' data; ``value`` is the last part."""
-        ...
-
-
-@runtime_checkable
-class InOrder(Protocol):
-    """The further methods of a ``Format`` that reads a record by those before it in its partition.
-
-    Its ``peek`` may say PASSED_OVER.
-    """
-
-    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        """Announce the partition and the offsets of the records that are peeked at next, in
-        order."""
-        ...
-
-    def notes(self) -> tuple[str, ...]:
-        """Take the remarks on the records so far, each of them once (tables whose names are not
-        certain)."""
-        ...
-
-    def why_passed_over(self, value: bytes) -> str:
-        """Say in one line what is passed over and why, without what differs from record to
-        record."""
-        ...
-
-    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
-        """Why a statement can't be followed after the records before it, None where it can. It is
-        the last one that was peeked at, and ``found`` is what ``ddl`` returned for it."""
         ...

@@ -20,7 +20,6 @@ from msgspec.structs import astuple
 from changes.formats.engine.assemble import Text, as_texts
 from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.formats.engine.json_text import text_of
-from changes.formats.engine.key_runs import KeyRun
 from changes.formats.engine.layout import Layout, Refused
 from changes.model.types import TEXT, SourceType
 
@@ -157,7 +156,7 @@ def _text(value: object, kind: SourceType) -> str | None:
             return str(value)
 
 
-# What comes of rows and what they replaced: keys that end, nulls that were left out.
+# Rows beside what they replaced: changed keys, nulls that were left out.
 
 _INSERT, _UPDATE = b"IU"
 
@@ -179,45 +178,6 @@ def may_move(layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Seque
         if was.count(UNSET) < len(was) and list(map(get, after)) != was:
             return True
     return False
-
-
-def moves(
-    layout: JsonLayout,
-    ops: bytes,
-    rows: Sequence[Struct],
-    olds: Sequence[Any],
-    first: int,
-    run: KeyRun,
-    number: int,
-) -> tuple[bytes, list[Struct], list[Any], list[int], list[int]]:
-    """Put before each row whose key changed the old key's end. ``first`` is the first row's record,
-    ``number`` its number in the run.
-
-    Gives ops, rows, what they replaced, their records, and the places of those that moved.
-    """
-    all_ops, found, replaced = bytearray(), list[Struct](), list[Any]()
-    records, moved = list[int](), list[int]()
-    for record, (op, row, old) in enumerate(zip(ops, rows, olds, strict=True), first):
-        if op == _UPDATE and isinstance(old, layout.row):
-            layout.complete_key(old, row)
-            if layout.moves(old, row) and _leaves(layout, old, row, run, number + record - first):
-                all_ops += b"D"
-                found.append(layout.gone(old, row))
-                replaced.append(None)
-                records.append(record)
-                moved.append(len(found))
-        all_ops.append(op)
-        found.append(row)
-        replaced.append(old)
-        records.append(record)
-    return bytes(all_ops), found, replaced, records, moved
-
-
-def _leaves(layout: JsonLayout, old: Struct, row: Struct, run: KeyRun, number: int) -> bool:
-    """Whether the old key's row ends where this one moves away from it."""
-    after, before = layout.beside_key(row), layout.beside_key(old)
-    key = layout.key_of(layout.gone(old, row))
-    return run.moves(number, key, before, layout.key_of(row), after)
 
 
 def with_nulls(

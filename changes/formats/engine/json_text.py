@@ -42,6 +42,18 @@ def text_of(raw: bytes, kind: SourceType) -> str | None:
         raise Refused(f"a value is not valid text: {error}") from error
 
 
+_LONGEST_TIME = 17
+"""Digits of a time in milliseconds; a longer number is none."""
+
+
+def milliseconds(raw: Raw | bytes) -> int | None:
+    """A JSON value that is a time in milliseconds since 1970; zero is no time."""
+    digits = bytes(raw).strip(b'"')
+    if not digits.isdigit() or len(digits) > _LONGEST_TIME:
+        return None
+    return int(digits) or None
+
+
 # NaN and Infinity as bare words, which some producers write though JSON does not have them.
 
 _WORDS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b', re.DOTALL)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self
 
@@ -18,6 +17,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Struct, UnsetType
 
+from changes.formats.engine.assemble import Text, texts_of
 from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.model.model import CHANGELOG_COLUMNS, Column, TableSchema
 from changes.model.types import TEXT, SourceType, TextForm, widen
@@ -113,8 +113,9 @@ class Layout(abc.ABC):
         others = self.configured.types
         return {name: each for name, each in self.declared.items() if name.lower() not in others}
 
-    def getter(self, name: str) -> Callable[[Struct], object]:
-        return operator.attrgetter(self.fields[name])
+    def texts(self, rows: Sequence[Struct]) -> list[Text]:
+        """Rows as columns of text, in the order of the layout's."""
+        return texts_of(rows)
 
     def gone(self, before: Struct, after: Struct) -> Struct:
         """Make the row that deletes the old key of an update."""
@@ -218,6 +219,13 @@ class Layout(abc.ABC):
         if seen.form is stored.form and _begins(stored.labels, seen.labels):
             return replace(stored, arrow=wider)
         return replace(seen, arrow=wider)
+
+
+class RowLayout(Layout):
+    """The layout of rows that are not read by msgspec."""
+
+    def message_type(self) -> type[Struct]:
+        return self.row
 
 
 def _as_text(seen: SourceType) -> SourceType:

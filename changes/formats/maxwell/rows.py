@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
 from changes.formats.engine.format import VALUE_AT, packed_values, sizes
-from changes.formats.engine.json_rows import Row
+from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
+from changes.formats.engine.rows import RowImage
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 from changes.model.model import TableName
 
@@ -138,36 +139,25 @@ def _shape(names: Sequence[str]) -> Callable[[bytes], object]:
     return msgspec.json.Decoder(key).decode
 
 
-class MaxwellDialect:
-    """The ``Dialect`` of Maxwell, whose records come packed. Of one decoder only: it remembers
-    the shape of record keys."""
+class MaxwellRows(JsonRows):
+    """The ``Rows`` of Maxwell, whose records come packed."""
 
     letters: Mapping[str, str] = LETTERS
-    deletes_by_was = False
+    members: Mapping[str, str] = {
+        "kind": "type",
+        "now": "data",
+        "was": "old",
+        "names": "primary_key_columns",
+        "odd": "encrypted",
+    }
+    """One that is encrypted is read slowly."""
     drops_nulls = True
+    completes = False
 
     def __init__(self, decryptor: Decryptor | None) -> None:
         self._decryptor = decryptor
         self._shape: Callable[[bytes], object] | None = None
         self._shape_text = b""
-
-    def message(self, row: type[Struct]) -> type[Struct]:
-        image: Any = row
-        fields: list[tuple[str, Any, Any]] = [
-            ("kind", str, ""),
-            ("now", image | None | UnsetType, None),
-            ("was", image | None | UnsetType, None),
-            ("names", Raw, Raw()),
-            ("odd", Any, None),
-        ]
-        names = {
-            "kind": "type",
-            "now": "data",
-            "was": "old",
-            "names": "primary_key_columns",
-            "odd": "encrypted",
-        }
-        return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
     def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
         return packed_values(values)
@@ -207,7 +197,7 @@ class MaxwellDialect:
             self._shape = _shape(names) if names and key and key.startswith(b"{") else None
         return text
 
-    def read(self, value: bytes) -> Row:
+    def images(self, value: bytes) -> Iterator[RowImage]:
         message = self.message_of(value)
         if message.type not in LETTERS:
             raise Refused(f"unknown type {message.type!r}")
@@ -221,7 +211,7 @@ class MaxwellDialect:
         if not (own or bytes(message.primaryKeyColumns)):
             names = record_names(record_key(value))
         keys = found_columns(names, {**(was or {}), **message.data})
-        return Row(op, message.data, was if op == "U" else None, text, keys)
+        yield image_of(op, message.data, was if op == "U" else None, keys, text)
 
     def message_of(self, value: bytes) -> Message:
         """Read any packed record's message, opened where it is encrypted. Raises Refused."""
@@ -233,7 +223,7 @@ class MaxwellDialect:
             message = _read(self._decryptor.decrypted(text))
         return message
 
-    def table_of(self, value: bytes) -> TableName | None:
+    def table_of(self, value: bytes, error: Exception) -> TableName | None:
         try:
             message = self.message_of(value)
         except Refused:

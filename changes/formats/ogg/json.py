@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from msgspec import Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.explain import explain_row
-from changes.formats.engine.format import Confidence, Packed, RowChange, Statement
-from changes.formats.engine.json_rows import JsonTableDecoder, Row
+from changes.formats.engine.format import Confidence, Packed, explained_ms
+from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
+from changes.formats.engine.row_format import DDL, JsonFormat
+from changes.formats.engine.rows import RowImage
 from changes.model.model import (
     BadMessage,
-    ColumnTypes,
     Ddl,
-    FormatOptions,
     Head,
     Kind,
-    Mode,
     TableName,
     TruncateTable,
 )
-from changes.sql.convert import check_zone
-
-# Reads GoldenGate's row messages: the row, and the replaced values of an update.
 
 LETTERS = {"I": "I", "U": "U", "D": "D", "PK": "U"}
 """The letter of a change by ``op_type``; PK is a changed key in older handlers."""
+_TRUNCATE = "T"
 
 
 class Message(Struct, gc=False):
@@ -50,41 +46,19 @@ _message = msgspec.json.Decoder(Message)
 _key_names = msgspec.json.Decoder(list[str] | None)
 
 
-class OggDialect:
-    """The ``Dialect`` of GoldenGate."""
+class OggRows(JsonRows):
+    """The ``Rows`` of GoldenGate."""
 
     letters: Mapping[str, str] = LETTERS
+    members: Mapping[str, str] = {
+        "kind": "op_type",
+        "now": "after",
+        "was": "before",
+        "names": "primary_keys",
+    }
     deletes_by_was = True
-    drops_nulls = False
 
-    def message(self, row: type[Struct]) -> type[Struct]:
-        image: Any = row
-        fields: list[tuple[str, Any, Any]] = [
-            ("kind", str, ""),
-            ("now", image | None | UnsetType, None),
-            ("was", image | None | UnsetType, None),
-            ("names", Raw, Raw()),
-            ("odd", None, None),
-        ]
-        # No member's name ends in a space, so ``odd`` is always None.
-        names = {
-            "kind": "op_type",
-            "now": "after",
-            "was": "before",
-            "names": "primary_keys",
-            "odd": "odd ",
-        }
-        return msgspec.defstruct("Message", fields, rename=names, gc=False)
-
-    def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
-        return values
-
-    def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
-        if names.count(names[0]) == len(names):
-            return (bytes(names[0]),)
-        return list(map(bytes, names))
-
-    def read(self, value: bytes) -> Row:
+    def images(self, value: bytes) -> Iterator[RowImage]:
         message = read_message(value)
         if message.op_type not in LETTERS:
             raise Refused(f"unknown op_type {message.op_type!r}")
@@ -94,9 +68,10 @@ class OggDialect:
             image = "before" if op == "D" else "after"
             raise Refused(f"a message of op_type {message.op_type} without {image}")
         was = message.before if op == "U" else None
-        return Row(op, row, was, bytes(message.primary_keys), _keys(message.primary_keys))
+        names = message.primary_keys
+        yield image_of(op, row, was, _keys(names), bytes(names))
 
-    def table_of(self, value: bytes) -> TableName | None:
+    def table_of(self, value: bytes, error: Exception) -> TableName | None:
         try:
             return table_name(read_message(value).table)
         except Refused:
@@ -117,19 +92,6 @@ def table_name(name: str | None) -> TableName | None:
     return TableName(schema, table) if schema and table else None
 
 
-def moment(op_ts: object, zone: str) -> int | None:
-    """When the change happened, in milliseconds: the database's clock, read in its zone."""
-    if not isinstance(op_ts, str):
-        return None
-    try:
-        when = datetime.fromisoformat(op_ts)
-        if when.tzinfo is None:
-            when = when.replace(tzinfo=ZoneInfo(zone))
-        return round(when.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None
-
-
 def _keys(names: Raw) -> tuple[str, ...]:
     try:
         return tuple(_key_names.decode(names) or ()) if bytes(names) else ()
@@ -137,43 +99,22 @@ def _keys(names: Raw) -> tuple[str, ...]:
         raise Refused(f"primary_keys is not a list of names: {error}") from error
 
 
-_TRUNCATE = "T"
-
-_HEADS_KEPT = 10_000
-"""Heads in the cache, some for each table; making one costs half a microsecond."""
-
-_DDL = Head(Kind.DDL, None)
-_NOTHING = Head(Kind.NOTHING, None)
-
-
-class _Head(Struct, gc=False):
-    """In the order in which GoldenGate writes them, which msgspec reads fastest."""
-
+class _First(Struct, gc=False):
     table: str | None = None
     op_type: str = ""
 
 
-class OggJson:
+class OggJson(JsonFormat):
     """The ``Format`` of GoldenGate's JSON; raises ValueError where the time zone isn't known here.
 
     The option ``default_database`` is the schema of tables that are named without one,
-    ``default_table`` the table of messages that name none.
+    ``default_table`` the table of messages that name none. A tombstone says nothing: the delete
+    came before it.
     """
 
     name: str = "ogg-json"
-    keyed: bool = False
-    binary: bool = False
-
-    def __init__(self, options: FormatOptions) -> None:
-        check_zone(options.time_zone)
-        if options.extra.get("positions") is not None:
-            raise ValueError(f"{self.name} gives no positions")
-        self._options = options
-        self._schema = options.extra.get("default_database")
-        self._default = options.extra.get("default_table")
-        self._head = msgspec.json.Decoder(_Head).decode
-        self._heads: dict[tuple[str | None, str], Head] = {}
-        self._dialect = OggDialect()
+    maker = "GoldenGate"
+    first = _First
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
@@ -187,46 +128,21 @@ class OggJson:
             return Confidence.CERTAIN
         return Confidence.LIKELY if found.keys() & {"before", "after", "table"} else Confidence.OPEN
 
-    def peek(self, value: bytes | None) -> Head:
-        if not value:
-            return _NOTHING  # a tombstone: the delete came before it
-        try:
-            head = self._head(value)
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise BadMessage(f"not a GoldenGate message: {why_not(value, error)}") from error
-        return self._judge(head)
-
-    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        decode, known = self._head, self._heads.get
-        for value in values:
-            try:
-                head = decode(value)  # type: ignore[arg-type]
-            except (msgspec.DecodeError, ValueError, RecursionError, TypeError):
-                yield self.peek(value)  # which raises for a bad one
-                continue
-            seen = known((head.table, head.op_type))
-            if seen is None:
-                seen = self._judge(head)
-                if len(self._heads) >= _HEADS_KEPT:
-                    self._heads.clear()
-                self._heads[(head.table, head.op_type)] = seen
-            yield seen
-
-    def _judge(self, head: _Head) -> Head:
-        if head.op_type not in LETTERS and head.op_type != _TRUNCATE:
-            what = f"of unknown op_type {head.op_type!r}" if head.op_type else "without op_type"
+    def judge(self, first: _First) -> Head:
+        if first.op_type not in LETTERS and first.op_type != _TRUNCATE:
+            what = f"of unknown op_type {first.op_type!r}" if first.op_type else "without op_type"
             raise BadMessage(f"a GoldenGate message {what}")
-        table = self._table(head.table)
-        return _DDL if head.op_type == _TRUNCATE else Head(Kind.ROWS, table)
+        table = self._named(first.table)
+        return DDL if first.op_type == _TRUNCATE else Head(Kind.ROWS, table)
 
-    def _table(self, name: str | None) -> TableName:
+    def _named(self, name: str | None) -> TableName:
         table = table_name(name)
         if table is not None:
             return table
-        plain = name or self._default
-        if plain and self._schema and "." not in plain:
-            return TableName(self._schema, plain)
-        missing = "default_table" if self._schema and not plain else "default_database"
+        plain = name or self._table
+        if plain and self._database and "." not in plain:
+            return TableName(self._database, plain)
+        missing = "default_table" if self._database and not plain else "default_database"
         raise BadMessage(
             f"a GoldenGate message of table {name!r}: SCHEMA.TABLE is wanted, and no {missing} "
             "is set"
@@ -234,27 +150,26 @@ class OggJson:
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
-            table = self._table(read_message(value).table)
+            table = self._named(read_message(value).table)
         except Refused as refused:
             raise BadMessage(str(refused)) from refused
         return (Ddl(table, f"TRUNCATE TABLE {table}", (TruncateTable(),)),)
 
-    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
-        head = self.peek(value)
-        if value is None or head.kind is Kind.NOTHING:
-            return ()
-        table = head.table
+    def moment(self, value: bytes) -> int | None:
+        """``op_ts``: the database's clock, read in its zone."""
+        op_ts = read_message(value).op_ts
+        if not isinstance(op_ts, str):
+            return None
         try:
-            ts_ms = moment(read_message(value).op_ts, self._options.time_zone)
-            if table is None:
-                return tuple(Statement(ddl.table, ddl.sql, ts_ms) for ddl in self.ddl(value))
-            row = self._dialect.read(value)
-            return (explain_row(table, row, self._options, ts_ms, drops_nulls=False),)
-        except Refused as refused:
-            about = "" if table is None else f"{table}: "
-            raise BadMessage(f"{about}{refused}") from refused
+            when = datetime.fromisoformat(op_ts)
+            if when.tzinfo is None:
+                when = when.replace(tzinfo=ZoneInfo(self._options.time_zone))
+            return round(when.timestamp() * 1000)
+        except (ValueError, OverflowError):
+            return None
 
-    def table_decoder(
-        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> JsonTableDecoder:
-        return JsonTableDecoder(self._dialect, self._options, mode, keys, types)
+    def source_ms(self, value: bytes | None) -> int | None:
+        return explained_ms(self, value)
+
+    def rows(self, *, placed: bool = False) -> OggRows:
+        return OggRows()

@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from changes.formats.engine.flat_heads import heads_of_all
-from changes.formats.engine.format import Confidence, Entry, Packed, RowChange, Statement
+from changes.formats.engine.format import (
+    Confidence,
+    Entry,
+    Format,
+    Packed,
+    RowChange,
+    Statement,
+    explained_ms,
+)
 from changes.formats.engine.heads import head_of
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_images import explain_rows
@@ -39,7 +47,6 @@ from changes.model.model import (
     Ddl,
     DdlStep,
     DropTable,
-    FormatOptions,
     Head,
     Kind,
     Mode,
@@ -49,14 +56,14 @@ from changes.model.model import (
     TakeName,
     TruncateTable,
 )
-from changes.sql.convert import Converter, check_zone
+from changes.sql.convert import Converter
 from changes.sql.mysql.ddl import read_ddl
 from offsets.parts import Part
 
 _PART = Head(Kind.PART, None)
 
 
-class TencentDts:
+class TencentDts(Format):
     """The ``Format`` of Tencent DTS; raises ValueError where the time zone isn't known here.
 
     The zone is that of TIMESTAMP values without their own.
@@ -65,12 +72,6 @@ class TencentDts:
     name: str = "tencent-dts"
     keyed: bool = True
     binary: bool = True
-
-    def __init__(self, options: FormatOptions) -> None:
-        check_zone(options.time_zone)
-        if options.extra.get("positions") is not None:
-            raise ValueError(f"{self.name} gives no positions")
-        self._options = options
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
@@ -135,6 +136,9 @@ class TencentDts:
                 except Refused as refused:
                     raise BadMessage(f"{table}: {refused}") from refused
         return tuple(explained)
+
+    def source_ms(self, value: bytes | None) -> int | None:
+        return explained_ms(self, value)
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

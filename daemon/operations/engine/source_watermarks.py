@@ -17,7 +17,6 @@ from typing import Any
 from changes.formats.auto import make_format
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
-from changes.routes.source_times import source_ms
 from daemon.operations.engine.port import Look
 from databases.base.port import Moment
 from offsets.position import TopicPartition
@@ -133,7 +132,7 @@ class LogMoments:
         format_ = topics_format(self._format, source.topic)
         for record in self._reader.read(source, at, last):
             consumed = as_consumed(format_, source.topic, record)
-            time = source_ms(format_, record.value, consumed)
+            time = format_.source_ms(consumed)
             if time is not None and time > passage.after_ms:
                 return record.offset, True
         return last + 1, False

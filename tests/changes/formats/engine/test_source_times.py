@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from changes.formats import FORMATS
 from changes.formats.auto import make_format
-from changes.formats.engine.format import pack
+from changes.formats.canal.json import CanalJson
+from changes.formats.engine.format import Format, pack
 from changes.model.model import FormatOptions
-from changes.routes.source_times import source_ms
 
 
 def time_of(name: str, message: Any) -> int | None:
     format_ = make_format(name, FormatOptions())
     value = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return source_ms(format_, value, pack(None, value) if format_.keyed else value)
+    return format_.source_ms(pack(None, value) if format_.keyed else value)
 
 
 CANAL = {
@@ -81,4 +82,21 @@ def test_what_cant_be_read_proves_nothing(name: str, value: bytes) -> None:
 
 def test_a_tombstone_proves_nothing() -> None:
     """It has no value."""
-    assert source_ms(make_format("canal-json", FormatOptions()), None, None) is None
+    for name, kind in FORMATS.items():
+        format_ = make_format(name, FormatOptions())
+        assert format_.source_ms(pack(b"k", None) if kind.keyed else None) is None
+
+
+class Unpromising(CanalJson):
+    """A format that says nothing of whose clock its messages' times are of."""
+
+    source_ms = Format.source_ms
+
+
+def test_a_format_that_promises_nothing_proves_nothing() -> None:
+    """Though it shows a time to people: that may be the writer's clock."""
+    format_ = Unpromising(FormatOptions())
+    value = json.dumps(CANAL).encode()
+    (change,) = format_.explain(value)
+    assert change.ts_ms == 1700000000000
+    assert format_.source_ms(value) is None
