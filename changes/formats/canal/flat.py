@@ -18,7 +18,6 @@ from changes.formats.canal.packet import (
     UPDATE,
 )
 from changes.formats.engine.assemble import Text, as_texts
-from changes.formats.engine.flat_heads import Tables, stretches
 from changes.formats.engine.flat_rows import (
     MARK,
     MARK_NUMBER,
@@ -28,6 +27,7 @@ from changes.formats.engine.flat_rows import (
     single,
     split_by_mark,
 )
+from changes.formats.engine.heads import Tables, stretches
 from changes.formats.engine.proto_files import messages
 from changes.formats.engine.wire_columns import Likeness, Odd, cut_column, frame_around
 from changes.model.model import Head

@@ -18,7 +18,6 @@ from changes.formats.canal.packet import (
     table_of,
 )
 from changes.formats.canal.wire import CanalWireDecoder, letter_of, text_rows
-from changes.formats.engine.flat_heads import heads_of_all
 from changes.formats.engine.format import (
     Confidence,
     Entry,
@@ -28,7 +27,7 @@ from changes.formats.engine.format import (
     Statement,
     explained_ms,
 )
-from changes.formats.engine.heads import head_of
+from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_images import explain_rows
 from changes.model.model import (

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from changes.formats.engine.flat_heads import heads_of_all
 from changes.formats.engine.format import (
     Confidence,
     Entry,
@@ -20,7 +19,7 @@ from changes.formats.engine.format import (
     Statement,
     explained_ms,
 )
-from changes.formats.engine.heads import head_of
+from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_images import explain_rows
 from changes.formats.tencent.flat import heads_of_many

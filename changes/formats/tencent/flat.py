@@ -13,7 +13,6 @@ from google.protobuf.message import DecodeError
 from msgspec import UNSET
 
 from changes.formats.engine.assemble import Text, as_texts
-from changes.formats.engine.flat_heads import Tables, stretches
 from changes.formats.engine.flat_rows import (
     MARK,
     MARK_NUMBER,
@@ -23,6 +22,7 @@ from changes.formats.engine.flat_rows import (
     split_by_mark,
 )
 from changes.formats.engine.format import packed_values
+from changes.formats.engine.heads import Tables, stretches
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.proto_files import messages
 from changes.formats.engine.wire_columns import Likeness, Odd, cut_column, frame_around
