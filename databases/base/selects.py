@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from changes.model.model import TableName
 from changes.sql.forms import bytes_text
+from changes.sql.quoted import quoted
 from changes.sql.spark.canonical import compared as compared_form
+from changes.sql.spark.checksums import TextColumn
 from databases.base.errors import DatabaseRefused
 from databases.base.port import ALL_ROWS, Key, KeyRange, SourceColumn, SourceTable
 
@@ -44,6 +46,15 @@ class Words(ABC):
     @abstractmethod
     def literal(self, column: SourceColumn, text: str) -> str:
         """The value of a canonical text, to be compared with the column."""
+
+    @abstractmethod
+    def row_hash(self, columns: Sequence[TextColumn]) -> str:
+        """A row's hash in hexadecimal digits, as ``changes.sql.spark.checksums`` has it."""
+
+    @abstractmethod
+    def number(self, digits: str, other: int) -> str:
+        """The number of 16 such digits, which may be signed: sums are compared modulo 2^64. Where
+        there are none, another one."""
 
     def sign(self, column: SourceColumn, sign: str) -> str:
         """The operator that compares the column as its index does."""
@@ -145,11 +156,6 @@ class Words(ABC):
             same = (self._one(*one, "=") for one in pairs[:place])
             ways.append(" AND ".join([*same, self._one(*pair, sign)]))
         return f"({self._one(*pairs[0], other + '=')} AND (({') OR ('.join(ways)})))"
-
-
-def quoted(text: str, sign: str) -> str:
-    """A text between two signs, which stands twice where it is in it."""
-    return sign + text.replace(sign, sign * 2) + sign
 
 
 def key_columns(table: SourceTable) -> list[SourceColumn]:

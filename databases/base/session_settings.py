@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from changes.sql.quoted import quoted
+
 Server = Literal["postgresql", "mysql", "mariadb"]
 
 MARK = "binlogd.session"
@@ -139,13 +141,13 @@ def set_postgresql(settings: Mapping[str, str], mark: str = "") -> str:
     A variable that differs, and that the user may not set, is an error of the server's, which names
     it.
     """
-    pairs = ", ".join(f"({_quoted(name)}, {_quoted(value)})" for name, value in settings.items())
+    pairs = ", ".join(f"({quoted(name)}, {quoted(value)})" for name, value in settings.items())
     made = (
         "SET search_path = pg_catalog; "
         f"SELECT set_config(s.name, s.value, false) FROM (VALUES {pairs}) AS s(name, value)"
         " WHERE current_setting(s.name, true) <> s.value"
     )
-    return f"{made}; SELECT set_config('{MARK}', {_quoted(mark)}, false)" if mark else made
+    return f"{made}; SELECT set_config('{MARK}', {quoted(mark)}, false)" if mark else made
 
 
 def mark_of_postgresql() -> str:
@@ -161,7 +163,7 @@ def unlimited_mysql() -> str:
 
 def show_mysql(settings: Mapping[str, str]) -> str:
     """The query of the names and values that the server knows of these."""
-    names = ", ".join(map(_quoted, settings))
+    names = ", ".join(map(quoted, settings))
     return f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"
 
 
@@ -170,7 +172,7 @@ def set_mysql(settings: Mapping[str, str], known: Mapping[str, str], mark: str) 
     ``show_mysql`` gave, and the session's mark."""
     wrong = differing(settings, known)
     made = [f"SESSION {name} = {_value(value)}" for name, value in wrong.items()]
-    return "SET " + ", ".join([*made, f"{MYSQL_MARK} = {_quoted(mark)}"])
+    return "SET " + ", ".join([*made, f"{MYSQL_MARK} = {quoted(mark)}"])
 
 
 def set_all_mysql(settings: Mapping[str, str], known: Mapping[str, str]) -> str:
@@ -196,10 +198,6 @@ def _plain(shown: str) -> str:
     return f"{whole}.{rest.rstrip('0')}".rstrip(".") if number else shown
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _value(value: str) -> str:
     plain = value.replace(".", "", 1)
-    return value if plain.isdigit() or value == "DEFAULT" else _quoted(value)
+    return value if plain.isdigit() or value == "DEFAULT" else quoted(value)

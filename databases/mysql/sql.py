@@ -6,11 +6,12 @@ The texts rely on a session with ``sql_mode = ''``, ``time_zone = '+00:00'`` and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from changes.sql.forms import LONG_BYTES, Form
 from changes.sql.mysql.tokens import words
 from changes.sql.mysql.types import from_mysql, size
+from changes.sql.spark.checksums import TextColumn
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceColumn
 from databases.base.selects import Words
@@ -80,6 +81,14 @@ class MySqlWords(Words):
         dated = column.form in DATED and column.zero is None
         return _no_day(self.quote(column.sql_name)) if dated else None
 
+    def row_hash(self, columns: Sequence[TextColumn]) -> str:
+        """A text above ``max_allowed_packet`` has none, but null."""
+        return f"SHA2(CONCAT({', '.join(map(_field, columns))}), 256)"
+
+    def number(self, digits: str, other: int) -> str:
+        """Of two signs the larger numbers might be lost."""
+        return f"CAST(COALESCE(CONV({digits}, 16, 10), '{other}') AS UNSIGNED)"
+
     def literal(self, column: SourceColumn, text: str) -> str:
         """Only signs of a number, a date or hex get into the SQL."""
         base, sizes = base_of(column.type)
@@ -99,6 +108,12 @@ class MySqlWords(Words):
                 return number if "e" in number else f"{number}e0"
             case _:
                 return _signs(column, text, "0123456789-.")
+
+
+def _field(column: TextColumn) -> str:
+    text, free = column
+    whole = f"CONCAT(CHAR_LENGTH({text}), ':', {text})" if free else f"CONCAT({text}, ',')"
+    return f"COALESCE({whole}, 'n,')"
 
 
 def _no_day(name: str) -> str:

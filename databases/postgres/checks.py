@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from changes.sql.quoted import quoted
 from databases.base.findings import Finding, of_clock, problem, warning
 from databases.base.section import DatabaseSection
 
@@ -33,7 +34,7 @@ is new has its own number there: that one comes is no such thing."""
 
 def grant(user: str) -> str:
     """The statement that gives the right to read a schema."""
-    name = '"' + user.replace('"', '""') + '"'
+    name = quoted(user, '"')
     return f"GRANT USAGE ON SCHEMA … TO {name}; GRANT SELECT ON ALL TABLES IN SCHEMA … TO {name}"
 
 
@@ -44,7 +45,7 @@ def unread(persistence: object, hidden: object, user: str, partition: object = N
     ``partition``: one that is UNLOGGED or a foreign table.
     """
     if hidden:
-        name = '"' + user.replace('"', '""') + '"'
+        name = quoted(user, '"')
         return (
             f"its row security hides rows from {user}, and rows that are not seen would be taken"
             f" for deleted ones; ALTER ROLE {name} BYPASSRLS"
@@ -118,17 +119,18 @@ def published(
     if not mine:
         return Published(refused=_none(readers, name))
     for pub, insert, update, delete, _, _, own in mine:
+        named = quoted(str(pub), '"')
         lacking = [w for w, has in zip(_KINDS, (insert, update, delete), strict=True) if not has]
         if lacking:
             return Published(
                 refused=f"publication {pub} has no {' and no '.join(lacking)}s of it: ALTER "
-                f"PUBLICATION {_quoted(pub)} SET (publish = 'insert, update, delete, truncate')"
+                f"PUBLICATION {named} SET (publish = 'insert, update, delete, truncate')"
                 f"{_other(name)}"
             )
         if not own:
             return Published(
                 refused=f"publication {pub} has its changes under the names of its partitions: "
-                f"ALTER PUBLICATION {_quoted(pub)} SET (publish_via_partition_root = true)"
+                f"ALTER PUBLICATION {named} SET (publish_via_partition_root = true)"
                 f"{_other(name)}"
             )
     kinds = {(row[4], row[5]) for row in mine}
@@ -159,7 +161,3 @@ def _none(readers: Sequence[object], name: str | None) -> str | None:
 
 def _other(name: str | None) -> str:
     return "" if name is not None else "; or name the stream's by `publication` of the database"
-
-
-def _quoted(name: object) -> str:
-    return '"' + str(name).replace('"', '""') + '"'

@@ -6,10 +6,12 @@ The texts rely on a session in UTC, with ISO dates, and with ``extra_float_digit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from changes.model.types import MAX_PRECISION, is_digits
 from changes.sql.forms import LONG_BYTES, Form
+from changes.sql.quoted import quoted
+from changes.sql.spark.checksums import TextColumn
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceColumn
 from databases.base.selects import Words
@@ -108,6 +110,13 @@ class PostgreSqlWords(Words):
         schema, _, type_ = column.type.rpartition(".")
         return f"OPERATOR({schema}.{sign})" if schema and type_ in _EXTENSIONS else sign
 
+    def row_hash(self, columns: Sequence[TextColumn]) -> str:
+        joined = " || ".join(map(_field, columns))
+        return f"encode(sha256(convert_to({joined}, 'UTF8')), 'hex')"
+
+    def number(self, digits: str, other: int) -> str:
+        return f"COALESCE(('x' || {digits})::bit(64)::bigint, {other})"
+
     def literal(self, column: SourceColumn, text: str) -> str:
         """The type is written out: an enumeration's order is its own."""
         base, sizes = base_of(column.type)
@@ -119,7 +128,13 @@ class PostgreSqlWords(Words):
             raise DatabaseRefused(f"column {column.name}: a key of type {column.type}")
         if "\0" in text:
             raise DatabaseRefused(f"column {column.name}: a text with a NUL")
-        return "'" + text.replace("'", "''") + f"'::{_castable(column.type)}"
+        return f"{quoted(text)}::{_castable(column.type)}"
+
+
+def _field(column: TextColumn) -> str:
+    text, free = column
+    whole = f"char_length({text})::text || ':' || ({text})" if free else f"({text}) || ','"
+    return f"coalesce({whole}, 'n,')"
 
 
 def _castable(type_: str) -> str:

@@ -30,7 +30,7 @@ from sparkwriter.kit.marks_table.table_description import (
 )
 from sparkwriter.sql.base.session import target_name
 from sparkwriter.sql.base.tables import DbTable, check_new
-from sparkwriter.sql.mysql.words import MySqlWords
+from sparkwriter.sql.mysql.words import MySqlDialect
 
 Describe = Callable[[TargetName], DbTable | None]
 Stamp = Callable[[TargetName], str | None]
@@ -118,7 +118,7 @@ def may_run(needs: str | None, stamp: str | None) -> bool:
 
 
 def plan_step(
-    words: MySqlWords,
+    words: MySqlDialect,
     operations: Sequence[Operation],
     entries: Sequence[Entry],
     seen: Sequence[TargetName],
@@ -141,7 +141,7 @@ def plan_step(
 
 
 def _statements(
-    words: MySqlWords, operations: Sequence[Operation], describe: Describe, token: str
+    words: MySqlDialect, operations: Sequence[Operation], describe: Describe, token: str
 ) -> Iterator[Stamped]:
     """What the operations come to. Renames that follow one another are one statement."""
     stamps: dict[TargetName, str] = {}
@@ -179,7 +179,7 @@ def _statements(
 
 
 def _stamp(
-    words: MySqlWords,
+    words: MySqlDialect,
     target: TargetName,
     table: DbTable | None,
     stamp: str,
@@ -192,7 +192,7 @@ def _stamp(
 
 
 def _renamed(
-    words: MySqlWords,
+    words: MySqlDialect,
     pairs: list[tuple[TargetName, TargetName]],
     stamps: dict[TargetName, str],
 ) -> Stamped:

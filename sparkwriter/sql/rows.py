@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from changes.model.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
-from sparkwriter.sql.base.session import STAGE, Dialect
+from sparkwriter.sql.base.session import STAGE, SqlDialect
 from sparkwriter.sql.base.tables import DbColumn
 
 
@@ -49,7 +49,7 @@ class StageColumn:
 class Plan:
     """The statements of one batch of rows with a key."""
 
-    def __init__(self, dialect: Dialect, shape: Shape, names: Sequence[str]) -> None:
+    def __init__(self, dialect: SqlDialect, shape: Shape, names: Sequence[str]) -> None:
         """``names``: the file's columns."""
         self._dialect, self._shape = dialect, shape
         self._file = {name.lower(): name for name in names}

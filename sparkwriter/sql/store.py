@@ -39,7 +39,7 @@ from sparkwriter.sql.identity import (
     without_old,
 )
 from sparkwriter.sql.ledger import NONE, Ledger
-from sparkwriter.sql.mysql.words import MySqlWords
+from sparkwriter.sql.mysql.words import MySqlDialect
 from sparkwriter.sql.mysql_ddl_redo import plan_step
 from sparkwriter.sql.stored import has_null, stored_rows, undecidable
 from sparkwriter.sql.write import RowWriter
@@ -260,7 +260,7 @@ class JdbcStore(LedgeredStore):
         token = uuid.uuid4().hex[:12]
         targets = [row.target for row in seen]
         words = session.dialect
-        assert isinstance(words, MySqlWords)
+        assert isinstance(words, MySqlDialect)
         planned = plan_step(words, operations, entries, targets, session.describe, token)
         text = planned.text()
         with transaction(session):

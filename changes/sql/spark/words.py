@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from changes.sql.quoted import quoted
+
 PLAIN_NAME = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@="
 )
@@ -9,7 +11,7 @@ PLAIN_NAME = frozenset(
 
 def quote(name: str) -> str:
     """A name as an identifier of Spark SQL, whatever it holds."""
-    return "`" + name.replace("`", "``") + "`"
+    return quoted(name, "`")
 
 
 def dotted(*parts: str) -> str:

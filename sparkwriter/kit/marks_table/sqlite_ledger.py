@@ -10,6 +10,7 @@ import sqlite3
 
 from changes.model.errors import LostRace
 from changes.model.model import TargetName
+from changes.sql.quoted import quoted
 from offsets.fence import Marks
 from sparkwriter.kit.marks_table.table_description import Made, Row, entry_of
 from sparkwriter.kit.store import Absent
@@ -90,4 +91,4 @@ def table_name(target: TargetName) -> str:
 
 def quote(name: str) -> str:
     """A name as an identifier, whatever it holds."""
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name, '"')

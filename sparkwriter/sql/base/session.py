@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 
 from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model.model import TargetName
+from changes.sql.quoted import quoted
 from databases.base.errors import Cause, DatabaseError
 from databases.base.session import DatabaseSession
 from sparkwriter.kit.marks_table.table_description import Made, Remake
@@ -29,11 +30,13 @@ STAGE = "__binlogd_stage"
 """The temporary table of the batch that is being written."""
 
 
-class Dialect(Protocol):
+class SqlDialect(ABC):
     """One database's SQL. Methods raise TargetRefused for what it can't have."""
 
     name: str
     """As messages say it."""
+    sign_of_names: str
+    """What stands around a name."""
     holds_nul: bool
     """Whether text may have the character NUL."""
     holds_nan: bool
@@ -46,72 +49,72 @@ class Dialect(Protocol):
 
     def quote(self, name: str) -> str:
         """An identifier, whatever it holds."""
-        ...
+        return quoted(name, self.sign_of_names)
 
+    @abstractmethod
     def literal(self, text: str) -> str:
         """A text as a constant, whatever it holds."""
-        ...
 
+    @abstractmethod
     def check_name(self, name: str) -> None:
         """Raise TargetRefused where nothing can be named so."""
-        ...
 
+    @abstractmethod
     def make(self, target: TargetName, made: Made, stamp: str) -> str:
         """The statement that makes a table."""
-        ...
 
+    @abstractmethod
     def remake(self, remake: Remake, table: DbTable, stamp: str) -> list[str]:
         """The statements that give a table its new columns. The first one carries the stamp, where
         the database stamps; those after it may be repeated."""
-        ...
 
+    @abstractmethod
     def rename(self, old: TargetName, new: TargetName) -> list[str]:
         """The statements that give a table another name."""
-        ...
 
+    @abstractmethod
     def loosen(self, target: TargetName, keys: Sequence[str], table: DbTable) -> list[str]:
         """The statements that let a table have nulls in its key; they may be repeated."""
-        ...
 
+    @abstractmethod
     def wait_for_locks(self, within_s: float) -> str:
         """The statement by which a session waits so long for a lock, and no longer."""
-        ...
 
+    @abstractmethod
     def same(self, left: str, right: str) -> str:
         """A comparison for which a null equals a null."""
-        ...
 
+    @abstractmethod
     def stage(self, columns: Sequence[tuple[str, str]], key: Sequence[str]) -> list[str]:
         """The statements that make the temporary table of (name, type), by the table's key."""
-        ...
 
     def filled(self) -> list[str]:
         """The statements that are of use once the stage is filled."""
-        ...
+        return []
 
     def or_update(self, sets: Sequence[tuple[str, str]]) -> str:
         """The end of an INSERT that changes the row, where one of the same primary key is there:
         empty where that is not to be had, or costs no less."""
-        ...
+        return ""
 
+    @abstractmethod
     def update(
         self, table: str, on: str, sets: Sequence[tuple[str, str]], of: Literal["t", "s"]
     ) -> str:
         """Change rows of the table ``t`` by the stage ``s``, or the other way: (column, value)."""
-        ...
 
+    @abstractmethod
     def delete(self, table: str, on: str) -> str:
         """Delete the rows ``t`` of the table that have a match in the stage ``s``."""
-        ...
 
 
-def rows_of(dialect: Dialect, target: TargetName, table: DbTable) -> str:
+def rows_of(dialect: SqlDialect, target: TargetName, table: DbTable) -> str:
     """A target's own rows, where they are read, changed or deleted. Raises TargetRefused."""
     name = target_name(dialect, target)
     return f"ONLY {name}" if table.only else name
 
 
-def target_name(dialect: Dialect, target: TargetName) -> str:
+def target_name(dialect: SqlDialect, target: TargetName) -> str:
     """A target's table in SQL. Raises TargetRefused."""
     if target.table.startswith("__binlogd_"):
         raise TargetRefused("names that begin with __binlogd_ are binlogd's own")
@@ -160,7 +163,7 @@ class Session(DatabaseSession):
     folds_names: bool = False
     """Whether tables whose names differ in case alone are one."""
     queries: ClassVar[Queries]
-    dialect: Dialect
+    dialect: SqlDialect
     """The server's SQL."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from sparkwriter.sql.base.session import LOCK_WITHIN_S, Loaded, Session
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.mysql import catalog
 from sparkwriter.sql.mysql.checks import grants, sees_triggers, tried
-from sparkwriter.sql.mysql.words import MySqlWords, inserts
+from sparkwriter.sql.mysql.words import MySqlDialect, inserts
 
 STATEMENT_BYTES = 4 << 20
 """Of an INSERT at most, and never more than three quarters of the server's max_allowed_packet.
@@ -38,7 +38,7 @@ class MySqlWriter(MySqlSession, Session):
     def __init__(self, login: Login) -> None:
         """Connect. Raises DatabaseError."""
         super().__init__(login, Purpose(_settings))
-        self.dialect = MySqlWords(mariadb=self.is_mariadb)
+        self.dialect = MySqlDialect(mariadb=self.is_mariadb)
 
     def load(self, table: str, columns: Sequence[Loaded]) -> None:
         """INSERTs of many rows: LOAD DATA would make warnings of errors, and needs a right of the

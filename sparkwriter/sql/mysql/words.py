@@ -14,7 +14,7 @@ from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
 from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.kit.marks_table.table_description import Made, Remake
-from sparkwriter.sql.base.session import CHECKSUM, STAGE, Loaded, target_name
+from sparkwriter.sql.base.session import CHECKSUM, STAGE, Loaded, SqlDialect, target_name
 from sparkwriter.sql.base.tables import DbColumn, DbTable
 from sparkwriter.sql.base.values import default_text
 
@@ -53,9 +53,10 @@ def stamp_of(comment: str) -> str:
     return found[2] if found else ""
 
 
-class MySqlWords:
-    """``sparkwriter.sql.base.session.Dialect``. ``mariadb``: which of the two it is."""
+class MySqlDialect(SqlDialect):
+    """``mariadb``: which of the two it is."""
 
+    sign_of_names = "`"
     holds_nul = True
     holds_nan = False
 
@@ -72,10 +73,6 @@ class MySqlWords:
             f"namespace {name}, name {name}, version bigint NOT NULL, marks {text} NOT NULL,"
             f" freed {text}, made {text}, step {text}, {CHECKSUM}, PRIMARY KEY (namespace, name)"
         )
-
-    def quote(self, name: str) -> str:
-        """In backticks."""
-        return "`" + name.replace("`", "``") + "`"
 
     def wait_for_locks(self, within_s: float) -> str:
         """In whole seconds."""
@@ -174,10 +171,6 @@ class MySqlWords:
             f"CREATE TEMPORARY TABLE {STAGE} ({made}) ENGINE=InnoDB ROW_FORMAT=DYNAMIC"
             f" DEFAULT CHARACTER SET utf8mb4 COLLATE {self.collation}",
         ]
-
-    def filled(self) -> list[str]:
-        """Its joins are ordered by the statements."""
-        return []
 
     def or_update(self, sets: Sequence[tuple[str, str]]) -> str:
         """Half the cost of UPDATE and INSERT."""

@@ -14,7 +14,7 @@ from sparkwriter.sql.base.session import LOCK_WITHIN_S, Loaded, Queries, Session
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.postgres.catalog import DEPENDENTS, HELD, REFERENCED, RIGHTS, TABLE, table_of
 from sparkwriter.sql.postgres.taken_over import LEFT, take_over
-from sparkwriter.sql.postgres.words import PostgresWords, copy_text
+from sparkwriter.sql.postgres.words import PostgreSqlDialect, copy_text
 
 PIECE_BYTES = 1 << 20
 
@@ -26,7 +26,7 @@ def _settings(server: Server) -> dict[str, str]:
 class PostgreSqlWriter(PostgreSqlSession, Session):
     """See ``Session``."""
 
-    dialect = PostgresWords()
+    dialect = PostgreSqlDialect()
     transactional_ddl = True
     lasting_identity = True
     queries = Queries(REFERENCED, DEPENDENTS, LEFT, "SELECT 1 FROM pg_namespace WHERE nspname = %s")

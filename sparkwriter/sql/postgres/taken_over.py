@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from changes.model.model import TargetName
+from changes.sql.quoted import quoted
 from sparkwriter.sql.base.session import Session, target_name
 
 _OID = "(SELECT {0}.oid FROM pg_class {0} JOIN pg_namespace n ON n.oid = {0}.relnamespace"
@@ -113,8 +114,7 @@ def take_over(session: Session, old: TargetName, new: TargetName) -> Iterator[st
 
 def _option(text: str) -> str:
     key, _, value = text.partition("=")
-    quoted = value.replace("'", "''")
-    return f"{key} = '{quoted}'"
+    return f"{key} = {quoted(value)}"
 
 
 def _columns(session: Session, old: TargetName, new: TargetName) -> Iterator[str]:

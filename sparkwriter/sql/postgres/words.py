@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
+from changes.sql.quoted import quoted
 from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.kit.marks_table.table_description import Made, Remake
-from sparkwriter.sql.base.session import CHECKSUM, STAGE, Loaded, target_name
+from sparkwriter.sql.base.session import CHECKSUM, STAGE, Loaded, SqlDialect, target_name
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.base.values import default_text
 
@@ -32,10 +33,11 @@ _TYPES = {
 }
 
 
-class PostgresWords:
-    """``sparkwriter.sql.base.session.Dialect``."""
+class PostgreSqlDialect(SqlDialect):
+    """See ``SqlDialect``."""
 
     name = "PostgreSQL"
+    sign_of_names = '"'
     holds_nul = False
     holds_nan = True
     holds_minus_zero = True
@@ -44,17 +46,13 @@ class PostgresWords:
         f" freed text, made text, step text, {CHECKSUM}, PRIMARY KEY (namespace, name)"
     )
 
-    def quote(self, name: str) -> str:
-        """In double quotes."""
-        return '"' + name.replace('"', '""') + '"'
-
     def wait_for_locks(self, within_s: float) -> str:
         """In milliseconds."""
         return f"SET lock_timeout = {max(1, int(within_s * 1000))}"
 
     def literal(self, text: str) -> str:
         """With standard_conforming_strings a backslash is a character."""
-        return "'" + text.replace("'", "''") + "'"
+        return quoted(text)
 
     def check_name(self, name: str) -> None:
         """Of 63 bytes at most, without NUL."""
@@ -138,10 +136,6 @@ class PostgresWords:
     def filled(self) -> list[str]:
         """What the planner knows of it else is a guess: 10,000 rows cost half with it."""
         return [f"ANALYZE {STAGE}"]
-
-    def or_update(self, sets: Sequence[tuple[str, str]]) -> str:
-        """ON CONFLICT costs what UPDATE and INSERT cost together."""
-        return ""
 
     def update(
         self, table: str, on: str, sets: Sequence[tuple[str, str]], of: Literal["t", "s"]
