@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable, TargetRefused
@@ -12,8 +12,7 @@ from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.section import PythonSection
 from sparkwriter.function.store import HandlerStore
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.kit.port import Sessions
-from sparkwriter.session.section import SparkSection
+from sparkwriter.kit.port import Sessions, Sink
 
 _SINGLE_WRITER = (
     "the marks of a python sink are in this daemon's folder, so that a second one does not know"
@@ -21,33 +20,17 @@ _SINGLE_WRITER = (
 )
 
 
-class PythonSink:
-    """``sparkwriter.kit.port.Sink``."""
+class PythonSink(Sink):
+    """Nothing can be tried without importing the module, which its own process does."""
 
     def __init__(self, name: str, section: PythonSection) -> None:
         self._name = name
         self._section = section
 
-    def problems(self) -> Iterator[str]:
-        """Only its own process imports the module: ``try_out`` does."""
-        return iter(())
-
-    def warnings(self, spark: SparkSection) -> Iterator[str]:
-        """Nothing is unwise."""
-        return iter(())
-
     @property
     def single_writer(self) -> str | None:
         """The ledger is one daemon's."""
         return _SINGLE_WRITER
-
-    def probe(self) -> bool:
-        """Nothing can be tried without importing the module."""
-        return False
-
-    def catalog(self) -> Mapping[str, str] | None:
-        """It is written without Spark."""
-        return None
 
     def keeps_names(self) -> str | None:
         """Whether the module has a function for statements, or can't be imported."""
@@ -63,12 +46,6 @@ class PythonSink:
             f"{self._section.entry} has no function `statement`, by which the new table would take "
             "the old one's name (rename)"
         )
-
-    def exchanges(self) -> None:
-        """Nothing is known before."""
-
-    def database(self) -> None:
-        """What the function does with rows is not known."""
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Import the module once, so that a start with a broken one fails."""
@@ -88,9 +65,6 @@ class PythonSink:
     def writer(self) -> ResettableSink:
         """One process, started with its first call."""
         return LedgeredWriter(HandlerStore(self._process(), self._section.state))
-
-    def prepare_stop(self) -> None:
-        """It does nothing but write."""
 
     def _process(self) -> HandlerProcess:
         section = self._section

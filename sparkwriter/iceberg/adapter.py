@@ -20,7 +20,7 @@ from sparkwriter.iceberg.section import IcebergSection
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
-from sparkwriter.kit.port import Sessions
+from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.kit.sqlite_file import try_file
 from sparkwriter.session.durable_files import CLASS
 from sparkwriter.session.jvm import SparkJvm
@@ -52,8 +52,8 @@ _SINGLE_WRITER = (
 _HADOOP_CATALOG = "org.apache.iceberg.hadoop.HadoopCatalog"
 
 
-class IcebergSink:
-    """``sparkwriter.kit.port.Sink``. What is known of its tables outlives a session."""
+class IcebergSink(Sink):
+    """What is known of its tables outlives a session."""
 
     def __init__(self, name: str, section: IcebergSection, config: Configuration) -> None:
         self._name = name
@@ -130,12 +130,6 @@ class IcebergSink:
         if self._is_hadoop:
             return "a hadoop catalog can't give a table another's name: choose another type"
         return None
-
-    def exchanges(self) -> None:
-        """Nothing is known before."""
-
-    def database(self) -> None:
-        """Spark reads its tables."""
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Open the catalog."""

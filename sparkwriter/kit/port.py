@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -56,59 +57,61 @@ class Exchanges(Protocol):
         ...
 
 
-class Sink(Protocol):
-    """One ``[sink.NAME]``. Called by the main thread unless it says otherwise."""
+class Sink(ABC):
+    """One ``[sink.NAME]``. Called by the main thread unless it says otherwise. What a kind has
+    nothing to say of is left as it is here."""
 
     def problems(self) -> Iterator[str]:
         """What can't be right, without trying it: keys below the section, one line each."""
-        ...
+        return iter(())
 
     def warnings(self, spark: SparkSection) -> Iterator[str]:
         """What is legal but unwise. Keys below the section, one line each."""
-        ...
+        return iter(())
 
     @property
     def single_writer(self) -> str | None:
         """Why only one daemon may write it, and what to do instead; None where several may."""
-        ...
+        return None
 
     def probe(self) -> bool:
         """Try what can be tried at once; whether that was all. Raises SinkUnavailable."""
-        ...
+        return False
 
     def catalog(self) -> Mapping[str, str] | None:
         """The catalog that Spark must know by the sink's name; None: it needs no Spark."""
-        ...
+        return None
 
     def keeps_names(self) -> str | None:
         """Why no table of it can take another's name, which ends a load; None where it can. It may
         ask what the sink is made of. Any thread."""
+        return None
 
     def exchanges(self) -> Exchanges | None:
         """Its tables as they are now; None where nothing can be told before they are exchanged. Any
         thread."""
-        ...
+        return None
 
     def database(self) -> Database | None:
         """A connection that reads its tables, for who compares them: a target's namespace is the
         table's ``database``. None where they are no tables of a database that verification knows.
         Any thread. Raises DatabaseAway, DatabaseRefused."""
-        ...
+        return None
 
+    @abstractmethod
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Be ready to write. ``owner`` names this daemon among others that write the sink; without
         a catalog there may be no ``sessions``. Raises SinkUnavailable."""
-        ...
 
     def try_out(self, sessions: Sessions | None, routes: Iterable[Route]) -> Iterator[str]:
         """For the check: open it, and try what the daemon will do. Leaves nothing. One line for
         each problem."""
-        ...
+        return iter(())
 
+    @abstractmethod
     def writer(self) -> ResettableSink:
         """A new one, for one thread. Any thread."""
-        ...
 
     def prepare_stop(self) -> None:
         """A stop was requested: finish the writes and start no other work. Returns at once."""
-        ...
+        return

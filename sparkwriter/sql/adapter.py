@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from actors.contract.ports import ResettableSink
@@ -13,20 +13,20 @@ from changes.routes.routing import Route
 from databases.base.database import Database
 from databases.base.errors import DatabaseAway, DatabaseError
 from databases.base.section import TargetSection
-from databases.base.url import BadUrl, DatabaseUrl, Login, parse_url
+from databases.base.url import BadUrl, Login, parse_url
 from databases.opening import ADAPTERS
 from settings.rotation import Configuration, RotatedSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.kit.port import Sessions
+from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.session.section import SparkSection
 from sparkwriter.sql.base.session import Session
-from sparkwriter.sql.connect import connect
+from sparkwriter.sql.connect import connect_to
 from sparkwriter.sql.section import JdbcSection
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.try_out import try_out
 
 
-def open_target(name: str, url: DatabaseUrl, logins: Iterable[Login]) -> Database:
+def open_target(name: str, logins: Sequence[Login]) -> Database:
     """The database of a sink, whose tables are compared by the same texts as a source's: the first
     host that can be written, as for the sink's own connection. ``name``: as messages have it.
     Raises DatabaseAway, DatabaseRefused."""
@@ -34,11 +34,11 @@ def open_target(name: str, url: DatabaseUrl, logins: Iterable[Login]) -> Databas
     for login in logins:
         database = _opened(name, login)
         try:
-            ((read_only,),) = database.ask(_READ_ONLY[url.kind])
+            ((read_only,),) = database.ask(_READ_ONLY[login.kind])
         except DatabaseError as error:
             failed.append(str(error))
         else:
-            if str(read_only) == "0" or len(url.hosts) == 1:
+            if str(read_only) == "0" or len(logins) == 1:
                 return database
             failed.append(f"{login} is read-only")
         database.close()
@@ -56,8 +56,8 @@ _READ_ONLY = {
 }
 
 
-class JdbcSink:
-    """``sparkwriter.kit.port.Sink``."""
+class JdbcSink(Sink):
+    """The ledger's rows keep writers apart."""
 
     def __init__(self, name: str, section: JdbcSection, config: Configuration) -> None:
         self._name = name
@@ -78,35 +78,13 @@ class JdbcSink:
         """A password on an open wire."""
         yield from (f"url {line}" for line in self._section.warnings())
 
-    @property
-    def single_writer(self) -> str | None:
-        """The ledger's rows keep writers apart."""
-        return None
-
-    def probe(self) -> bool:
-        """Nothing can be tried without connecting, which ``try_out`` does."""
-        return False
-
-    def catalog(self) -> Mapping[str, str] | None:
-        """It is written without Spark."""
-        return None
-
-    def keeps_names(self) -> str | None:
-        """Its tables can be renamed."""
-        return None
-
     def exchanges(self) -> JdbcStore:
         """A connection of its own."""
         return self._store()
 
     def database(self) -> Database:
-        """As ``[database.NAME]`` would name it. See ``sparkwriter.kit.port.Sink``."""
-        said = self._section
-        rotated = RotatedSettings(self._config, said.settings(), self._name)
-        now = {**said.settings(), **rotated.take()}
-        url = parse_url(now["url"])
-        logins = url.logins(now.get("user"), now.get("password"), said.tls, said.tls_ca)
-        return open_target(f"sink {self._name}", url, logins)
+        """As ``[database.NAME]`` would name it."""
+        return open_target(f"sink {self._name}", self._logins(self._rotated()))
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the ledger."""
@@ -131,9 +109,6 @@ class JdbcSink:
         """One connection, made with its first call."""
         return LedgeredWriter(self._store())
 
-    def prepare_stop(self) -> None:
-        """It does nothing but write."""
-
     def _store(self) -> JdbcStore:
         section = self._section
         return JdbcStore(
@@ -145,12 +120,14 @@ class JdbcSink:
 
     def _connect(self) -> Callable[[], Session]:
         """With the secrets that its files have at the time of each connection."""
+        rotated = self._rotated()
+        return lambda: connect_to(self._logins(rotated))
+
+    def _rotated(self) -> RotatedSettings:
+        return RotatedSettings(self._config, self._section.settings(), self._name)
+
+    def _logins(self, rotated: RotatedSettings) -> list[Login]:
         said = self._section
-        rotated = RotatedSettings(self._config, said.settings(), self._name)
-
-        def connected() -> Session:
-            now = {**said.settings(), **rotated.take()}
-            url, user, password = parse_url(now["url"]), now.get("user"), now.get("password")
-            return connect(url, user, password, said.tls, said.tls_ca)
-
-        return connected
+        now = {**said.settings(), **rotated.take()}
+        url, user, password = parse_url(now["url"]), now.get("user"), now.get("password")
+        return list(url.logins(user, password, said.tls, said.tls_ca))

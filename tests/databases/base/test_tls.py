@@ -108,7 +108,7 @@ def ciphers(place: Place, url: str, **keys: str) -> list[bool]:
     """Whether the connection that reads is encrypted, and the one that writes."""
     parsed = parse_url(url)
     database = opened(DatabaseSection(url=url, user=place.user, **keys))
-    session = connect(parsed, place.user, None, keys.get("tls"), keys.get("tls_ca"))
+    session = connect(parsed, place.user, None, **keys)
     try:
         shown = SHOW[parsed.kind]
         ((_, read),), ((_, written),) = database.ask(shown), session.rows(shown)
@@ -147,7 +147,7 @@ def test_a_server_that_nobody_vouches_for_is_refused(place: Place, tmp_path: Pat
         with pytest.raises(DatabaseAway, match=r"(?i)certificate verify failed"):
             database.ask("SELECT 1")
         with pytest.raises(DatabaseError, match=r"(?i)certificate verify failed"):
-            connect(parse_url(place.url), place.user, None, "verified", keys.get("tls_ca"))
+            connect(parse_url(place.url), place.user, None, tls="verified", **keys)
 
 
 def test_a_certificate_of_another_name_is_refused(place: Place) -> None:
