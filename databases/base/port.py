@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 
 from changes.model.model import TableName
 from changes.sql.forms import Form
-from databases.base.errors import DatabaseAway as DatabaseAway
-from databases.base.errors import DatabaseRefused as DatabaseRefused
+from databases.base.errors import DatabaseRefused
 
 # Patterns of ``database.table``, as routes have them. Pure.
 

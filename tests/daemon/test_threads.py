@@ -52,7 +52,7 @@ THREADS = {
     "actors/runtime/periodic.py": "each round is guarded",
     "sparkwriter/iceberg/adapter.py": "ends by itself at the end",
     "daemon/tracing/exporting.py": "ends by itself at the end",
-    "sparkwriter/session/checksums.py": "raised where it is awaited",
+    "sparkwriter/session/queries.py": "raised where it is awaited",
     "sparkwriter/session/jvm.py": "ends by itself at the end",
     "sparkwriter/session/keeper.py": "each start is guarded",
 }

@@ -9,7 +9,8 @@ from changes.model.model import TableName
 from changes.routes.routing import Route
 from daemon.config.config import Config
 from databases.base.database import Database
-from databases.base.port import DatabaseAway, DatabaseRefused, Findings
+from databases.base.errors import DatabaseAway, DatabaseRefused
+from databases.base.port import Findings
 from databases.opening import open_database
 from sparkwriter.session.jars import JarsError
 from sparkwriter.sinks import sinks_of

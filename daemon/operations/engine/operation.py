@@ -23,7 +23,7 @@ from daemon.operations.engine.runner import JobsClosed
 from daemon.operations.engine.thread import AWAY
 from daemon.state.control import ControlError, NotRunning
 from daemon.state.edits import EditRefused
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from settings.exit import Exit
 from sources.base.port import LogGone, NotAnswered, TopicMissing
 

@@ -27,7 +27,7 @@ from daemon.operations.engine.effects import (
 from daemon.operations.engine.port import JobAway, JobFailed, JobKind, JobStopped
 from daemon.operations.engine.record import Job
 from daemon.state.edits import EditFailed, EditRefused
-from databases.base.port import DatabaseAway, DatabaseRefused
+from databases.base.errors import DatabaseAway, DatabaseRefused
 from offsets.store import StoreError
 from sources.base.port import LogUnreadable, NotAnswered
 

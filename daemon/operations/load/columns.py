@@ -14,7 +14,8 @@ from changes.routes.shaping.statements import check_rows, needs, shaped_rows, sh
 from changes.sql.spark.schema import arrow_type, iceberg_type
 from daemon.config.config import Config
 from databases.base.database import Database
-from databases.base.port import DatabaseRefused, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceTable
 from databases.reading import Reading
 from databases.streamed import Streamed, StreamedColumn, as_streamed
 from sparkwriter.session.chunks import ChunkColumn

@@ -15,7 +15,7 @@ from changes.model.model import Mode
 from daemon.operations.load.attempts import again
 from daemon.operations.load.memory import Filled, Part, Step, load_of
 from daemon.operations.load.ports import Chunk, Described
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition, job_lane
 

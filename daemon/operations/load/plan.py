@@ -17,7 +17,8 @@ from daemon.operations.load.shown import Shown, shown_columns, unlike
 from daemon.operations.load.source_tables import format_name
 from daemon.operations.reset.offset_reset import instance_ids, refuse_members
 from daemon.state.edits import EditRefused
-from databases.base.port import DatabaseRefused, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceTable
 from databases.opening import open_database
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot

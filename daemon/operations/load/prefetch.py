@@ -16,7 +16,8 @@ from daemon.operations.engine.port import Control, JobAway
 from daemon.operations.load.columns import Wanted
 from daemon.operations.load.ports import Chunk
 from databases.base.database import Database
-from databases.base.port import DatabaseRefused, KeyRange
+from databases.base.errors import DatabaseRefused
+from databases.base.port import KeyRange
 from databases.reading import ROWS_AT_ONCE, Reading
 from sparkwriter.session.chunks import ChunkUnreadable, Part, read_chunks
 from sparkwriter.session.jvm import SparkJvm

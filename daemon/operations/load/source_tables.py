@@ -26,7 +26,8 @@ from daemon.operations.load.ports import Chunk, Described
 from daemon.operations.load.prefetch import Ahead, Asked, read_directly, spark_reader
 from daemon.operations.load.shown import shown_columns, unlike
 from databases.base.database import Database
-from databases.base.port import DatabaseRefused, KeyRange, Moment
+from databases.base.errors import DatabaseRefused
+from databases.base.port import KeyRange, Moment
 from databases.opening import Primary, open_database
 from sparkwriter.sinks import sinks_of
 

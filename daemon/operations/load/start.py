@@ -8,7 +8,7 @@ from changes.model.model import TargetName
 from daemon.operations.load.memory import Step, load_of
 from daemon.operations.rebuild.plan import new_table
 from daemon.state.edits import EditRefused
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from offsets.position import TopicPartition
 from offsets.rebuild import Load
 from offsets.rebuild_steps import begun_load, lanes_of

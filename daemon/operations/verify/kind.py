@@ -20,7 +20,7 @@ from daemon.operations.verify.repair import Repair
 from daemon.operations.verify.report import Repaired, result_of, skipped, summary, table_result
 from daemon.operations.verify.run import Changed, TableRun, now_ms
 from daemon.operations.verify.work import RESTARTS, Table, Work
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 
 KIND = "verify"
 

@@ -28,7 +28,8 @@ from daemon.operations.verify.in_flight_here import LOOK_EVERY_S, Interrupted, n
 from daemon.operations.verify.sides import ComparedSource, LakeSide, TargetSide
 from daemon.operations.verify.values_side import ValuesSide
 from databases.base.database import Database
-from databases.base.port import DatabaseAway, DatabaseRefused, SourceTable
+from databases.base.errors import DatabaseAway, DatabaseRefused
+from databases.base.port import SourceTable
 from databases.opening import Primary, open_database
 from databases.streamed import Streamed
 from offsets.snapshot import Snapshot

@@ -13,8 +13,8 @@ from changes.sql.spark.checksums import Grid, Interval, Lake
 from changes.sql.spark.words import dotted, quote
 from daemon.operations.verify.columns import Shape
 from databases.base.port import Key, Texts
-from sparkwriter.session.checksums import Queries
 from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.queries import Queries
 
 MODULUS = 1 << 64
 

@@ -17,7 +17,7 @@ from daemon.operations.engine.record import Job, State, Wanted, new_job
 from daemon.operations.figures import refused_figures
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.plan import FIRST_SIGHT, RELOAD
-from databases.base.port import DatabaseAway
+from databases.base.errors import DatabaseAway
 from offsets.position import TopicPartition
 from offsets.rebuild import Load, Rebuild
 from offsets.snapshot import Snapshot, SpillMark, TargetMark

@@ -11,7 +11,8 @@ import pytest
 from changes.model.model import TableName
 from changes.sql.forms import Form
 from daemon.operations.load.source_tables import SourceTables
-from databases.base.port import DatabaseRefused, SourceColumn, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceColumn, SourceTable
 from tests.daemon.operations.copies import Copy
 from tests.databases.base.servers import Server
 from tests.needs import needed

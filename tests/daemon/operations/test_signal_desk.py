@@ -16,7 +16,7 @@ from daemon.operations.engine.context import DaemonLook
 from daemon.operations.engine.port import Look, Plan
 from daemon.operations.engine.record import State, Wanted
 from daemon.operations.signals import SignalDesk
-from databases.base.port import DatabaseAway
+from databases.base.errors import DatabaseAway
 from offsets.position import TopicPartition
 from sources.base.port import LogRecord
 from tests.daemon.operations.job_rig import JobRig

@@ -14,7 +14,8 @@ from changes.routes.shaping.shape import NO_SHAPE
 from changes.routes.shaping.shape import Shape as RouteShape
 from changes.routes.shaping.statements import shaped_rows, shaped_schema
 from daemon.operations.load.ports import Chunk, Described
-from databases.base.port import DatabaseAway, KeyRange, Moment
+from databases.base.errors import DatabaseAway
+from databases.base.port import KeyRange, Moment
 from offsets.position import TopicPartition
 from tests.simulation.loads.durable import Clockwork
 from tests.simulation.loads.history import TableThen

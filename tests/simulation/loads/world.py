@@ -19,7 +19,7 @@ from daemon.operations.load.memory import Memory, Step
 from daemon.operations.load.ports import LoadSettings
 from daemon.operations.load.rule import LoadSteps, new_memory
 from daemon.state.edits import EditFailed
-from databases.base.port import DatabaseAway
+from databases.base.errors import DatabaseAway
 from offsets.snapshot import Snapshot
 from tests.simulation.durable import PIPELINE
 from tests.simulation.loads.durable import MARGIN_S, LoadDurable

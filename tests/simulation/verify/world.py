@@ -29,7 +29,8 @@ from daemon.operations.verify.repair_story import (
 )
 from daemon.operations.verify.work import Table
 from daemon.state.edits import EditFailed, EditRefused
-from databases.base.port import DatabaseAway, Key
+from databases.base.errors import DatabaseAway
+from databases.base.port import Key
 from offsets.fence import Fenced, Span, of_streams
 from offsets.position import NO_OFFSET, repair_lane
 from offsets.snapshot import Snapshot

@@ -15,7 +15,7 @@ from daemon.operations.engine.port import Control, JobAway, JobFailed, JobStoppe
 from daemon.operations.engine.record import Progress, State, Wanted, new_job
 from daemon.operations.engine.runner import JobsClosed
 from daemon.state.edits import EditBusy, EditFailed, EditRefused
-from databases.base.port import DatabaseAway, DatabaseRefused
+from databases.base.errors import DatabaseAway, DatabaseRefused
 from offsets.store import StoreError
 from sources.base.port import NotAnswered
 from tests.daemon.operations.job_rig import JobRig, refused

@@ -9,7 +9,8 @@ import pytest
 
 from daemon.operations.load.ports import Chunk
 from daemon.operations.load.prefetch import Ahead, Asked
-from databases.base.port import DatabaseAway, KeyRange
+from databases.base.errors import DatabaseAway
+from databases.base.port import KeyRange
 
 FIRST = Asked("a", (KeyRange(None, ("5",)),))
 CHUNKS = [Chunk("file", 5)]

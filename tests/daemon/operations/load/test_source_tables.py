@@ -15,7 +15,8 @@ from changes.routes.shaping.shape import Shape
 from changes.sql.forms import Form
 from daemon.operations.load.columns import Wanted, fitted
 from daemon.operations.load.source_tables import format_name
-from databases.base.port import DatabaseRefused, SourceColumn, SourceTable
+from databases.base.errors import DatabaseRefused
+from databases.base.port import SourceColumn, SourceTable
 from tests.daemon.operations.test_automatic_loads import config
 
 ROUTE = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.operations.load.source_tables import SourceTables
-from databases.base.port import DatabaseRefused
+from databases.base.errors import DatabaseRefused
 from tests.daemon.operations.copies import Copy
 from tests.databases.base.servers import Server
 from tests.needs import needed

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from changes.sql.spark import checksums
 from changes.sql.spark.checksums import CELLS, Grid, Interval, Lake, TextColumn, key_text
-from sparkwriter.session.checksums import NotWanted, Queries
+from sparkwriter.session.queries import NotWanted, Queries
 
 pytestmark = pytest.mark.integration
 
