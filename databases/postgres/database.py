@@ -28,7 +28,7 @@ from databases.base.session_settings import Server, set_postgresql
 from databases.base.url import Login
 from databases.postgres import checks as postgresql_checks
 from databases.postgres.checks import PUBLICATIONS, READERS, Published, published
-from databases.postgres.session import SSL_MODES, PostgreSqlSession
+from databases.postgres.session import SSL_MODES, PostgreSqlSession, has_own_authorities
 from databases.postgres.sql import PostgreSqlWords, form_of
 
 
@@ -122,8 +122,7 @@ class PostgreSqlDatabase(PostgreSqlWords, Database):
         url += f"&connectTimeout={CONNECT_WITHIN_S}&socketTimeout={self._silence_s}"
         if login.tls_ca:
             url += f"&sslrootcert={quote(login.tls_ca, safe='/')}"
-        elif login.tls in ("ca", "verified"):
-            # Or its driver would look for a file in the home folder.
+        elif login.tls in ("ca", "verified") and not has_own_authorities():
             url += "&sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory"
         settings = set_postgresql(self._settings("postgresql"))
         return JdbcOptions(

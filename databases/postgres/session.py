@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 from collections.abc import Iterator, Sequence
@@ -137,11 +138,18 @@ def _connected(login: Login, purpose: Purpose) -> psycopg.Connection[Any]:
 
 
 def _authorities(login: Login) -> str | None:
-    """The file of the certificates to trust: without one of the user's those of the machine, as
-    Python has them. (libpq would look for one in the home folder.)"""
-    if login.tls_ca or login.tls not in ("ca", "verified"):
+    """The file of the certificates to trust; None: libpq's own. Without one those of the machine,
+    as Python has them."""
+    if login.tls_ca or login.tls not in ("ca", "verified") or has_own_authorities():
         return login.tls_ca
     return ssl.get_default_verify_paths().cafile or "system"
+
+
+def has_own_authorities() -> bool:
+    """Whether libpq, and Spark's driver, find certificates to trust in the home folder."""
+    return "PGSSLROOTCERT" in os.environ or os.path.isfile(
+        os.path.expanduser("~/.postgresql/root.crt")
+    )
 
 
 def _text(error: psycopg.Error) -> str:

@@ -157,3 +157,20 @@ def test_a_certificate_of_another_name_is_refused(place: Place) -> None:
     database = opened(DatabaseSection(url=url, user=place.user, **keys))
     with pytest.raises(DatabaseAway, match=r"(?i)hostname mismatch|does not match host name"):
         database.ask("SELECT 1")
+
+
+def test_the_users_own_authorities_of_libpq_count(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in the home folder, as `sslmode=verify-full` without one has always had it; Spark's
+    driver looks there, too."""
+    if not place.url.startswith("postgresql"):
+        return
+    monkeypatch.setenv("HOME", str(tmp_path))
+    database = opened(DatabaseSection(url=place.url, user=place.user, tls="verified"))
+    assert "DefaultJavaSSLFactory" in database.jdbc().url
+    (tmp_path / ".postgresql").mkdir()
+    shutil.copy(place.ca, tmp_path / ".postgresql" / "root.crt")
+    assert ciphers(place, place.url, tls="verified") == [True, True]
+    assert ciphers(place, f"jdbc:{place.url}?sslmode=verify-full") == [True, True]
+    assert "DefaultJavaSSLFactory" not in database.jdbc().url
