@@ -10,7 +10,7 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from changes.model.printable import PrintableStream
-from daemon.cli import dead_letters_group, jobs_group, offsets_group, tables_group
+from daemon.cli import dead_letters, jobs, offsets, tables
 from daemon.cli.base.operations import add_commands
 from daemon.cli.check_config import check_config
 from daemon.cli.decode import decode
@@ -60,10 +60,10 @@ app.command("check-config", epilog="Example: binlogd check-config --connect")(ch
 app.command("decode", epilog="Example: binlogd decode --format canal-json messages.jsonl")(decode)
 GROUPS = {
     "": app,
-    "offsets": offsets_group.app,
-    "tables": tables_group.app,
-    "jobs": jobs_group.app,
-    "dead-letters": dead_letters_group.app,
+    "offsets": offsets.app,
+    "tables": tables.app,
+    "jobs": jobs.app,
+    "dead-letters": dead_letters.app,
 }
 add_commands(GROUPS)
 for group, inside in list(GROUPS.items())[1:]:

@@ -1,15 +1,18 @@
-"""``binlogd jobs``: shows the daemon's jobs, or the recorded ones, and asks something of them."""
+"""``binlogd jobs``: shows the daemon's jobs, or the recorded ones."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from changes.model.printable import json_text, reason_of
 from daemon.admin.status.result_tables import print_job, print_jobs
+from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console
 from daemon.config.config import Config
 from daemon.operations.automatic_loads import Refused, due_offline
 from daemon.operations.engine.record import Job
@@ -19,6 +22,24 @@ from daemon.state import control
 from daemon.state.offset_transfer import recorded_snapshot
 from offsets.store import StoreError
 from settings.exit import Exit
+
+app = typer.Typer(help="What takes long beside the flow: loads, rebuilds.", no_args_is_help=True)
+
+JobArgument = Annotated[str, typer.Argument(help="As jobs list names it.", metavar="JOB")]
+
+
+@app.command("list", epilog="Example: binlogd jobs list")
+def jobs_list(config: ConfigOption = Path("config.toml"), as_json: JsonOption = False) -> None:
+    """Show the jobs: of the running daemon, or as they are recorded. Status 1: damage."""
+    sys.exit(list_jobs(load_config(config, lenient=True), make_console(), as_json))
+
+
+@app.command("show", epilog="Example: binlogd jobs show load-1 --json")
+def jobs_show(
+    job: JobArgument, config: ConfigOption = Path("config.toml"), as_json: JsonOption = False
+) -> None:
+    """Show one job in full. Status 2: there is none of that name."""
+    sys.exit(show_job(load_config(config, lenient=True), make_console(), job, as_json))
 
 
 def list_jobs(settings: Config, console: Console, as_json: bool) -> int:

@@ -1,11 +1,13 @@
-"""``binlogd tables``: lists the targets, and releases one from quarantine."""
+"""``binlogd tables list``, and the group of the operations on targets."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,12 +16,27 @@ from actors.contract.figures import bare
 from changes.model.printable import json_text
 from daemon.admin.status.status_table import size
 from daemon.admin.target_rows import Row, left_out_rows, running_rows, with_paused, with_recorded
+from daemon.cli.base.options import ConfigOption, load_config, make_console
 from daemon.config.config import Config
 from daemon.state import control
 from daemon.state.offset_transfer import recorded_snapshot
 from daemon.state.pauses import Pauses, PausesUnreadable
 from offsets.store import StoreError
 from settings.exit import Exit
+
+app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=True)
+
+
+@app.command("list", epilog="Example: binlogd tables list")
+def tables_list(
+    config: ConfigOption = Path("config.toml"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""
+    settings = load_config(config, lenient=True)
+    if any("file" not in section.offset_stores for section in settings.pipeline.values()):
+        settings = load_config(config)  # another store is read, which may need a secret
+    sys.exit(list_tables(settings, make_console(), as_json))
 
 
 def list_tables(settings: Config, console: Console, as_json: bool) -> int:

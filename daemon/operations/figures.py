@@ -1,4 +1,4 @@
-"""Jobs as members of the status document, and as ``binlogd jobs --json`` prints them. Pure."""
+"""Jobs as members of the status document, and as ``binlogd jobs list --json`` prints them. Pure."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from daemon.operations.engine.port import JobKind
 from daemon.operations.job_requests import CancelJob, PauseJob, ResumeJob
 from daemon.operations.load.operation import LoadOperation
 from daemon.operations.log_level import LogLevelOperation
+from daemon.operations.offsets_import import ImportOperation
 from daemon.operations.rebuild.operation import RebuildOperation
 from daemon.operations.reload.reload import ReloadOperation
 from daemon.operations.replay.operation import ReplayOperation
@@ -28,6 +29,7 @@ def operations() -> dict[str, Operation[Any]]:
         ResumeOperation(),
         DrainOperation(),
         LogLevelOperation(),
+        ImportOperation(),
         ResetOperation(),
         RetryOperation(),
         RebuildOperation(),

@@ -12,6 +12,7 @@ from changes.formats.auto import AUTO, make_format
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
 from daemon.config.config import Config
+from daemon.state.edits import EditRefused
 from daemon.state.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import make_stores
 from offsets.position import TopicPartition
@@ -33,10 +34,6 @@ from sources.base.port import (
     committed,
 )
 from sources.opening import open_source
-
-
-class TransferRefused(Exception):
-    """Nothing was written: one line with the reason."""
 
 
 def export_snapshot(config: Config, pipeline: str) -> Loaded:
@@ -65,42 +62,49 @@ def recorded_snapshot(config: Config, pipeline: str) -> Loaded:
     return export_snapshot(config, pipeline) if section.remembers else Loaded(None)
 
 
-def import_snapshot(config: Config, text: str) -> Iterator[str]:
-    """Record an exported file's text. Yields lines about what was done.
+def import_snapshot(config: Config, text: str, act: bool = True) -> Iterator[str]:
+    """Record an exported file's text, or (not ``act``) only check it. Yields lines about it.
 
     The checksum may be wrong, as after an edit: it is computed again. A file store is replaced and
     its previous file kept. In a topic only the entries in the text are replaced. Raises
-    TransferRefused before anything is written, StoreError when writing failed.
+    EditRefused before anything is written, StoreError when writing failed.
     """
     try:
         snapshot = decode(text, edited=True)
     except DamagedSnapshot as error:
-        raise TransferRefused(str(error)) from error
+        raise EditRefused(str(error)) from error
     _check_owner(config, snapshot)
     try:
         claim = lock_state_dir(config.daemon.state_dir)
     except StateDirBusy as error:
-        raise TransferRefused(f"{error}; an import is for a stopped daemon") from error
+        raise EditRefused(f"{error}; an import is for a stopped daemon") from error
     except OSError as error:
-        raise TransferRefused(
+        raise EditRefused(
             f"daemon.state_dir {config.daemon.state_dir} can't be used: {error}"
         ) from error
     with claim:
         yield from _check_broker(config, snapshot)
-        yield from _store(config, snapshot)
+        before = export_snapshot(config, snapshot.pipeline).snapshot
+        if act:
+            yield from _store(config, snapshot)
+        for source, state in sorted(snapshot.partitions.items()):
+            was = before.partitions.get(source) if before else None
+            old = "nothing" if was is None else str(was.frontier)
+            yield f"{source}: {old} -> {state.frontier}"
+        yield f"pipeline {snapshot.pipeline}: {'' if act else 'would be '}imported"
 
 
 def _check_owner(config: Config, snapshot: Snapshot) -> None:
     name = snapshot.pipeline
     if name not in config.pipeline:
         known = ", ".join(sorted(config.pipeline))
-        raise TransferRefused(f"it is of pipeline {name!r}; the configuration has: {known}")
+        raise EditRefused(f"it is of pipeline {name!r}; the configuration has: {known}")
     if snapshot.group != config.group(name):
-        raise TransferRefused(
+        raise EditRefused(
             f"it is of group {snapshot.group!r}; pipeline {name} is group {config.group(name)!r}"
         )
     if not config.pipeline[name].remembers:
-        raise TransferRefused(
+        raise EditRefused(
             f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic); "
             "the group's commit is all there is, and Kafka's own tools move it"
         )
@@ -114,14 +118,14 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
         yield f"warning: not compared with the topics: {error}"
         return
     except TopicMissing as error:
-        raise TransferRefused(str(error)) from error
+        raise EditRefused(str(error)) from error
     try:
         check_topic_ids(snapshot, ids)
         _check_positions(config, snapshot, source)
     except (PositionError, StoreError) as error:
-        raise TransferRefused(str(error)) from error
+        raise EditRefused(str(error)) from error
     except NotAnswered as error:
-        raise TransferRefused(f"the logs can't be asked: {error}") from error
+        raise EditRefused(f"the logs can't be asked: {error}") from error
 
 
 def _check_positions(config: Config, snapshot: Snapshot, opened: Source) -> None:
@@ -161,7 +165,6 @@ def _check_start(
 
 
 def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
-    before = export_snapshot(config, snapshot.pipeline).snapshot
     stores = config.pipeline[snapshot.pipeline].offset_stores
     if "file" in stores:
         file = OffsetFile(config.daemon.state_dir, snapshot.pipeline)
@@ -178,11 +181,6 @@ def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
             chain.set(snapshot).result()
         finally:
             chain.stop()
-    for source, state in sorted(snapshot.partitions.items()):
-        was = before.partitions.get(source) if before else None
-        old = "nothing" if was is None else str(was.frontier)
-        yield f"{source}: {old} -> {state.frontier}"
-    yield f"pipeline {snapshot.pipeline}: imported"
 
 
 # Turns a log's record into what its format gets, as the consumer does.

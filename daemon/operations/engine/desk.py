@@ -82,11 +82,13 @@ class Desk:
         if operation is None or not isinstance(given, dict):
             known = ", ".join(sorted(self._operations))
             raise ControlError(f'"name" is an operation, and "params" an object; known: {known}')
-        open_ = [task for task in self._tasks.values() if not task.ended.is_set()]
-        if len(open_) >= MOST:
+        ended = [number for number, task in self._tasks.items() if task.ended.is_set()]
+        if len(self._tasks) - len(ended) >= MOST:
             raise ControlError(f"{MOST} operations are under way; try again")
+        for number in ended[:-KEPT]:
+            del self._tasks[number]
         ticket, task = next(self._numbers), Task()
-        self._tasks = dict(list(self._tasks.items())[-KEPT:]) | {ticket: task}
+        self._tasks[ticket] = task
         args = operation, given, request.get("act") is True, task
         name = f"operation-{ticket}"
         threading.Thread(target=self._run, args=args, name=name, daemon=True).start()

@@ -1,12 +1,11 @@
 """The port of operations: what people have done to pipelines, targets and jobs.
 
-An operation is one file and one line in ``registry.py``. Its parameters are one model: options of
-the command line, the request on the control socket and the text of a command follow from it.
+An operation is one file and one line in ``registry.py``. Its parameters are one model: the
+command's options and the request on the control socket follow from it.
 """
 
 from __future__ import annotations
 
-import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -148,17 +147,3 @@ def options_of(model: type[Params]) -> Iterator[tuple[str, Option]]:
     """Each parameter with how people give it, in the command's order."""
     for name, found in model.model_fields.items():
         yield name, next(each for each in found.metadata if isinstance(each, Option))
-
-
-def command_line(operation: Operation[P], **given: Any) -> str:
-    """The command as people type it; a parameter that is left out has its default."""
-    words = ["binlogd", *operation.words.split()]
-    for name, option in options_of(operation.params):
-        if name not in given or given[name] == operation.params.model_fields[name].default:
-            continue
-        values = given[name] if isinstance(given[name], list | tuple) else [given[name]]
-        flag = option.flag or f"--{name.replace('_', '-')}"
-        for value in values:
-            words += [] if option.argument else [flag]
-            words += [] if value is True else [shlex.quote(str(value))]
-    return " ".join(words)

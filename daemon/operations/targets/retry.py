@@ -8,6 +8,7 @@ from actors.contract.messages import RetryAnswer, RetryTarget
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
+from daemon.state.control import ControlError
 from daemon.state.edits import EditRefused
 
 TARGET = Option("As tables list names it.", argument=True)
@@ -45,6 +46,8 @@ class RetryOperation(Operation[RetryParams]):
         """Have it begin; a second one is refused."""
         self._refuse_paused(params.target, here)
         daemon = here.daemon
+        if daemon.lent.directory is None:
+            raise ControlError("the daemon is starting; try again")
         for answer in daemon.ask_actors(RetryTarget(params.target), daemon.lent.processors):
             if isinstance(answer, RetryAnswer):
                 if not answer.begun:

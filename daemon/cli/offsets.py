@@ -128,28 +128,3 @@ def offsets_export(
         sys.exit(Exit.PIPELINE_FAILED.value)
     print(encode(loaded.snapshot), end="")
     sys.exit(Exit.PIPELINE_FAILED.value if loaded.damage else 0)
-
-
-@app.command("import", epilog="Example: binlogd offsets import shop.json")
-def offsets_import(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An exported file, - for stdin.")],
-    config: ConfigOption = Path("config.toml"),
-) -> None:
-    """Record an exported, perhaps edited file, with the daemon stopped. Status 2: refused."""
-    settings = load_config(config)
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        refuse(f"{file} can't be read: {error}")
-    from daemon.state.offset_transfer import TransferRefused, import_snapshot
-
-    try:
-        for line in import_snapshot(settings, text):
-            to = sys.stderr if line.startswith("warning: ") else sys.stdout
-            prefix = "binlogd: " if to is sys.stderr else ""
-            print(settings.redactor.text(f"{prefix}{line}"), file=to)
-    except TransferRefused as error:
-        refuse(settings.redactor.text(f"{file}: {error}"))
-    except StoreError as error:
-        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
-        sys.exit(Exit.PIPELINE_FAILED.value)
