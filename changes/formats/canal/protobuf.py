@@ -17,11 +17,11 @@ from changes.formats.canal.packet import (
     row_change,
     table_of,
 )
-from changes.formats.canal.wire import CanalWireDecoder, letter_of, text_rows
+from changes.formats.canal.wire import CanalWireRows, letter_of
+from changes.formats.engine.explain import explain_image
 from changes.formats.engine.format import (
     Confidence,
     Entry,
-    Format,
     Packed,
     RowChange,
     Statement,
@@ -29,20 +29,17 @@ from changes.formats.engine.format import (
 )
 from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.row_images import explain_rows
+from changes.formats.engine.row_format import RowFormat
 from changes.model.model import (
     BadMessage,
-    ColumnTypes,
     Ddl,
     Head,
     Kind,
-    Mode,
     TableName,
 )
-from changes.sql.convert import Converter
 
 
-class CanalProtobuf(Format):
+class CanalProtobuf(RowFormat):
     """The ``Format`` of Canal protobuf; raises ValueError where the time zone isn't known here."""
 
     name: str = "canal-protobuf"
@@ -84,7 +81,7 @@ class CanalProtobuf(Format):
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         explained: list[RowChange | Statement] = []
-        converter = Converter(self._options.time_zone, self._options.zero_dates)
+        rows = self.rows()
         for entry in map(read_entry, entries_of(_present(value))):
             kind, ts_ms = kind_of(entry), entry.header.executeTime or None
             if kind is Kind.DDL:
@@ -92,9 +89,10 @@ class CanalProtobuf(Format):
                 explained += found or [Statement(table_of(entry), row_change(entry).sql, ts_ms)]
             elif kind is Kind.ROWS:
                 try:
-                    change = row_change(entry)
-                    rows = list(text_rows(change, letter_of(change, entry)))
-                    explained += explain_rows(table_of(entry), rows, converter, ts_ms)
+                    change, table = row_change(entry), table_of(entry)
+                    images = list(rows.images_of(change, letter_of(change, entry)))
+                    options = self._options
+                    explained += [explain_image(table, i, rows, options, ts_ms) for i in images]
                 except Refused as refused:
                     raise BadMessage(f"{table_of(entry)}: {refused}") from refused
         return tuple(explained)
@@ -102,10 +100,8 @@ class CanalProtobuf(Format):
     def source_ms(self, value: bytes | None) -> int | None:
         return explained_ms(self, value)
 
-    def table_decoder(
-        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> CanalWireDecoder:
-        return CanalWireDecoder(self._options, mode, keys, types)
+    def rows(self, *, placed: bool = False) -> CanalWireRows:
+        return CanalWireRows()
 
 
 def _present(value: bytes | None) -> bytes:

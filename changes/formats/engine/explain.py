@@ -134,7 +134,7 @@ def explain_image(
 ) -> RowChange:
     """Explain a row change with its key, its row before and after; raises Refused."""
     converter = Converter(rows.zone or options.time_zone, options.zero_dates)
-    names, types = image.shape.keys, image.shape.types
+    names, types = image.shape.keys, (image.shape.whole or image.shape).types
     configured = ConfiguredTypes.of(options.types)
     pair = [image.now, image.was or {}]
     (now, was), misfits = images_of(pair, types, converter, names, configured)

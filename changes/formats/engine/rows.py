@@ -39,6 +39,8 @@ class Shape:
     """The bytes that declare the types, where equal ones declare equal types."""
     key_text: bytes | None = None
     """The bytes that name the key, likewise."""
+    whole: Shape | None = None
+    """The same with the columns that only an update's old row holds, if those are no others'."""
 
 
 class RowImage(NamedTuple):
@@ -97,7 +99,8 @@ class Rows(ABC):
         """An update's row of a changelog, with what only its old one holds."""
         was = image.was or {}
         beside = {name: cell for name, cell in was.items() if name not in image.now}
-        return image._replace(now={**image.now, **beside}, was=None)
+        shape = image.shape.whole or image.shape
+        return image._replace(now={**image.now, **beside}, was=None, shape=shape)
 
     def fitted(self, layout: Layout, image: RowImage) -> Layout:
         """The layout as this image's values need it."""

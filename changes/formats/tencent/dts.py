@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from changes.formats.engine.explain import explain_image
 from changes.formats.engine.format import (
     Confidence,
     Entry,
-    Format,
     Packed,
     RowChange,
     Statement,
@@ -21,7 +21,7 @@ from changes.formats.engine.format import (
 )
 from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.row_images import explain_rows
+from changes.formats.engine.row_format import RowFormat
 from changes.formats.tencent.flat import heads_of_many
 from changes.formats.tencent.message import (
     check_packed,
@@ -38,31 +38,28 @@ from changes.formats.tencent.message import (
     sequence_number_of,
     shard_of,
 )
-from changes.formats.tencent.rows import UTC, TencentTableDecoder, text_rows
+from changes.formats.tencent.rows import TencentRows, columns_of, letter_of
 from changes.model.model import (
     BadMessage,
     ChangeColumn,
-    ColumnTypes,
     Ddl,
     DdlStep,
     DropTable,
     Head,
     Kind,
-    Mode,
     RenameColumn,
     RenameTable,
     TableName,
     TakeName,
     TruncateTable,
 )
-from changes.sql.convert import Converter
 from changes.sql.mysql.ddl import read_ddl
 from offsets.parts import Part
 
 _PART = Head(Kind.PART, None)
 
 
-class TencentDts(Format):
+class TencentDts(RowFormat):
     """The ``Format`` of Tencent DTS; raises ValueError where the time zone isn't known here.
 
     The zone is that of TIMESTAMP values without their own.
@@ -121,7 +118,7 @@ class TencentDts(Format):
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         explained: list[RowChange | Statement] = []
-        converter = Converter(UTC, self._options.zero_dates)
+        rows = self.rows()
         for kind, table, entry in heads_of(check_packed(value)):
             ts_ms = entry.header.timestamp * 1000 or None
             if kind is Kind.DDL:
@@ -130,8 +127,10 @@ class TencentDts(Format):
             elif kind is Kind.ROWS:
                 try:
                     event = event_of(entry.event, table).dmlEvent
-                    rows = list(text_rows(event, self._options.time_zone))
-                    explained += explain_rows(table, rows, converter, ts_ms)
+                    op, columns = letter_of(event), columns_of(event.columns)
+                    images = list(rows.images_of(event, op, columns))
+                    options = self._options
+                    explained += [explain_image(table, i, rows, options, ts_ms) for i in images]
                 except Refused as refused:
                     raise BadMessage(f"{table}: {refused}") from refused
         return tuple(explained)
@@ -139,10 +138,8 @@ class TencentDts(Format):
     def source_ms(self, value: bytes | None) -> int | None:
         return explained_ms(self, value)
 
-    def table_decoder(
-        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> TencentTableDecoder:
-        return TencentTableDecoder(self._options, mode, keys, types)
+    def rows(self, *, placed: bool = False) -> TencentRows:
+        return TencentRows(self._options.time_zone)
 
 
 def _sql(table: TableName, entry: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,19 +9,20 @@ from enum import Enum
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from changes.formats.engine.charsets import decode_text
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.row_blocks import Cell
 from changes.model.types import TIMESTAMP_UTC, TextForm, is_digits
 from changes.sql.mysql.types import from_mysql
+
+Cell = str | UnsetType | None
+"""A value as text; None is null, UNSET is one that the row does not hold."""
 
 NIL, BYTES, _DECIMAL, STRING, NA = 0, 11, 12, 13, 14
 NUMBERS = frozenset((*range(1, 11), _DECIMAL))
 """INT8 to FLOAT64, and DECIMAL: text in ``sv``."""
 
-_STRINGS = {STRING}
 UTF8 = frozenset(("utf8mb4", "utf8", "utf8mb3", ""))
 
 ZONE_UTC = " +00:00"
@@ -83,53 +83,6 @@ def cells_of(
     except Refused as refused:
         raise Refused(f"{names[len(cells)]}: {refused}") from refused
     return cells
-
-
-_FEW_ROWS = 4
-"""Below this a row at a time is as quick."""
-
-
-def cells_of_rows(
-    rows: Sequence[Sequence[Any]], names: Sequence[str], ways: Sequence[Way], zone: str
-) -> list[Cell]:
-    """The values of rows as text, row behind row, read a column at a time; raises Refused."""
-    width = len(names)
-    if len(rows) >= _FEW_ROWS and all(len(row) == width for row in rows):
-        values = list(itertools.chain.from_iterable(rows))
-        kinds = [value.dataType for value in values]
-        cells: list[Cell] = [None] * len(values)
-        for place, way in enumerate(ways):
-            column = values[place::width]
-            texts = _column(column, set(kinds[place::width]), way)
-            if texts is None:
-                try:
-                    texts = [_any(value, way, zone) for value in column]
-                except Refused as refused:
-                    raise Refused(f"{names[place]}: {refused}") from refused
-            cells[place::width] = texts
-        return cells
-    return list(itertools.chain.from_iterable(cells_of(row, names, ways, zone) for row in rows))
-
-
-def _any(value: Any, way: Way, zone: str) -> Cell:
-    return cell_of(value.dataType, value, way, zone)
-
-
-def _column(values: Sequence[Any], kinds: set[int], way: Way) -> list[Cell] | None:
-    """A column's values of one common kind; None where each has to be read singly."""
-    if way is not Way.TEXT or len(kinds) > 1:
-        return None
-    if kinds == _STRINGS:
-        if not UTF8.issuperset([value.charset for value in values]):
-            return None
-        try:
-            return [value.bv.decode() for value in values]
-        except UnicodeDecodeError:
-            return None
-    if not kinds <= NUMBERS:
-        return None
-    texts: list[Cell] = [value.sv for value in values]
-    return None if "" in texts else texts
 
 
 def cell_of(kind: int, value: Any, way: Way, zone: str) -> Cell:

@@ -187,8 +187,8 @@ def test_alike_messages_are_never_taken_singly(name: str, monkeypatch: pytest.Mo
     def singly(*_: Any) -> None:
         raise AssertionError("read singly")
 
-    monkeypatch.setattr(canal_wire._DecodePass, "_add_message", singly)
-    monkeypatch.setattr(tencent_rows._DecodePass, "_add_message", singly)
+    monkeypatch.setattr(canal_wire.CanalWireRows, "images", singly)
+    monkeypatch.setattr(tencent_rows.TencentRows, "images", singly)
     values = [CASES[name][1](random.Random(0), number) for number in range(MANY)]
     assert decoded(name, values).table["id"].to_pylist() == list(range(MANY))
 

@@ -169,6 +169,20 @@ def test_many_rows_keep_their_order_over_blocks() -> None:
     assert found["__binlogd_from"][701::2] == list(range(700, 2100, 2))
 
 
+def test_a_minimal_update_of_a_part_of_the_key() -> None:
+    """The other part is in the old row alone, and belongs to the key all the same."""
+
+    def key(a: int, b: int) -> list[bytes]:
+        pair = (("a", a), ("b", b))
+        return [wire.canal_column(name, str(n), "int(11)", key=True) for name, n in pair]
+
+    moved = wire.canal_row(key(1, 7), key(2, 7)[:1])
+    values = [wire.canal_packet(wire.canal_rows("INSERT", [wire.canal_row((), key(1, 7))]))]
+    found = decoded(*values, wire.canal_packet(wire.canal_rows("UPDATE", [moved])))
+    rows = list(zip(found["__binlogd_op"], found["a"], found["b"], strict=True))
+    assert rows == [("U", 1, 7), ("D", 1, 7), ("U", 2, 7)]
+
+
 def test_a_statement_binlog_is_refused() -> None:
     """It changed rows, and does not say which."""
     header = wire.fields({8: "s", 9: "t", 11: 1})
