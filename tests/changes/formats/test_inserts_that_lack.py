@@ -95,6 +95,15 @@ def test_maxwells_inserts_lack_nothing_until_a_null_is_shown(mode: Mode) -> None
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_the_end_of_an_old_key_shows_no_null(single: bool) -> None:
+    """Its row has no values at all."""
+    whole, bare = maxwell(data={"id": 2, "v": 1}), maxwell(data={"id": 1})
+    moved = maxwell("update", {"id": 3, "v": 1}, {"id": 2})
+    calls = [[whole], [moved], [bare]] if single else [[whole, whole, moved, bare]]
+    assert set(decode("maxwell-json", Mode.UPSERT, *calls)) == {None}
+
+
 def test_debeziums_inserts_are_whole() -> None:
     """What a record lacks its table does not have."""
     values = [

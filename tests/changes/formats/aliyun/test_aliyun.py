@@ -57,6 +57,14 @@ def test_bytes_that_are_left(rest: bytes) -> None:
         decode(AVRO, record(after=ROW) + rest)
 
 
+def test_the_first_bad_record_is_reported() -> None:
+    """Also where its value shows that only when its column is made."""
+    misfit = record(after=[integer("x"), text("a")])
+    with pytest.raises(BadRecord) as error:
+        decode(AVRO, record(after=ROW), misfit, record(after=ROW) + b"\x00\x00")
+    assert error.value.index == 1
+
+
 def test_rows() -> None:
     """Inserts and updates are rows, a delete ends its key."""
     found = rows(
