@@ -25,7 +25,7 @@ from daemon.operations.engine.port import JobKind, Look, Plan
 from daemon.operations.engine.record import Job, Wanted
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
-from daemon.operations.load.together import together
+from daemon.operations.load.of_tables import together
 from offsets.position import TopicPartition
 from sources.base.port import LogRecord, NotAnswered
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, ClassVar, TypeVar
 
 from daemon.operations.engine.here import Here, InDaemon
 from daemon.operations.engine.operation import Done, Operation, Option, Params, told
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, Wanted
-from daemon.operations.load.together import together
 from daemon.state.control import ControlError
 from settings.exit import Exit
 
@@ -75,6 +75,28 @@ class OfTables(Operation[P]):
     @abstractmethod
     def recorded(self, params: P, plan: Plan, here: InDaemon, jobs: list[Job]) -> Done:
         """The jobs are recorded: tell, and follow them where that was asked for."""
+
+
+def together(plans: Mapping[str, Plan], patterns: Sequence[str]) -> dict[str, Plan]:
+    """The plans, by pipeline, of those that have one of the tables: what one has, the others need
+    not.
+
+    All of them where none has; where a pattern is nobody's, each is refused for that.
+    """
+    usable = {name: plan for name, plan in plans.items() if plan.document.get("patterns")}
+    if not usable:
+        return dict(plans)
+    chosen = {one for plan in usable.values() for one in plan.document["patterns"]}
+    left = tuple(f"{one}: no table is called so" for one in patterns if one not in chosen)
+    if left:
+        return {name: Plan((), refusals=left) for name in list(usable)[:1]}
+    others = tuple(f"{one}: no table of pipeline" for one in patterns)
+    return {
+        name: replace(
+            plan, refusals=tuple(line for line in plan.refusals if not line.startswith(others))
+        )
+        for name, plan in usable.items()
+    }
 
 
 def followed(here: InDaemon, job: Job) -> Job:
