@@ -5,20 +5,19 @@ Other tools write the same shape with typed values or fewer members; those are r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.formats.canal.explain import explain_rows, moment
+from changes.formats.canal.images import CanalRows, moment
 from changes.formats.canal.rows import CanalTableDecoder
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.format import Confidence, Format, Packed, RowChange, Statement
-from changes.formats.engine.json_text import milliseconds, why_not
-from changes.formats.engine.layout import Refused
+from changes.formats.engine.format import Confidence, Packed
+from changes.formats.engine.json_text import milliseconds
 from changes.formats.engine.repeated_renames import RepeatedRenames
+from changes.formats.engine.row_format import DDL, JsonFormat
 from changes.model.model import (
     AddColumn,
     BadMessage,
@@ -81,25 +80,14 @@ POSITIONS = "tidb-commit-ts"
 _OWN = frozenset(("isDdl", "mysqlType", "sqlType", "pkNames", "_tidb", "opType", "updateBefore"))
 """Members that no other format has beside a type such as INSERT."""
 
-_HEADS_KEPT = 10_000
-"""Heads in the cache, some for each table; making one costs half a microsecond."""
 
-_DDL = Head(Kind.DDL, None)
-_NOTHING = Head(Kind.NOTHING, None)
-
-
-class _Head(Struct, gc=False):
+class _First(Struct, gc=False):
     """In the order in which Canal writes them, which msgspec reads fastest."""
 
     database: str | None = None
     isDdl: bool | None = False
     table: str | None = None
     type: str = ""
-
-    @property
-    def key(self) -> tuple[str, bool | None, str | None, str | None]:
-        """A message of a statement."""
-        return (self.type, self.isDdl, self.database, self.table)
 
 
 class _Statement(Struct, gc=False):
@@ -123,7 +111,7 @@ _statement = msgspec.json.Decoder(_Statement).decode
 _times = msgspec.json.Decoder(_Times).decode
 
 
-class CanalJson(Format):
+class CanalJson(JsonFormat):
     """The ``Format`` of Canal JSON; raises ValueError where an option can't be met.
 
     The options ``default_database`` and ``default_table`` name the table of messages without one.
@@ -132,12 +120,11 @@ class CanalJson(Format):
     name: str = "canal-json"
     positions: str | None = POSITIONS
 
+    maker = "Canal"
+    first = _First
+
     def __init__(self, options: FormatOptions) -> None:
         super().__init__(options)
-        self._database = options.extra.get("default_database")
-        self._table = options.extra.get("default_table")
-        self._head = msgspec.json.Decoder(_Head).decode
-        self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
         self._repeated = RepeatedRenames()
 
     @staticmethod
@@ -150,51 +137,8 @@ class CanalJson(Format):
         listed = glance.is_list(found, "data") or glance.word(found, "sql")
         return Confidence.LIKELY if listed else Confidence.OPEN
 
-    def peek(self, value: bytes | None) -> Head:
-        if not value:  # Canal writes none; there is no change in it
-            return _NOTHING
-        try:
-            head = self._head(value)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadMessage(f"not a Canal message: {why_not(value, error)}") from error
-        return self._heads.get(head.key) or self._new_head(head)
-
-    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        decode, known = self._head, self._heads.get
-        for value in values:
-            try:
-                head = decode(value)  # type: ignore[arg-type]
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
-                yield self.peek(value)  # which raises for a bad one
-                continue
-            # Written out, for it is done for every message: ``_Head.key``.
-            seen = known((head.type, head.isDdl, head.database, head.table))
-            yield self._new_head(head) if seen is None else seen
-
-    def _new_head(self, head: _Head) -> Head:
-        found = self._judge(head)
-        if len(self._heads) >= _HEADS_KEPT:
-            self._heads.clear()
-        self._heads[head.key] = found
-        return found
-
-    def _judge(self, head: _Head) -> Head:
-        if head.isDdl:
-            return _DDL
-        kind = _KINDS.get(head.type)
-        if kind is Kind.ROWS:
-            database, table = head.database or self._database, head.table or self._table
-            if not database or not table:
-                part = "table" if database else "database"
-                raise BadMessage(
-                    f"a Canal message of type {head.type} without a {part}, and no default_{part} "
-                    f"is set"
-                )
-            return Head(Kind.ROWS, TableName(database, table))
-        if kind is None:
-            what = f"of unknown type {head.type!r}" if head.type else "without a type"
-            raise BadMessage(f"a Canal message {what}")
-        return _DDL if kind is Kind.DDL else _NOTHING
+    def judge(self, first: _First) -> Head:
+        return DDL if first.isDdl else self.head_of(first.type, first.database, first.table, _KINDS)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
@@ -214,20 +158,12 @@ class CanalJson(Format):
             self._repeated.why_not(msgspec.json.encode(statement), found) if statement.es else None
         )
 
-    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
-        head = self.peek(value)
-        if value is None or head.kind is Kind.NOTHING:
-            return ()
-        ts_ms = moment(value)
-        if head.kind is Kind.DDL:
-            found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self.ddl(value)]
-            statement = _statement(value)
-            return tuple(found) or (Statement(statement.header, statement.sql or "", ts_ms),)
-        table = head.table or TableName("", "")
-        try:
-            return tuple(explain_rows(table, value, self._options, ts_ms))
-        except Refused as refused:
-            raise BadMessage(f"{table}: {refused}") from refused
+    def moment(self, value: bytes) -> int | None:
+        return moment(value)
+
+    def header(self, value: bytes) -> tuple[TableName, str]:
+        statement = _statement(value)
+        return statement.header, statement.sql or ""
 
     def source_ms(self, value: bytes | None) -> int | None:
         """``es``; ``ts`` is the writer's clock."""
@@ -235,6 +171,9 @@ class CanalJson(Format):
             return None if value is None else milliseconds(_times(value).es)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
+
+    def rows(self, *, placed: bool = False) -> CanalRows:
+        return CanalRows()
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

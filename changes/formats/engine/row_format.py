@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 
 from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.explain import explain_image
-from changes.formats.engine.format import Format, RowChange, Statement
+from changes.formats.engine.format import Format, RowChange, Statement, TableDecoder
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.rows import Rows
@@ -53,7 +53,7 @@ class RowFormat(Format):
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> TableEngine:
+    ) -> TableDecoder:
         positions = self._options.extra.get("positions")
         placed = positions is not None and mode is not Mode.APPEND
         return TableEngine(self.rows(placed=placed), self._options, mode, keys, types, positions)
