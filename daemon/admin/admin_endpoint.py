@@ -6,6 +6,7 @@ All of them show one document, made by asking the actors (``status.py``), withou
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -16,10 +17,12 @@ import structlog
 
 from actors.contract.addresses import Address
 from actors.contract.figures import Figures
+from actors.runtime.mailbox import Clock
 from actors.runtime.shell import Directory, Endpoint
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
 from daemon.admin.service_manager import Monitor, Notifier
+from daemon.admin.status.health import Key, shown
 from daemon.admin.status.observer import SUPERVISOR, Observer, Question
 from daemon.admin.status.status import About, AskLife, document
 from daemon.admin.web import WebServer
@@ -29,6 +32,27 @@ from daemon.state.pauses import Pause
 from sources.base.log_watch import LogWatch
 from sources.opening import open_source
 from sparkwriter.session.keeper import SessionFigures
+
+
+class FirstSeen:
+    """Since when each condition is there, where the document does not say. Any thread."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._since: dict[Key, float] = {}
+
+    def fill(self, status: dict[str, Any]) -> dict[str, Any]:
+        """Give the document's conditions the seconds that they lack: since they were first seen,
+        so at least so long."""
+        with self._lock:
+            now = self._clock()
+            found = shown(status)
+            self._since = {one.key: self._since.get(one.key, now) for one in found}
+            for one, member in zip(found, status["conditions"], strict=True):
+                if one.seconds is None:
+                    member["seconds"] = round(now - self._since[one.key], 3)
+        return status
 
 
 class AdminEndpointError(Exception):
@@ -61,6 +85,7 @@ class AdminEndpoint:
         self._redactor = config.redactor
         self._session, self._jobs, self._pauses = session, jobs, pauses
         self._observer = Observer()
+        self._first_seen = FirstSeen()
         self._begun = time.monotonic()
         self._listen = config.metrics
         all_answers: dict[str, Answer] = {
@@ -153,7 +178,7 @@ class AdminEndpoint:
             self._expiry.figures(),
             self._pauses(),
         )
-        redacted: dict[str, Any] = self._redactor.deep(found)
+        redacted: dict[str, Any] = self._redactor.deep(self._first_seen.fill(found))
         return redacted
 
 

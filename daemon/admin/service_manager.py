@@ -15,6 +15,7 @@ import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import printable
+from daemon.admin.status.health import headline, shown
 from daemon.admin.status.metrics import Status
 
 # Sends the few lines of sd_notify that the daemon needs, without libsystemd.
@@ -155,9 +156,9 @@ class Monitor:
 
 def summary(status: Any) -> str:
     """The status in one line."""
-    stuck = [silent["actor"] for silent in status["silent"] if silent["stuck"]]
-    if stuck:
-        return f"stuck: {', '.join(stuck)}"
+    level, line = headline(shown(status))
+    if level == "ill":
+        return f"{status['state']}; {line}"
     parts = [
         f"{p['pipeline']}: {p['failure'] or p['stage']}, {_behind(p['lag_messages'])}"
         for p in status["pipelines"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from daemon.admin.status.result_tables import duration
+from daemon.admin.status.words import duration
 from daemon.config.config import Config
 from daemon.operations.targets.pause import pipeline_of_target
 from offsets.snapshot import Snapshot, TargetMark

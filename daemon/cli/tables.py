@@ -14,7 +14,7 @@ from rich.table import Table
 
 from actors.contract.figures import bare
 from changes.model.printable import json_text
-from daemon.admin.status.status_table import size
+from daemon.admin.status.words import size
 from daemon.admin.target_rows import Row, left_out_rows, running_rows, with_paused, with_recorded
 from daemon.cli.base.options import ConfigOption, load_config, make_console
 from daemon.config.config import Config

@@ -1,4 +1,4 @@
-"""What waits for a person: quarantines, dead letters, doubted rows, each with its command. Pure."""
+"""What waits for a person, each with the command that leads out; and the last errors. Pure."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from actors.contract.figures import bare
-from daemon.admin.page.format import Html, join, name, quoted, tag
+from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import Seen
-from daemon.admin.status.result_tables import duration
-from daemon.admin.status.status_table import size
+from daemon.admin.status.health import Condition, shown
+from daemon.admin.status.words import duration
 
 MOST = 50
 """Entries of one kind that are listed. The table of targets finds the others."""
 
 
 def matters_section(status: Mapping[str, Any]) -> Html | None:
-    """The list, or None while nothing waits."""
-    entries = [
-        *_pauses(status),
-        *_few(_quarantines(status), "tables list"),
-        *_letters(status),
-        *_few(_doubted(status), "tables list"),
-    ]
-    if not entries:
+    """The list, or None while nothing is ill."""
+    of_kinds: dict[str, list[Condition]] = {}
+    for one in shown(status):
+        if one.level == "ill":
+            of_kinds.setdefault(one.kind, []).append(one)
+    if not of_kinds:
         return None
+    entries = [entry for found in of_kinds.values() for entry in _few(found)]
     return tag("section", tag("h2", "Waits for you"), tag("ul", *entries, class_="matters"))
 
 
@@ -50,69 +49,20 @@ def errors_section(errors: Sequence[Seen], now_ms: int) -> Html | None:
     return tag("section", tag("h2", "Last errors"), tag("div", table, class_="wide"), id="errors")
 
 
-def _few(entries: Iterator[Html], command: str) -> Iterator[Html]:
-    """The first ones, and how many more there are."""
-    every = list(entries)
-    yield from every[:MOST]
+def _few(every: Sequence[Condition]) -> Iterator[Html]:
+    """The first ones of a kind, and how many more there are."""
+    yield from map(_entry, every[:MOST])
     if len(every) > MOST:
-        yield tag("li", f"and {len(every) - MOST:,} more: ", tag("code", f"binlogd {command}"))
+        command = tag("code", "binlogd tables list")
+        yield tag("li", f"and {len(every) - MOST:,} more of {every[0].kind}: ", command)
 
 
-def _pauses(status: Mapping[str, Any]) -> Iterator[Html]:
-    for p in status["pipelines"]:
-        if (pause := p["paused_by_a_person"]) is not None:
-            since = f"for {duration(pause['seconds'])}"
-            said = f"binlogd resume {quoted(p['pipeline'])}"
-            yield _entry(p["pipeline"], "is paused", pause["reason"] or None, since, said)
-    for target, pause in status["paused_targets"].items():
-        since = f"for {duration(pause['seconds'])}"
-        said = f"binlogd resume {quoted(target)}"
-        yield _entry(target, "is paused", pause["reason"] or None, since, said)
-
-
-def _quarantines(status: Mapping[str, Any]) -> Iterator[Html]:
-    for p in status["pipelines"]:
-        for t in p["targets"]:
-            if (q := t["quarantine"]) is None:
-                continue
-            kept = f"{q['messages']:,} messages, {size(q['bytes'])} kept"
-            kept += ", no room for more" if q["full"] else ""
-            kept += ", being released" if q["releasing"] else ""
-            why = bare(t["target"], q["reason"])
-            yield _entry(t["target"], "in quarantine", why, kept, _tables("retry", t["target"]))
-
-
-def _letters(status: Mapping[str, Any]) -> Iterator[Html]:
-    for p in status["pipelines"]:
-        letters, of = p["dead_letters"], f"--pipeline {quoted(p['pipeline'])}"
-        if letters["error"]:
-            what = f"{letters['waiting']:,} wait for the store"
-            said = f"binlogd dead-letters list {of}"
-            yield _entry(p["pipeline"], "the dead-letter store fails", letters["error"], what, said)
-        elif letters["stored"]:
-            what = f"{letters['stored']:,} stored since the start"
-            said = f"binlogd dead-letters list {of} --state open"
-            then = f"binlogd dead-letters replay {of} --all"
-            yield _entry(p["pipeline"], "dead letters", None, what, said, then)
-
-
-def _doubted(status: Mapping[str, Any]) -> Iterator[Html]:
-    for p in status["pipelines"]:
-        for target, what in p["rows_may_differ"].items():
-            said = f"{_tables('verify', target)} --repair"
-            yield _entry(target, "stored rows may differ from the source's", what, None, said)
-
-
-def _tables(command: str, target: str) -> str:
-    return f"binlogd tables {command} {quoted(target)}"
-
-
-def _entry(who: str, what: str, why: str | None, kept: str | None, *commands: str) -> Html:
+def _entry(one: Condition) -> Html:
     return tag(
         "li",
-        tag("b", name(who)),
-        f" {what}",
-        join(": ", name(why)) if why else None,
-        tag("span", f" ({kept})", class_="quiet") if kept else None,
-        *(tag("code", command) for command in commands),
+        tag("b", name(one.who)),
+        ": ",
+        name(one.line),
+        tag("span", f" (for {duration(one.seconds)})", class_="quiet") if one.seconds else None,
+        tag("code", one.command) if one.command else None,
     )

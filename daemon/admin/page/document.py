@@ -10,7 +10,7 @@ import base64
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -22,7 +22,8 @@ from daemon.admin.page.jobs import jobs_section
 from daemon.admin.page.one_target import target_section
 from daemon.admin.page.pipeline_view import pipeline_picture
 from daemon.admin.page.targets import View, choice, rows_of, target_of, targets_section
-from daemon.admin.status.result_tables import duration
+from daemon.admin.status.health import Condition, headline, of_target, shown
+from daemon.admin.status.words import duration
 
 _HERE = resources.files("daemon.admin.page")
 STYLE = (_HERE / "page.css").read_text(encoding="utf-8")
@@ -46,10 +47,14 @@ POLICY = (
 def page(status: Mapping[str, Any], history: History, view: View) -> str:
     """The whole page."""
     rows = rows_of(status, history)
-    head = _head(status, sum(row.trouble is not None for row in rows))
+    found = shown(status)
+    head = _head(status, found)
     main = join(
         head,
-        *(pipeline_picture(p, history) for p in status["pipelines"]),
+        *(
+            pipeline_picture(p, history, [o for o in found if o.pipeline == p["pipeline"]])
+            for p in status["pipelines"]
+        ),
         matters_section(status),
         jobs_section(status["jobs"]),
         targets_section(rows, view),
@@ -66,24 +71,19 @@ def target_page(
         for t in p["targets"]:
             if (p["pipeline"], t["target"]) == (pipeline, target):
                 course = history.course(pipeline, target)
-                main = target_section(pipeline, t, course)
+                pause = status["paused_targets"].get(target)
+                main = target_section(pipeline, t, course, [*of_target(p, t, pause)])
                 return _document(f"{target} - binlogd", tag("a", "All targets", href="/"), main)
     return None
 
 
-def _head(status: Mapping[str, Any], ill: int) -> Html:
-    failed = [p for p in status["pipelines"] if p["failure"]]
-    well = status["ready"] and status["healthy"] and not ill and not failed
-    if not status["healthy"]:
-        verdict = "stuck"
-    elif not status["ready"]:
-        verdict = f"{status['state']}, not ready"
-    elif ill:
-        verdict = f"{ill:,} targets are not well" if ill > 1 else "one target is not well"
-    else:
-        verdict = "all is well"
+VERDICTS = {None: "verdict well", "passing": "verdict passing", "ill": "verdict ill"}
+
+
+def _head(status: Mapping[str, Any], found: Sequence[Condition]) -> Html:
+    level, verdict = headline(found)
     return join(
-        tag("p", verdict, class_="verdict well" if well else "verdict ill", role="status"),
+        tag("p", name(verdict), class_=VERDICTS[level], role="status"),
         tag(
             "p",
             f"binlogd {status['version']}, process {status['pid']}, ",
@@ -96,9 +96,10 @@ def _head(status: Mapping[str, Any], ill: int) -> Html:
                 "p",
                 name(silent["actor"]),
                 f" has not answered for {duration(silent['seconds'])}",
-                class_="verdict ill" if silent["stuck"] else "quiet",
+                class_="quiet",
             )
             for silent in status["silent"]
+            if not silent["stuck"]
         ),
     )
 

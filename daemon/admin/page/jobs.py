@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from daemon.admin.page.format import Html, name, quoted, short, tag
-from daemon.admin.status.result_tables import duration
+from daemon.admin.page.format import Html, name, tag
+from daemon.admin.status.words import duration, quoted, short
 
 ENDED = ("cancelled", "done")
 

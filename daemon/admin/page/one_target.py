@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from daemon.admin.page.format import Html, behind, name, not_well, short, tag
+from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import INTERVAL_S, POINTS, Course
-from daemon.admin.status.result_tables import duration
-from daemon.admin.status.status_table import size
+from daemon.admin.status.health import Condition
+from daemon.admin.status.words import behind, duration, short, size
 
 # Draws the course of a figure as a small SVG. Pure.
 
@@ -56,14 +56,17 @@ def _steps(run: Sequence[tuple[float, float]], most: float) -> Iterator[str]:
             yield f"L{place(after)}"
 
 
-def target_section(pipeline: str, t: Mapping[str, Any], course: Course | None) -> Html:
-    """The whole section; ``course`` None: it had no change in this run."""
-    trouble = not_well(t)
+def target_section(
+    pipeline: str, t: Mapping[str, Any], course: Course | None, found: Sequence[Condition]
+) -> Html:
+    """The whole section; ``course`` None: it had no change in this run. ``found``: of the
+    target, the worst first."""
     hour = duration(INTERVAL_S * POINTS)
     return tag(
         "section",
         tag("h2", name(t["target"]), tag("small", " of pipeline ", name(pipeline))),
-        tag("p", name(trouble or "well"), class_="verdict ill" if trouble else "verdict well"),
+        *map(_condition, found),
+        None if found else tag("p", "well", class_="verdict well"),
         tag("p", f"The last {hour}, now at the right", class_="quiet"),
         _line("rows/s", course.rows if course else (), short),
         _line("seconds of a write", course.write if course else (), duration),
@@ -71,6 +74,11 @@ def target_section(pipeline: str, t: Mapping[str, Any], course: Course | None) -
         tag("dl", *_figures(t)),
         id="target",
     )
+
+
+def _condition(one: Condition) -> Html:
+    command = tag("code", one.command) if one.command else None
+    return tag("p", name(one.line), " ", command, class_=f"verdict {one.level}")
 
 
 def _line(what: str, values: Sequence[float], written: Any) -> Html:

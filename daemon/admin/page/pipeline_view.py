@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from daemon.admin.page.format import Html, behind, name, short, tag
+from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import History
-from daemon.admin.status.result_tables import duration
-from daemon.admin.status.status_table import log_end, size, troubles
+from daemon.admin.status.health import Condition
+from daemon.admin.status.status_table import log_end
+from daemon.admin.status.words import behind, duration, short, size
 
 
-def pipeline_picture(p: Mapping[str, Any], history: History) -> Html:
-    """One pipeline: its way as five stages, its troubles, its partitions."""
-    lines = list(troubles(p))
-    ill = bool(p["failure"]) or bool(lines)
+def pipeline_picture(
+    p: Mapping[str, Any], history: History, conditions: Sequence[Condition]
+) -> Html:
+    """One pipeline: its way as five stages, its conditions, its partitions."""
+    ill = any(one.level == "ill" for one in conditions)
+    passing = [one for one in conditions if one.level != "ill"]
     stage = p["stage"] if p["assigned"] else f"{p['stage']}, no partitions assigned yet"
     return tag(
         "section",
         tag("h2", "Pipeline ", name(p["pipeline"]), tag("small", f" {stage}")),
         _stages(p, history),
-        tag("ul", *(tag("li", name(line)) for line in lines), class_="troubles") if lines else None,
+        tag("ul", *map(_condition, passing), class_="troubles") if passing else None,
         _partitions(p),
         class_="pipeline ill" if ill else "pipeline",
         data_pipeline=p["pipeline"],
     )
+
+
+def _condition(one: Condition) -> Html:
+    command = tag("code", one.command) if one.command else None
+    return tag("li", name(one.subject and f"{one.subject}: "), name(one.line), " ", command)
 
 
 def _stages(p: Mapping[str, Any], history: History) -> Html:

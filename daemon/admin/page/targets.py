@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from daemon.admin.page.format import Html, behind, join, name, not_well, short, tag
+from daemon.admin.page.format import Html, join, name, tag
 from daemon.admin.page.history import History
-from daemon.admin.status.result_tables import duration
-from daemon.admin.status.status_table import size
+from daemon.admin.status.health import Condition, of_target
+from daemon.admin.status.words import behind, duration, short, size
 
 # What of the targets a reader wants to see, as the page's address says it. Pure.
 
@@ -74,18 +74,34 @@ ON_A_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A target as the table shows it. ``trouble``: why it is not well."""
+    """A target as the table shows it. ``worst``: of what is not well with it."""
 
     pipeline: str
     target: Mapping[str, Any]
-    trouble: str | None
+    worst: Condition | None
     rate: float | None
+
+    @property
+    def is_ill(self) -> bool:
+        """Whether somebody has to act."""
+        return self.worst is not None and self.worst.level == "ill"
+
+    @property
+    def why(self) -> str:
+        """What is not well, empty where it is."""
+        return self.worst.line if self.worst else ""
 
 
 def rows_of(status: Mapping[str, Any], history: History) -> list[Row]:
     """All targets of a status document."""
+    paused = status["paused_targets"]
     return [
-        Row(p["pipeline"], t, not_well(t), history.rows_rate(p["pipeline"], t["target"]))
+        Row(
+            p["pipeline"],
+            t,
+            next(of_target(p, t, paused.get(t["target"])), None),
+            history.rows_rate(p["pipeline"], t["target"]),
+        )
         for p in status["pipelines"]
         for t in p["targets"]
     ]
@@ -97,7 +113,7 @@ def chosen(rows: Iterable[Row], view: View) -> list[Row]:
     found = [
         row
         for row in rows
-        if search in row.target["target"].casefold() and (row.trouble or not view.ill)
+        if search in row.target["target"].casefold() and (row.is_ill or not view.ill)
     ]
     return sorted(found, key=_ORDERS[view.sort])
 
@@ -122,7 +138,7 @@ def _write(row: Row) -> float:
 
 
 _ORDERS: Mapping[str, Callable[[Row], Any]] = {
-    "state": lambda row: (row.trouble is None, _lag(row), _name(row)),
+    "state": lambda row: (not row.is_ill, row.worst is None, _lag(row), _name(row)),
     "name": _name,
     "lag": lambda row: (_lag(row), _name(row)),
     "rows": lambda row: (-(row.rate or 0.0), _name(row)),
@@ -133,7 +149,7 @@ _ORDERS: Mapping[str, Callable[[Row], Any]] = {
 
 def targets_section(rows: list[Row], view: View) -> Html:
     """Heading, choice, table."""
-    ill = sum(row.trouble is not None for row in rows)
+    ill = sum(row.is_ill for row in rows)
     found = chosen(rows, view)
     pages = max(1, -(-len(found) // ON_A_PAGE))
     page = min(view.page, pages)
@@ -211,6 +227,6 @@ def _row(row: Row) -> Html:
         tag("td", short(row.rate), class_="n"),
         tag("td", flying),
         tag("td", size(_in_hand(t)), class_="n"),
-        tag("td", name(row.trouble) if row.trouble else "-", class_="why"),
-        class_="ill" if row.trouble else None,
+        tag("td", name(row.why) if row.why else "-", class_="why"),
+        class_="ill" if row.is_ill else None,
     )

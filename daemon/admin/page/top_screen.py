@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from changes.model.printable import printable
-from daemon.admin.page.format import behind, short
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import Row, View, chosen, rows_of
-from daemon.admin.status.result_tables import done_of, duration, open_jobs, state_of
-from daemon.admin.status.status_table import size, troubles
+from daemon.admin.status.health import Condition, headline, shown
+from daemon.admin.status.result_tables import done_of, open_jobs, state_of
+from daemon.admin.status.words import behind, duration, short, size
 
 LEAST_TARGETS = 5
 """Rows of targets that are shown however low the terminal is."""
@@ -24,7 +24,9 @@ def screen(status: Mapping[str, Any], history: History, view: View, height: int)
     """The whole screen, ``height`` lines where that is enough for what is not well."""
     rows = rows_of(status, history)
     found = chosen(rows, view)
-    above: list[RenderableType] = [_head(status, rows)]
+    conditions = shown(status)
+    above: list[RenderableType] = [_head(status, rows, conditions)]
+    above += _conditions(conditions)
     for p in status["pipelines"]:
         above += _pipeline(p, history)
     above += _jobs(status["jobs"])
@@ -37,15 +39,27 @@ def _line(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _head(status: Mapping[str, Any], rows: list[Row]) -> Text:
-    ill = sum(row.trouble is not None for row in rows)
+COLOURS = {None: "bold green", "passing": "bold yellow", "ill": "bold red"}
+
+MOST_CONDITIONS = 8
+"""That are listed above the targets."""
+
+
+def _conditions(found: list[Condition]) -> Iterator[Text]:
+    for one in found[:MOST_CONDITIONS]:
+        way = f": {one.command}" if one.command else ""
+        yield _line(f"  {one.who}: {one.line}{way}", "red" if one.level == "ill" else "yellow")
+    if len(found) > MOST_CONDITIONS:
+        yield _line(f"  and {len(found) - MOST_CONDITIONS} more: binlogd status", "dim")
+
+
+def _head(status: Mapping[str, Any], rows: list[Row], conditions: list[Condition]) -> Text:
+    level, said_ = headline(conditions)
     ready = "ready" if status["ready"] else "not ready"
-    stuck = [silent["actor"] for silent in status["silent"] if silent["stuck"]]
     said = f"binlogd {status['version']} {status['state']}, {ready}, "
     said += f"up {duration(status['uptime_seconds'])}, "
-    said += f"{len(rows):,} targets, {ill:,} not well"
-    said += f", stuck: {', '.join(stuck)}" if stuck else ""
-    return _line(said, "bold red" if ill or stuck or not status["ready"] else "bold green")
+    said += f"{len(rows):,} targets; {said_}"
+    return _line(said, COLOURS[level])
 
 
 def _pipeline(p: Mapping[str, Any], history: History) -> Iterator[Text]:
@@ -57,8 +71,6 @@ def _pipeline(p: Mapping[str, Any], history: History) -> Iterator[Text]:
         f"{p['writes_in_flight']} writes, oldest {duration(p['oldest_write_seconds'])} | "
         f"{short(sum(rates))} rows/s"
     )
-    for line in troubles(p):
-        yield _line(f"  {line}", "red")
     held = [part for part in p["partitions"] if part["held_by"]]
     if held:
         most = max(held, key=lambda part: part["held_by"]["messages"])
@@ -81,8 +93,8 @@ def _targets(rows: list[Row]) -> Table:
     for row in rows:
         t, write = row.target, row.target["write"]
         flying = f"{write['rows']:,} rows, {duration(write['age_seconds'])}" if write else "-"
-        cells = (t["target"], t["phase"], behind(t), short(row.rate), flying, row.trouble or "-")
-        table.add_row(*map(_line, cells), style="red" if row.trouble else "")
+        cells = (t["target"], t["phase"], behind(t), short(row.rate), flying, row.why or "-")
+        table.add_row(*map(_line, cells), style="red" if row.is_ill else "")
     return table
 
 

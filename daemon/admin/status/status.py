@@ -18,6 +18,7 @@ from actors.contract.figures import (
     FetcherFigures,
     ProcessorFigures,
 )
+from daemon.admin.status import health
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status_parts import (
     SUMMED,
@@ -94,11 +95,9 @@ def document(
     targets = _show_paused(pipelines, paused)
     state = _state(life)
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
-    return {
+    found: dict[str, Any] = {
         "schema": SCHEMA,
         "state": state,
-        "ready": state == "running" and _is_ready(pipelines, session),
-        "healthy": not stuck,
         "version": VERSION,
         "run": about.run,
         "pid": about.pid,
@@ -110,6 +109,17 @@ def document(
         "paused_targets": {name: _paused(pause, now_ms) for name, pause in targets.items()},
         "jobs": list(jobs),
         "credentials": list(credentials),
+    }
+    return found | _health(found)
+
+
+def _health(found: Mapping[str, Any]) -> dict[str, Any]:
+    conditions = health.conditions(found)
+    kinds = {one.kind for one in conditions}
+    return {
+        "ready": not kinds & health.UNREADY,
+        "healthy": "stuck" not in kinds,
+        "conditions": [one.document() for one in conditions],
     }
 
 
@@ -142,16 +152,6 @@ def _silent(
         for address, seconds in sorted(silent.items())
         if seconds > 0
     ]
-
-
-def _is_ready(pipelines: Sequence[Mapping[str, Any]], session: SessionFigures | None) -> bool:
-    """Whether a running daemon reads all pipelines and can write."""
-    return all(
-        pipeline["stage"] == "running"
-        and pipeline["assigned"]
-        and pipeline["log_ends_unknown_seconds"] is None
-        for pipeline in pipelines
-    ) and (session is None or session.pid is not None)
 
 
 def _paused(pause: Pause | None, now_ms: int) -> dict[str, Any] | None:

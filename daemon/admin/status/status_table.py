@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,11 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
-from daemon.admin.status.result_tables import duration, open_jobs, print_jobs
-from sources.base.log_figures import OPEN_S
+from daemon.admin.status.health import Condition, shown
+from daemon.admin.status.result_tables import open_jobs, print_jobs
+from daemon.admin.status.words import duration, size
 
-_DOUBTED = 5
-"""How many targets whose stored rows may differ are listed: a screen holds no more."""
+MOST_OF_A_KIND = 5
+"""Conditions of one kind that are listed."""
 
 
 def print_status(console: Console, status: Mapping[str, Any]) -> None:
@@ -25,25 +27,34 @@ def print_status(console: Console, status: Mapping[str, Any]) -> None:
         f"binlogd {status['version']} {status['state']}, {ready}, process {status['pid']}, up {up}"
     )
     for silent in status["silent"]:
-        word = "stuck" if silent["stuck"] else "busy"
-        console.print(f"  {silent['actor']} is {word}: no answer for {duration(silent['seconds'])}")
+        if not silent["stuck"]:
+            busy = duration(silent["seconds"])
+            console.print(f"  {silent['actor']} is busy: no answer for {busy}")
     session = status["spark"]
     if session is not None and session["last_end"] is not None:
         console.print(f"  {_session(session)}")
-    for target, pause in status["paused_targets"].items():
-        console.print(f"  [bold]{escape(f'{target}: {paused_words(target, pause)}')}[/bold]")
+    found = shown(status)
+    print_conditions(console, (one for one in found if not one.pipeline))
     for pipeline in status["pipelines"]:
         console.print()
-        _print_pipeline(console, pipeline)
+        mine = (one for one in found if one.pipeline == pipeline["pipeline"])
+        _print_pipeline(console, pipeline, mine)
     if jobs := open_jobs(status["jobs"]):
         console.print("\njobs: `binlogd jobs list` has all")
         print_jobs(console, jobs)
 
 
-def paused_words(name: str, pause: Mapping[str, Any]) -> str:
-    """Since when something is paused, why, and what ends that."""
-    said = f" ({pause['reason']})" if pause["reason"] else ""
-    return f"paused for {duration(pause['seconds'])}{said}: binlogd resume {name}"
+def print_conditions(console: Console, found: Iterable[Condition]) -> None:
+    """A line for each, what is ill in bold; of one kind a few, since a screen holds no more."""
+    counts: Counter[str] = Counter()
+    for one in found:
+        counts[one.kind] += 1
+        if counts[one.kind] <= MOST_OF_A_KIND:
+            line = escape(f"{one.who}: {one.line}" + (f": {one.command}" if one.command else ""))
+            console.print(f"  [bold]{line}[/bold]" if one.level == "ill" else f"  {line}")
+    for kind, count in counts.items():
+        if count > MOST_OF_A_KIND:
+            console.print(f"  and {count - MOST_OF_A_KIND} more of {kind}: binlogd tables list")
 
 
 def _session(session: Mapping[str, Any]) -> str:
@@ -55,13 +66,15 @@ def _session(session: Mapping[str, Any]) -> str:
     return f"{ended}; the session was rebuilt {since} ago ({session['rebuilt']} times in all)"
 
 
-def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
+def _print_pipeline(
+    console: Console, p: Mapping[str, Any], conditions: Iterable[Condition]
+) -> None:
     name = escape(f"pipeline {p['pipeline']}")
     state = p["stage"] if p["assigned"] else f"{p['stage']}, no partitions assigned yet"
     console.print(f"{name}: {state}, {_lag(p)}, fresh to {duration(p['freshness_seconds'])}")
     console.print(
         f"  messages: {p['messages_read']:,} read, {p['messages_dropped']:,} dropped, "
-        f"{p['messages_replayed']:,} replayed{_again(p)};  rows: {p['rows_read']:,} read, "
+        f"{p['messages_replayed']:,} replayed{_further(p)};  rows: {p['rows_read']:,} read, "
         f"{p['rows_written']:,} written"
     )
     console.print(
@@ -72,71 +85,19 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
     if p["formats"]:
         formats = ", ".join(f"{topic} {name}" for topic, name in p["formats"].items())
         console.print(f"  formats: {escape(formats)}")
-    for line in troubles(p):
-        console.print(f"  [bold]{escape(line)}[/bold]")
+    print_conditions(console, conditions)
     if p["partitions"]:
         console.print(_partitions(p["partitions"]))
     if p["targets"]:
         console.print(_targets(p["targets"]))
 
 
-def _again(p: Mapping[str, Any]) -> str:
-    """Messages that were sent again, for the few formats that report it."""
-    count = p["messages_sent_again"]
-    return f", {count:,} sent again" if count else ""
-
-
-def troubles(p: Mapping[str, Any]) -> Iterable[str]:
-    """What is not well with a pipeline, a line for each."""
-    if p["failure"]:
-        yield f"failed: {p['failure']}"
-    if (pause := p["paused_by_a_person"]) is not None:
-        yield paused_words(p["pipeline"], pause)
-    yield from _log_troubles(p)
-    if p["messages_passed_over"]:
-        yield f"{p['messages_passed_over']:,} messages passed over, in the log as such"
-    if p["tables_left_out"]:
-        left_out = f"{p['messages_left_out']:,} messages of {p['tables_left_out']:,} tables"
-        yield f"{left_out} left out, whose names no lake can have: in the log by name"
-    for topic, waiting in p["formats_awaited"].items():
-        yield f"{topic}: its format is not told yet, {waiting:,} messages wait for it"
-    if p["held"]:
-        yield "the memory or disk budget is used up: data is left waiting"
-    elif p["paused"] and p["stage"] == "running":
-        yield "reading is paused until a processor has room"
-    letters = p["dead_letters"]
-    if letters["stored"] or letters["waiting"]:
-        yield f"dead letters: {letters['stored']:,} stored, {letters['waiting']:,} wait"
-    if letters["error"]:
-        yield f"a dead letter can't be stored: {letters['error']}"
-    if p["offset_file"]["error"]:
-        yield f"the positions can't be stored: {p['offset_file']['error']}"
-    for target, what in [*p["rows_may_differ"].items()][:_DOUBTED]:
-        yield f"{target}: stored rows may differ from the source's: {what}"
-    if len(p["rows_may_differ"]) > _DOUBTED:
-        more = len(p["rows_may_differ"]) - _DOUBTED
-        yield f"so may those of {more} more targets: binlogd tables list"
-    error = p["last_error"]
-    if error and error["lasting"]:
-        why = bare(error["target"], error["reason"])
-        yield f"{error['target']}: {why} ({_ago(error['seconds_ago'])})"
-
-
-def _log_troubles(p: Mapping[str, Any]) -> Iterable[str]:
-    """What the broker does not give."""
-    if p["broker_unreachable_seconds"] is not None:
-        yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
-    if p["log_ends_unknown_seconds"] is not None:
-        unknown = duration(p["log_ends_unknown_seconds"])
-        yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
-    for part in p["partitions"]:
-        transaction = part["open_transaction"]
-        if transaction is not None and transaction["seconds"] >= OPEN_S:
-            since = duration(transaction["seconds"])
-            yield (
-                f"{part['source']}: a transaction is open at {transaction['offset']} for {since}: "
-                f"{transaction['messages']:,} records behind it can't be read before it ends"
-            )
+def _further(p: Mapping[str, Any]) -> str:
+    """Messages that few formats report: sent again by the producer, or of no table for sure."""
+    again, over = p["messages_sent_again"], p["messages_passed_over"]
+    return (f", {again:,} sent again" if again else "") + (
+        f", {over:,} passed over" if over else ""
+    )
 
 
 def _partitions(partitions: Iterable[Mapping[str, Any]]) -> Table:
@@ -189,15 +150,3 @@ def _lag(item: Mapping[str, Any]) -> str:
 
 def _ago(seconds: float | None) -> str:
     return "since before the start" if seconds is None else f"{duration(seconds)} ago"
-
-
-def size(count: int) -> str:
-    """Bytes for people: ``0 B``, ``1.5 MiB``."""
-    if count < 1024:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("KiB", "MiB", "GiB"):
-        value /= 1024
-        if value < 1024 or unit == "GiB":
-            break
-    return f"{value:.1f} {unit}"

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from daemon.admin.service_manager import Monitor, Notifier
+from daemon.admin.status.health import conditions
+from tests.daemon.admin.page import documents
+from tests.daemon.admin.page.documents import target
 
 
 class Manager:
@@ -95,10 +98,8 @@ def test_the_watchdog_may_be_meant_for_another(usec: str, pid: str, expected: fl
 
 
 def status(**more: Any) -> dict[str, Any]:
-    pipeline = {"pipeline": "p", "failure": None, "stage": "running", "lag_messages": 7}
-    return {
-        "state": "running", "ready": True, "healthy": True, "silent": [], "pipelines": [pipeline],
-    } | more  # fmt: skip
+    found = documents.status([target("lake.shop.t", 5)], lag=7) | more
+    return found | {"conditions": [one.document() for one in conditions(found)]}
 
 
 STUCK = {"healthy": False, "silent": [{"actor": "p/fetcher[0]", "seconds": 9.0, "stuck": True}]}
@@ -114,7 +115,7 @@ def test_ready_is_said_once(manager: Manager, tmp_path: Path) -> None:
     shown = [status(ready=False)]
     watching = monitor(tmp_path, shown)
     watching.look()
-    line = "STATUS=running; p: running, 7 messages behind"
+    line = "STATUS=running; shop: running, 7 messages behind"
     assert manager.heard() == ["EXTEND_TIMEOUT_USEC=60000000", "WATCHDOG=1", line]
     shown[0] = status()
     watching.look()
@@ -134,7 +135,7 @@ def test_a_stuck_actor_is_named_and_not_pinged_for(manager: Manager, tmp_path: P
     watching = monitor(tmp_path, shown)
     watching.look()
     assert "WATCHDOG=1" not in (heard := manager.heard())
-    assert "STATUS=stuck: p/fetcher[0]" in heard
+    assert "STATUS=running; p/fetcher[0]: has not answered for 9.0 s" in heard
     shown[0] = status()
     watching.look()
     assert "WATCHDOG=1" in manager.heard()

@@ -44,7 +44,7 @@ def test_the_readiness_page_says_what_is_waited_for() -> None:
     """How the JVM ended, and since when there is none."""
     good, lines = verdict("/readyz", status(DOWN))
     assert not good
-    assert "the JVM was ended by SIGKILL 4 s ago; it is started again" in lines
+    assert "binlogd: the JVM was ended by SIGKILL 4 s ago; it is started again" in lines
 
 
 @pytest.mark.parametrize(

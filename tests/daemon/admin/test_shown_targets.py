@@ -9,7 +9,7 @@ from actors.contract.addresses import Address
 from actors.contract.figures import ProcessorFigures, QuarantineFigures
 from actors.contract.messages import EpochStarted
 from actors.target.buffer import TargetBuffer
-from daemon.admin.events.watch import Condition, conditions
+from daemon.admin.status.health import conditions
 from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status import NO_FETCHER, LifeFigures, document
@@ -103,5 +103,5 @@ def test_lag_behind_an_open_transaction_has_an_age() -> None:
     shown = document(ABOUT, found, 0, 1.0, log_ends={"p": ends})
     (pipeline,) = shown["pipelines"]
     assert (pipeline["lag_messages"], pipeline["lag_seconds"]) == (25, 700.0)
-    text = conditions(shown)[Condition("behind", "p")]
-    assert text == f"700 s, behind an open transaction in {SOURCE}"
+    (text,) = (one.line for one in conditions(shown) if one.kind == "behind")
+    assert text == f"is 12 min behind, behind an open transaction in {SOURCE}"

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from copy import deepcopy
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from daemon.admin.admin_endpoint import FirstSeen
 from daemon.admin.events import delivery
 from daemon.admin.events import watch as module
-from daemon.admin.events.watch import Condition, EventWatch, conditions
+from daemon.admin.events.watch import EventWatch
+from daemon.admin.status.health import Key, conditions
 from daemon.config.sections import EventsSection
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 
@@ -74,18 +77,20 @@ def hook() -> Iterator[Hook]:
 
 def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
     """Each target, each job: the tenth quarantine is told as the first is."""
-    assert conditions(WELL) == {}
-    found = conditions(ILL)
+    assert conditions(WELL) == []
+    found = {one.key: one for one in conditions(ILL)}
     assert set(found) == {
-        Condition("behind", "shop"),
-        Condition("dead_letters", "shop"),
-        Condition("quarantine", "shop", "lake.shop.shut"),
-        Condition("rows_may_differ", "shop", "lake.shop.old"),
-        Condition("job_failed", "shop", ILL["jobs"][0]["job"]),
-        *(Condition("targets_failing", "shop", f"lake.shop.bad{n}") for n in range(5)),
+        Key("behind", "shop"),
+        Key("dead_letters", "shop"),
+        Key("quarantine", "shop", "lake.shop.shut"),
+        Key("rows_may_differ", "shop", "lake.shop.old"),
+        Key("job_failed", "shop", ILL["jobs"][0]["job"]),
+        Key("targets_failing", "shop", "lake"),
     }
-    assert found["targets_failing", "shop", "lake.shop.bad3"] == "no space"
-    assert "held by lake.shop.bad0" in found["behind", "shop", ""]
+    of_sink = found[Key("targets_failing", "shop", "lake")]
+    assert of_sink.targets == tuple(f"lake.shop.bad{n}" for n in range(5))
+    assert of_sink.line.endswith("and 2 more: no space")
+    assert "held by lake.shop.bad0" in found[Key("behind", "shop")].line
 
 
 def test_further_quarantines_are_told(tmp_path: Path) -> None:
@@ -107,9 +112,11 @@ def test_a_pipeline_without_room_is_told_once_it_lasts(tmp_path: Path) -> None:
     """Two minutes: room that is used up for a moment is no news."""
     (pipeline,) = WELL["pipelines"]
     held = WELL | {"pipelines": [pipeline | {"held": True}]}
+    held["conditions"] = [one.document() for one in conditions(held)]
     shown, clock = [held], [0.0]
+    seen = FirstSeen(lambda: clock[0])
     section = EventsSection(file=str(tmp_path / "e"))
-    events = EventWatch(section, "run-1", lambda: shown[0], lambda: clock[0])
+    events = EventWatch(section, "run-1", lambda: seen.fill(deepcopy(shown[0])))
     for at, found in ((0, held), (110, held), (115, WELL), (120, held), (250, held), (260, WELL)):
         clock[0], shown[0] = float(at), found
         events.look()
@@ -132,7 +139,8 @@ def test_a_pipeline_without_room_is_told_once_it_lasts(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_holds_a_pipeline_up(change: dict[str, Any], kind: str) -> None:
     (pipeline,) = WELL["pipelines"]
-    assert [*conditions(WELL | {"pipelines": [pipeline | change]})] == [(kind, "shop", "")]
+    (found,) = conditions(WELL | {"pipelines": [pipeline | change]})
+    assert (found.key, found.level) == ((kind, "shop", ""), "ill")
 
 
 def test_a_log_that_is_cut_soon_a_jvm_that_is_away_an_actor_that_is_stuck() -> None:
@@ -144,7 +152,8 @@ def test_a_log_that_is_cut_soon_a_jvm_that_is_away_an_actor_that_is_stuck() -> N
         | {"spark": WELL["spark"] | {"down_seconds": 121.0}}
         | {"silent": [{"actor": "shop/fetcher", "seconds": 130.0, "stuck": True}]}
     )
-    assert [*found] == [Condition("stuck"), Condition("jvm_down"), Condition("retention", "shop")]
+    keys = [("stuck", "", "shop/fetcher"), ("jvm_down", "", ""), ("retention", "shop", "")]
+    assert [one.key for one in found] == keys
 
 
 def test_begun_and_ended_once_each_in_a_file(tmp_path: Path) -> None:
@@ -155,7 +164,7 @@ def test_begun_and_ended_once_each_in_a_file(tmp_path: Path) -> None:
         events.look()
     lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
     told = [(line["event"], line["kind"]) for line in lines]
-    kinds = sorted(key.kind for key in conditions(ILL))
+    kinds = sorted(one.kind for one in conditions(ILL))
     assert sorted(told) == [("begun", kind) for kind in kinds] + [("ended", kind) for kind in kinds]
     assert {(line["pipeline"], line["run"]) for line in lines} == {("shop", "run-1")}
 

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from daemon.admin.page.document import POLICY, page, target_page
-from daemon.admin.page.format import quoted
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import View, target_address
+from daemon.admin.status.health import conditions
+from daemon.admin.status.words import quoted
 from daemon.admin.web import WebServer
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 
@@ -108,12 +109,21 @@ def test_the_page_says_what_waits_and_the_command_for_it() -> None:
 def test_all_is_well_is_said_only_then() -> None:
     well = status([target("lake.shop.t", 5)])
     assert "all is well" in page(well, History(), View())
-    for ill in (
-        status([failing("lake.shop.t", "no space")]),
-        well | {"ready": False, "state": "starting"},
-        well | {"healthy": False},
+    (pipeline,) = well["pipelines"]
+    silent = [{"actor": "shop/fetcher", "seconds": 130.0, "stuck": True}]
+    for change, verdict in (
+        ({"silent": silent}, "ill"),
+        ({"pipelines": [pipeline | {"failure": "why"}]}, "ill"),
+        ({"state": "starting"}, "passing"),
+        ({"pipelines": [pipeline | {"held": True}]}, "passing"),
+        ({"pipelines": [pipeline | {"lag_seconds": 301.0}]}, "passing"),
     ):
-        assert "all is well" not in page(ill, History(), View())
+        found = well | change
+        found["conditions"] = [one.document() for one in conditions(found)]
+        text = page(found, History(), View())
+        assert "all is well" not in text
+        assert f'class="verdict {verdict}" role="status"' in text
+    assert 'class="verdict ill"' in page(status([failing("lake.shop.t", "x")]), History(), View())
 
 
 def test_records_that_can_not_be_read_yet_are_shown() -> None:
@@ -121,6 +131,7 @@ def test_records_that_can_not_be_read_yet_are_shown() -> None:
     shown = status([target("lake.shop.t", 5)])
     (part,) = shown["pipelines"][0]["partitions"]
     part["open_transaction"] = {"offset": 498_000, "messages": 2_000, "seconds": 700.0}
+    shown["conditions"] = [one.document() for one in conditions(shown)]
     text = page(shown, History(), View())
     assert "500,000, readable to 498,000" in text
     assert "a transaction is open at 498000 for " in text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.admin.page.format import not_well, quoted, short
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import View, chosen, rows_of, targets_section
+from daemon.admin.status.words import quoted, short
 from tests.daemon.admin.page.documents import failing, quarantined, status, target, writing
 
 WELL = [target(f"lake.shop.t{n:04}", n) for n in range(250)]
@@ -66,9 +66,10 @@ def test_an_address_says_the_view(query: str, view: View) -> None:
 
 def test_what_is_not_well_has_a_reason() -> None:
     """In one line, without the target's name again."""
-    (p,) = status([*ILL, target("lake.shop.calm", 5)])["pipelines"]
-    assert [not_well(t) for t in p["targets"]] == [
-        "no space", None, "in quarantine: a column is gone"
+    rows = rows_of(status([*ILL, target("lake.shop.calm", 5)]), History())
+    assert [row.why for row in rows] == [
+        "no space", "",
+        "in quarantine: a column is gone (8,200 messages, 3.2 MiB kept)",
     ]  # fmt: skip
 
 

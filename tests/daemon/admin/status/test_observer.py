@@ -225,7 +225,7 @@ def test_people_see_who_holds_the_frontier() -> None:
     text = console.export_text()
     assert "lake.s.a at 5 (+7)" in text
     assert "no broker is connected for 30 s" in text
-    assert "p/fetcher[0] is stuck: no answer for 30 s" in text
+    assert "p/fetcher[0]: has not answered for 30 s" in text
 
 
 def test_people_see_the_formats_that_were_told_and_what_waits_for_one() -> None:

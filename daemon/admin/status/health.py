@@ -1,0 +1,352 @@
+"""What is not well, by a status document: the one truth of status, top, page, probes and events.
+
+Pure. A condition is *ill* where somebody has to act, and *passing* where it
+ends by itself or was wanted: a start, a catch-up, a pause. All is well where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from actors.contract.figures import bare
+from daemon.admin.status.words import duration, quoted, size
+from sources.base.log_figures import OPEN_S
+
+BEHIND_S = 300.0
+"""A lag of more than this is a condition. A calm target is behind for seconds."""
+
+AWAY_S = 120.0
+"""A broker or a JVM that is away for longer does not come back by itself in a moment."""
+
+FAILING_S = 60.0
+"""A write that is tried again for longer is ill."""
+
+FORGOTTEN_S = 8 * 3600.0
+"""A pause that outlasts a working day may be forgotten."""
+
+ENDS_SOON_S = 14 * 86_400.0
+"""A credential that ends within this time has to be replaced."""
+
+NEWS_S = {"behind": 0.0, "held": 120.0}
+"""Passing conditions that are events, too, and how long each lasts before it is one."""
+
+UNREADY = frozenset({"starting", "stopping", "unassigned", "log_ends_unknown", "jvm_down"})
+"""Kinds with which the daemon is not ready."""
+
+Level = Literal["ill", "passing"]
+
+
+class Key(NamedTuple):
+    """Tells conditions apart. ``pipeline`` is empty where it is of the whole process, ``subject``
+    (a target, a sink, a job) where it is of the whole pipeline."""
+
+    kind: str
+    pipeline: str = ""
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``line`` says what is the matter, ``command`` leads out, empty where nothing is to be done.
+
+    ``targets``: those that one cause concerns. ``seconds``: for how long, None: unknown.
+    """
+
+    kind: str
+    line: str
+    level: Level = "ill"
+    pipeline: str = ""
+    subject: str = ""
+    command: str = ""
+    seconds: float | None = None
+    targets: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """See ``Key``."""
+        return Key(self.kind, self.pipeline, self.subject)
+
+    @property
+    def who(self) -> str:
+        """What it is of."""
+        return self.subject or (f"pipeline {self.pipeline}" if self.pipeline else "binlogd")
+
+    @property
+    def is_news(self) -> bool:
+        """Whether an event tells it."""
+        lasts_s = NEWS_S.get(self.kind)
+        lasting = lasts_s is not None and (self.seconds or 0.0) >= lasts_s
+        return self.level == "ill" or lasting
+
+    def document(self) -> dict[str, Any]:
+        """As a member of the status document."""
+        return asdict(self) | {"targets": list(self.targets)}
+
+
+def shown(status: Mapping[str, Any]) -> list[Condition]:
+    """The conditions that a status document has; of an older daemon's, those that it implies."""
+    if "conditions" not in status:
+        return conditions(status)
+    return [Condition(**{**one, "targets": tuple(one["targets"])}) for one in status["conditions"]]
+
+
+def conditions(status: Mapping[str, Any]) -> list[Condition]:
+    """What is not well now, what is ill first."""
+    found = [*_process(status)]
+    for pipeline in status["pipelines"]:
+        name = pipeline["pipeline"]
+        found += (replace(one, pipeline=name) for one in _pipeline(pipeline))
+        found += (replace(one, pipeline=name) for one in _targets(pipeline, status))
+    found += _pauses_elsewhere(status)
+    found += _jobs(status["jobs"])
+    found += _credentials(status)
+    return sorted(found, key=lambda one: one.level != "ill")
+
+
+def headline(found: Iterable[Condition]) -> tuple[Level | None, str]:
+    """The worst level, None where all is well, and a line about it."""
+    every = list(found)
+    ill = [one for one in every if one.level == "ill"]
+    if len(ill) > 1:
+        return "ill", f"{len(ill):,} things are not well"
+    for one in ill or every:
+        return one.level, f"{one.who}: {one.line}"
+    return None, "all is well"
+
+
+# The whole process.
+
+
+def _process(status: Mapping[str, Any]) -> Iterator[Condition]:
+    for silent in status["silent"]:
+        if silent["stuck"]:
+            line = f"has not answered for {duration(silent['seconds'])}"
+            yield Condition("stuck", line, subject=silent["actor"], seconds=silent["seconds"])
+    if status["state"] != "running":
+        yield Condition(status["state"], f"is {status['state']}", "passing")
+    session = status["spark"]
+    if session is not None and (down_s := session["down_seconds"]) is not None:
+        line = f"the JVM {session['last_end']} {down_s:.0f} s ago; it is started again"
+        yield Condition("jvm_down", line, _after(AWAY_S, down_s), seconds=down_s)
+
+
+def _after(bound_s: float, seconds: float) -> Level:
+    """Passing at first, ill once it has lasted."""
+    return "ill" if seconds > bound_s else "passing"
+
+
+def _jobs(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Condition]:
+    for job in jobs:
+        if job["state"] not in ("failed", "refused"):
+            continue
+        line = job["message"] or f"the {job['kind']} has {job['state']}"
+        of, targets = (job["pipeline"], job["job"]), tuple(job["targets"])
+        if job["state"] == "refused":  # it is not recorded
+            command = f"binlogd tables load {quoted(job['targets'][0])}"
+            yield Condition("load_refused", line, "ill", *of, command, targets=targets)
+        else:
+            command = f"binlogd jobs show {quoted(job['job'])}"
+            yield Condition("job_failed", line, "ill", *of, command, targets=targets)
+
+
+def _credentials(status: Mapping[str, Any]) -> Iterator[Condition]:
+    for one in status["credentials"]:
+        left_s = (one["expires_ms"] - status["time_ms"]) / 1000
+        if left_s < ENDS_SOON_S:
+            line = f"ends in {duration(left_s)}" if left_s > 0 else "has ended"
+            yield Condition("credential_ends", line, subject=one["credential"])
+
+
+def _pauses_elsewhere(status: Mapping[str, Any]) -> Iterator[Condition]:
+    """Of targets that no pipeline shows."""
+    shown_ = {t["target"] for p in status["pipelines"] for t in p["targets"]}
+    for target, pause in status["paused_targets"].items():
+        if target not in shown_:
+            one = _pause("target_paused", target, pause)
+            yield replace(one, subject=target, targets=(target,))
+
+
+def _pause(kind: str, name: str, pause: Mapping[str, Any]) -> Condition:
+    said = f" ({pause['reason']})" if pause["reason"] else ""
+    line = f"is paused for {duration(pause['seconds'])}{said}"
+    level = _after(FORGOTTEN_S, pause["seconds"])
+    command = f"binlogd resume {quoted(name)}"
+    return Condition(kind, line, level, command=command, seconds=pause["seconds"])
+
+
+# A pipeline.
+
+
+def _pipeline(p: Mapping[str, Any]) -> Iterator[Condition]:
+    if p["failure"]:
+        yield Condition("pipeline_failed", f"failed: {p['failure']}")
+    elif p["stage"] != "running":
+        yield Condition("starting", f"is {p['stage']}", "passing")
+    elif not p["assigned"]:
+        yield Condition("unassigned", "no partitions are assigned yet", "passing")
+    if (pause := p["paused_by_a_person"]) is not None:
+        yield _pause("paused", p["pipeline"], pause)
+    yield from _reading(p)
+    yield from _flow(p, paused=pause is not None)
+    yield from _stores(p)
+    for target, what in p["rows_may_differ"].items():
+        command = f"binlogd tables verify {quoted(target)} --repair"
+        line = f"stored rows may differ from the source's: {what}"
+        yield Condition("rows_may_differ", line, subject=target, command=command, targets=(target,))
+
+
+def _reading(p: Mapping[str, Any]) -> Iterator[Condition]:
+    """What the broker does not give."""
+    if (away_s := p["broker_unreachable_seconds"]) is not None:
+        line = f"no broker is connected for {duration(away_s)}"
+        yield Condition("broker_unreachable", line, _after(AWAY_S, away_s), seconds=away_s)
+    if (unknown_s := p["log_ends_unknown_seconds"]) is not None:
+        line = f"the logs' ends are unknown for {duration(unknown_s)}: {p['log_ends_error']}"
+        yield Condition("log_ends_unknown", line, _after(AWAY_S, unknown_s), seconds=unknown_s)
+    for part in p["partitions"]:
+        open_ = part["open_transaction"]
+        if open_ is not None and open_["seconds"] >= OPEN_S:
+            line = (
+                f"a transaction is open at {open_['offset']} for {duration(open_['seconds'])}: "
+                f"{open_['messages']:,} records behind it can't be read before it ends"
+            )
+            of = {"subject": part["source"], "seconds": open_["seconds"]}
+            yield Condition("open_transaction", line, "passing", **of)
+    for part in p["partitions"]:
+        left, kept = part["retention_left_seconds"], part["retention_seconds"]
+        if left is not None and kept and left < kept / 2:
+            line = f"{part['source']}: the broker may remove what is not applied yet "
+            line += f"in {duration(left)}" if left > 0 else "already"
+            yield Condition("retention", line)
+            return
+
+
+def _flow(p: Mapping[str, Any], *, paused: bool) -> Iterator[Condition]:
+    """What stands still on its way, or does not fit."""
+    for topic, waiting in p["formats_awaited"].items():
+        line = f"its format is not told yet, {waiting:,} messages wait for it"
+        yield Condition("format_awaited", line, "passing", subject=topic)
+    if p["tables_left_out"]:
+        left_out = f"{p['messages_left_out']:,} messages of {p['tables_left_out']:,} tables"
+        line = f"{left_out} are left out, whose names no lake can have"
+        yield Condition("tables_left_out", line, command="binlogd tables list")
+    if p["held"]:
+        line = "the memory or disk budget is used up: nothing is read until there is room"
+        yield Condition("held", line, "passing")
+    elif p["paused"] and p["stage"] == "running" and not paused:
+        yield Condition("full", "reading waits until a processor has room", "passing")
+    if not paused and (p["lag_seconds"] or 0.0) > BEHIND_S:
+        holders = sorted({part["held_by"]["target"] for part in p["partitions"] if part["held_by"]})
+        open_ = [part["source"] for part in p["partitions"] if part["open_transaction"]]
+        line = f"is {duration(p['lag_seconds'])} behind"
+        line += f", held by {_some(holders)}" if holders else ""
+        line += f", behind an open transaction in {_some(open_)}" if open_ else ""
+        yield Condition("behind", line, "passing")
+
+
+def _stores(p: Mapping[str, Any]) -> Iterator[Condition]:
+    letters, of = p["dead_letters"], f"--pipeline {quoted(p['pipeline'])}"
+    if p["offset_file"]["error"]:
+        line = f"the positions can't be stored: {p['offset_file']['error']}"
+        yield Condition("offset_store_failing", line)
+    if letters["error"]:
+        line = f"a dead letter can't be stored, {letters['waiting']:,} wait: {letters['error']}"
+        yield Condition("dead_letter_store_failing", line)
+    if letters["stored"]:
+        line = f"{letters['stored']:,} dead letters since the start (binlogd dead-letters list)"
+        command = f"binlogd dead-letters replay {of} --all"
+        yield Condition("dead_letters", line, command=command)
+
+
+# Targets.
+
+
+def _targets(p: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Condition]:
+    """Those of each target, but for its own lag; what one sink does to many is one condition."""
+    of_sinks: dict[tuple[str, str], list[Condition]] = {}
+    for target in p["targets"]:
+        pause = status["paused_targets"].get(target["target"])
+        for one in of_target(p, target, pause):
+            if one.kind in ("away", "targets_failing"):
+                sink = target["target"].partition(".")[0]
+                of_sinks.setdefault((one.kind, sink), []).append(one)
+            elif one.kind not in ("target_behind", "rows_may_differ"):
+                yield one
+    for (_, sink), several in of_sinks.items():
+        yield _together(sink, several)
+
+
+def _together(sink: str, several: list[Condition]) -> Condition:
+    first = min(several, key=lambda one: one.level != "ill")
+    targets = tuple(name for one in several for name in one.targets)
+    line = first.line if len(several) == 1 else f"{_some(targets)}: {first.line}"
+    lasting = [one.seconds for one in several if one.seconds is not None]
+    seconds = max(lasting, default=None)
+    return replace(first, subject=sink, line=line, targets=targets, seconds=seconds)
+
+
+def of_target(
+    p: Mapping[str, Any], t: Mapping[str, Any], pause: Mapping[str, Any] | None
+) -> Iterator[Condition]:
+    """What is not well with one target of a pipeline, the worst first. ``pause``: by a person."""
+    name = t["target"]
+    of: dict[str, Any] = {"pipeline": p["pipeline"], "subject": name, "targets": (name,)}
+    for one in (*_kept(t, pause), *_writes(p, t), *_rows(t)):
+        yield replace(one, **of)
+    if pause is not None:
+        yield replace(_pause("target_paused", name, pause), **of)
+    elif (t["lag_seconds"] or 0.0) > BEHIND_S:
+        line = f"is {duration(t['lag_seconds'])} behind"
+        yield Condition("target_behind", line, "passing", **of)
+
+
+def _kept(t: Mapping[str, Any], pause: Mapping[str, Any] | None) -> Iterator[Condition]:
+    """Its messages are spilled: in quarantine, or because its sink is away."""
+    retry = f"binlogd tables retry {quoted(t['target'])}"
+    quarantine, away = t["quarantine"], t["away"]
+    if quarantine is not None:
+        why = bare(t["target"], quarantine["reason"])
+        line = f"in quarantine: {why} ({_spilled(quarantine)})"
+        level: Level = "passing" if quarantine["releasing"] else "ill"
+        yield Condition("quarantine", line, level, command=retry)
+    if away is not None and pause is None:
+        then = "is catching up" if away["catching_up"] else "goes on once the sink answers"
+        since = "" if away["seconds"] is None else f" for {duration(away['seconds'])}"
+        line = f"away{since}: {bare(t['target'], away['reason'])} ({_spilled(away)}; it {then})"
+        level = "passing" if away["catching_up"] else "ill"
+        yield Condition("away", line, level, seconds=away["seconds"])
+    if any(kept is not None and kept["full"] for kept in (quarantine, away)):
+        line = "its spill is full, and its pipeline waits for it"
+        yield Condition("spill_full", line, command=retry)
+
+
+def _spilled(kept: Mapping[str, Any]) -> str:
+    said = f"{kept['messages']:,} messages, {size(kept['bytes'])} kept"
+    said += ", no room for more" if kept["full"] else ""
+    return said + (", being released" if kept.get("releasing") else "")
+
+
+def _writes(p: Mapping[str, Any], t: Mapping[str, Any]) -> Iterator[Condition]:
+    error, write = t["last_error"], t["write"]
+    if t["quarantine"] is not None or t["away"] is not None or p["failure"]:
+        return
+    if error and error["lasting"]:
+        seconds = write["age_seconds"] if write else 0.0
+        why = bare(t["target"], error["reason"])
+        yield Condition("targets_failing", why, _after(FAILING_S, seconds), seconds=seconds)
+    elif t["phase"] == "stopped":
+        yield Condition("stopped", "has stopped")
+
+
+def _rows(t: Mapping[str, Any]) -> Iterator[Condition]:
+    if t["rows_may_differ"]:
+        line = f"stored rows may differ from the source's: {t['rows_may_differ']}"
+        command = f"binlogd tables verify {quoted(t['target'])} --repair"
+        yield Condition("rows_may_differ", line, command=command)
+
+
+def _some(names: Iterable[str]) -> str:
+    first, more = list(names)[:3], len(list(names)) - 3
+    return ", ".join(first) + (f" and {more:,} more" if more > 0 else "")
