@@ -22,7 +22,8 @@ from actors.runtime.shell import Directory, Endpoint
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
 from daemon.admin.service_manager import Monitor, Notifier
-from daemon.admin.status.health import Key, shown
+from daemon.admin.status.conditions import Key
+from daemon.admin.status.health import shown
 from daemon.admin.status.observer import SUPERVISOR, Observer, Question
 from daemon.admin.status.status import About, AskLife, document
 from daemon.admin.web import WebServer

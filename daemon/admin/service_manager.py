@@ -15,7 +15,8 @@ import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import printable
-from daemon.admin.status.health import headline, shown
+from daemon.admin.status.conditions import headline
+from daemon.admin.status.health import shown
 from daemon.admin.status.metrics import Status
 
 # Sends the few lines of sd_notify that the daemon needs, without libsystemd.

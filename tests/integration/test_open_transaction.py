@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from daemon.admin.status.status_table import troubles
+from daemon.admin.status.health import conditions
 from daemon.state import control
 from demo.broker import DevBroker
 from tests.integration.rig import canal
@@ -46,7 +46,8 @@ def test_what_is_behind_an_open_transaction_is_lag_and_is_waited_for_by_name(
             assert (part["lag_messages"], pipeline["lag_messages"]) == (BEHIND + 1, BEHIND + 1)
             found = part["open_transaction"]
             assert (found["offset"], found["messages"]) == (0, BEHIND + 1)
-            assert any("t:0: a transaction is open at 0" in line for line in troubles(pipeline))
+            (told,) = (one for one in conditions(status) if one.kind == "open_transaction")
+            assert (told.subject, told.line[:26]) == ("t:0", "a transaction is open at 0")
             assert process.poll() is None
             open_.commit_transaction(30)
             assert ended(process)[0] == 0

@@ -14,7 +14,8 @@ import structlog
 from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
 from daemon.admin.events.delivery import Delivery
-from daemon.admin.status.health import Condition, Key, shown
+from daemon.admin.status.conditions import Condition, Key
+from daemon.admin.status.health import shown
 from daemon.config.sections import EventsSection
 
 EVERY_S = 10.0

@@ -8,7 +8,8 @@ from typing import Any
 from actors.contract.figures import bare
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import Seen
-from daemon.admin.status.health import Condition, shown
+from daemon.admin.status.conditions import Condition
+from daemon.admin.status.health import shown
 from daemon.admin.status.words import duration
 
 MOST = 50

@@ -22,7 +22,8 @@ from daemon.admin.page.jobs import jobs_section
 from daemon.admin.page.one_target import target_section
 from daemon.admin.page.pipeline_view import pipeline_picture
 from daemon.admin.page.targets import View, choice, rows_of, target_of, targets_section
-from daemon.admin.status.health import Condition, headline, of_target, shown
+from daemon.admin.status.conditions import Condition, headline
+from daemon.admin.status.health import of_target, shown
 from daemon.admin.status.words import duration
 
 _HERE = resources.files("daemon.admin.page")

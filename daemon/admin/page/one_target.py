@@ -8,7 +8,7 @@ from typing import Any
 
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import INTERVAL_S, POINTS, Course
-from daemon.admin.status.health import Condition
+from daemon.admin.status.conditions import Condition
 from daemon.admin.status.words import behind, duration, short, size
 
 # Draws the course of a figure as a small SVG. Pure.

@@ -7,7 +7,7 @@ from typing import Any
 
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import History
-from daemon.admin.status.health import Condition
+from daemon.admin.status.conditions import Condition
 from daemon.admin.status.status_table import log_end
 from daemon.admin.status.words import behind, duration, short, size
 

@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, urlencode
 
 from daemon.admin.page.format import Html, join, name, tag
 from daemon.admin.page.history import History
-from daemon.admin.status.health import Condition, of_target
+from daemon.admin.status.conditions import Condition
+from daemon.admin.status.health import of_target
 from daemon.admin.status.words import behind, duration, short, size
 
 # What of the targets a reader wants to see, as the page's address says it. Pure.

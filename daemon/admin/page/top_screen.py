@@ -12,7 +12,8 @@ from rich.text import Text
 from changes.model.printable import printable
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import Row, View, chosen, rows_of
-from daemon.admin.status.health import Condition, headline, shown
+from daemon.admin.status.conditions import Condition, headline
+from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import done_of, open_jobs, state_of
 from daemon.admin.status.words import behind, duration, short, size
 

@@ -7,10 +7,11 @@ ends by itself or was wanted: a start, a catch-up, a pause. All is well where th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from actors.contract.figures import bare
+from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.words import duration, quoted, size
 from sources.base.log_figures import OPEN_S
 
@@ -28,61 +29,6 @@ FORGOTTEN_S = 8 * 3600.0
 
 ENDS_SOON_S = 14 * 86_400.0
 """A credential that ends within this time has to be replaced."""
-
-NEWS_S = {"behind": 0.0, "held": 120.0}
-"""Passing conditions that are events, too, and how long each lasts before it is one."""
-
-UNREADY = frozenset({"starting", "stopping", "unassigned", "log_ends_unknown", "jvm_down"})
-"""Kinds with which the daemon is not ready."""
-
-Level = Literal["ill", "passing"]
-
-
-class Key(NamedTuple):
-    """Tells conditions apart. ``pipeline`` is empty where it is of the whole process, ``subject``
-    (a target, a sink, a job) where it is of the whole pipeline."""
-
-    kind: str
-    pipeline: str = ""
-    subject: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """``line`` says what is the matter, ``command`` leads out, empty where nothing is to be done.
-
-    ``targets``: those that one cause concerns. ``seconds``: for how long, None: unknown.
-    """
-
-    kind: str
-    line: str
-    level: Level = "ill"
-    pipeline: str = ""
-    subject: str = ""
-    command: str = ""
-    seconds: float | None = None
-    targets: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> Key:
-        """See ``Key``."""
-        return Key(self.kind, self.pipeline, self.subject)
-
-    @property
-    def who(self) -> str:
-        """What it is of."""
-        return self.subject or (f"pipeline {self.pipeline}" if self.pipeline else "binlogd")
-
-    @property
-    def is_news(self) -> bool:
-        """Whether an event tells it."""
-        lasts_s = NEWS_S.get(self.kind)
-        lasting = lasts_s is not None and (self.seconds or 0.0) >= lasts_s
-        return self.level == "ill" or lasting
-
-    def document(self) -> dict[str, Any]:
-        """As a member of the status document."""
-        return asdict(self) | {"targets": list(self.targets)}
 
 
 def shown(status: Mapping[str, Any]) -> list[Condition]:
@@ -103,17 +49,6 @@ def conditions(status: Mapping[str, Any]) -> list[Condition]:
     found += _jobs(status["jobs"])
     found += _credentials(status)
     return sorted(found, key=lambda one: one.level != "ill")
-
-
-def headline(found: Iterable[Condition]) -> tuple[Level | None, str]:
-    """The worst level, None where all is well, and a line about it."""
-    every = list(found)
-    ill = [one for one in every if one.level == "ill"]
-    if len(ill) > 1:
-        return "ill", f"{len(ill):,} things are not well"
-    for one in ill or every:
-        return one.level, f"{one.who}: {one.line}"
-    return None, "all is well"
 
 
 # The whole process.
@@ -164,7 +99,7 @@ def _pauses_elsewhere(status: Mapping[str, Any]) -> Iterator[Condition]:
     shown_ = {t["target"] for p in status["pipelines"] for t in p["targets"]}
     for target, pause in status["paused_targets"].items():
         if target not in shown_:
-            one = _pause("target_paused", target, pause)
+            one = _pause("targets_paused", target, pause)
             yield replace(one, subject=target, targets=(target,))
 
 
@@ -296,7 +231,7 @@ def of_target(
     for one in (*_kept(t, pause), *_writes(p, t), *_rows(t)):
         yield replace(one, **of)
     if pause is not None:
-        yield replace(_pause("target_paused", name, pause), **of)
+        yield replace(_pause("targets_paused", name, pause), **of)
     elif (t["lag_seconds"] or 0.0) > BEHIND_S:
         line = f"is {duration(t['lag_seconds'])} behind"
         yield Condition("target_behind", line, "passing", **of)

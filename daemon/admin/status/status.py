@@ -18,7 +18,8 @@ from actors.contract.figures import (
     FetcherFigures,
     ProcessorFigures,
 )
-from daemon.admin.status import health
+from daemon.admin.status.conditions import UNREADY
+from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status_parts import (
     SUMMED,
@@ -114,12 +115,12 @@ def document(
 
 
 def _health(found: Mapping[str, Any]) -> dict[str, Any]:
-    conditions = health.conditions(found)
-    kinds = {one.kind for one in conditions}
+    every = conditions(found)
+    kinds = {one.kind for one in every}
     return {
-        "ready": not kinds & health.UNREADY,
+        "ready": not kinds & UNREADY,
         "healthy": "stuck" not in kinds,
-        "conditions": [one.document() for one in conditions],
+        "conditions": [one.document() for one in every],
     }
 
 

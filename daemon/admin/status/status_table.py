@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
-from daemon.admin.status.health import Condition, shown
+from daemon.admin.status.conditions import Condition
+from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import open_jobs, print_jobs
 from daemon.admin.status.words import duration, size
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.admin.status.health import UNREADY, shown
+from daemon.admin.status.conditions import UNREADY
+from daemon.admin.status.health import shown
 
 
 def verdict(path: str, status: Any) -> tuple[bool, list[str]]:

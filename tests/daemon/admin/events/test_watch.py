@@ -20,7 +20,7 @@ from daemon.admin.admin_endpoint import FirstSeen
 from daemon.admin.events import delivery
 from daemon.admin.events import watch as module
 from daemon.admin.events.watch import EventWatch
-from daemon.admin.status.health import Key, conditions
+from daemon.admin.status.health import conditions
 from daemon.config.sections import EventsSection
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 
@@ -75,24 +75,6 @@ def hook() -> Iterator[Hook]:
     made.server.server_close()
 
 
-def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
-    """Each target, each job: the tenth quarantine is told as the first is."""
-    assert conditions(WELL) == []
-    found = {one.key: one for one in conditions(ILL)}
-    assert set(found) == {
-        Key("behind", "shop"),
-        Key("dead_letters", "shop"),
-        Key("quarantine", "shop", "lake.shop.shut"),
-        Key("rows_may_differ", "shop", "lake.shop.old"),
-        Key("job_failed", "shop", ILL["jobs"][0]["job"]),
-        Key("targets_failing", "shop", "lake"),
-    }
-    of_sink = found[Key("targets_failing", "shop", "lake")]
-    assert of_sink.targets == tuple(f"lake.shop.bad{n}" for n in range(5))
-    assert of_sink.line.endswith("and 2 more: no space")
-    assert "held by lake.shop.bad0" in found[Key("behind", "shop")].line
-
-
 def test_further_quarantines_are_told(tmp_path: Path) -> None:
     """Nine after the first, and their ends."""
     names = [f"lake.shop.t{n}" for n in range(10)]
@@ -125,35 +107,6 @@ def test_a_pipeline_without_room_is_told_once_it_lasts(tmp_path: Path) -> None:
         ("begun", "held"),
         ("ended", "held"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        ({"failure": "why"}, "pipeline_failed"),
-        ({"broker_unreachable_seconds": 121.0}, "broker_unreachable"),
-        ({"offset_file": {"error": "full", "saved_seconds_ago": 9}}, "offset_store_failing"),
-        ({"dead_letters": {"error": "full", "stored": 0, "waiting": 1}},
-         "dead_letter_store_failing"),
-    ],
-)  # fmt: skip
-def test_what_holds_a_pipeline_up(change: dict[str, Any], kind: str) -> None:
-    (pipeline,) = WELL["pipelines"]
-    (found,) = conditions(WELL | {"pipelines": [pipeline | change]})
-    assert (found.key, found.level) == ((kind, "shop", ""), "ill")
-
-
-def test_a_log_that_is_cut_soon_a_jvm_that_is_away_an_actor_that_is_stuck() -> None:
-    (pipeline,) = WELL["pipelines"]
-    part = pipeline["partitions"][0] | {"retention_seconds": 100.0, "retention_left_seconds": 49.0}
-    found = conditions(
-        WELL
-        | {"pipelines": [pipeline | {"partitions": [part]}]}
-        | {"spark": WELL["spark"] | {"down_seconds": 121.0}}
-        | {"silent": [{"actor": "shop/fetcher", "seconds": 130.0, "stuck": True}]}
-    )
-    keys = [("stuck", "", "shop/fetcher"), ("jvm_down", "", ""), ("retention", "shop", "")]
-    assert [one.key for one in found] == keys
 
 
 def test_begun_and_ended_once_each_in_a_file(tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""What is not well: each cause once, ill or passing, with the command that leads out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from daemon.admin.status.conditions import Key, headline
+from daemon.admin.status.health import conditions
+from tests.daemon.admin.events.test_watch import ILL, WELL
+from tests.daemon.admin.page.documents import failing, quarantined, status, target, writing
+
+
+def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
+    """Each target, each job: the tenth quarantine is told as the first is."""
+    assert conditions(WELL) == []
+    found = {one.key: one for one in conditions(ILL)}
+    assert set(found) == {
+        Key("behind", "shop"),
+        Key("dead_letters", "shop"),
+        Key("quarantine", "shop", "lake.shop.shut"),
+        Key("rows_may_differ", "shop", "lake.shop.old"),
+        Key("job_failed", "shop", ILL["jobs"][0]["job"]),
+        Key("targets_failing", "shop", "lake"),
+    }
+    of_sink = found[Key("targets_failing", "shop", "lake")]
+    assert of_sink.targets == tuple(f"lake.shop.bad{n}" for n in range(5))
+    assert of_sink.line.endswith("and 2 more: no space")
+    assert "held by lake.shop.bad0" in found[Key("behind", "shop")].line
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"failure": "why"}, "pipeline_failed"),
+        ({"broker_unreachable_seconds": 121.0}, "broker_unreachable"),
+        ({"offset_file": {"error": "full", "saved_seconds_ago": 9}}, "offset_store_failing"),
+        ({"dead_letters": {"error": "full", "stored": 0, "waiting": 1}},
+         "dead_letter_store_failing"),
+    ],
+)  # fmt: skip
+def test_what_holds_a_pipeline_up(change: dict[str, Any], kind: str) -> None:
+    (pipeline,) = WELL["pipelines"]
+    (found,) = conditions(WELL | {"pipelines": [pipeline | change]})
+    assert (found.key, found.level) == ((kind, "shop", ""), "ill")
+
+
+def test_a_log_that_is_cut_soon_a_jvm_that_is_away_an_actor_that_is_stuck() -> None:
+    (pipeline,) = WELL["pipelines"]
+    part = pipeline["partitions"][0] | {"retention_seconds": 100.0, "retention_left_seconds": 49.0}
+    found = conditions(
+        WELL
+        | {"pipelines": [pipeline | {"partitions": [part]}]}
+        | {"spark": WELL["spark"] | {"down_seconds": 121.0}}
+        | {"silent": [{"actor": "shop/fetcher", "seconds": 130.0, "stuck": True}]}
+    )
+    keys = [("stuck", "", "shop/fetcher"), ("jvm_down", "", ""), ("retention", "shop", "")]
+    assert [one.key for one in found] == keys
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stage": "starting"},
+        {"assigned": False},
+        {"held": True},
+        {"paused": True},
+        {"lag_seconds": 301.0},
+        {"broker_unreachable_seconds": 119.0},
+        {"log_ends_unknown_seconds": 119.0},
+        {"formats_awaited": {"t": 4}},
+        {"paused_by_a_person": {"seconds": 60.0, "since_ms": 0, "reason": "why"}},
+    ],
+)
+def test_what_passes_by_itself_is_neither_well_nor_ill(change: dict[str, Any]) -> None:
+    """A start, a catch-up, ordinary back-pressure, a pause: no green, no red."""
+    (pipeline,) = WELL["pipelines"]
+    level, line = headline(conditions(WELL | {"pipelines": [pipeline | change]}))
+    assert level == "passing"
+    assert line.startswith("pipeline shop: ") or line.startswith("t: ")
+
+
+def test_what_has_no_room_is_not_well() -> None:
+    """A page said in green that all is well, over a budget that is used up."""
+    (pipeline,) = WELL["pipelines"]
+    held = pipeline | {"held": True, "lag_messages": 240_500}
+    assert headline(conditions(WELL | {"pipelines": [held]}))[0] == "passing"
+    assert headline(conditions(WELL)) == (None, "all is well")
+    assert conditions(status([writing("lake.shop.t", 3)])) == []
+
+
+def test_fifteen_targets_of_one_full_disk_are_one_condition() -> None:
+    """Of each sink; a quarantine is each target's own, and has its command."""
+    found = [failing(f"lake.shop.t{n:02}", "no space") for n in range(15)]
+    found += [failing("other.shop.t", "no space"), target("lake.shop.well", 5)]
+    found += [quarantined(f"lake.shop.shut{n}", "why") for n in range(2)]
+    every = conditions(status(found))
+    assert [(one.key.kind, one.subject, len(one.targets)) for one in every] == [
+        ("quarantine", "lake.shop.shut0", 1),
+        ("quarantine", "lake.shop.shut1", 1),
+        ("targets_failing", "lake", 15),
+        ("targets_failing", "other", 1),
+    ]
+    assert every[0].command == "binlogd tables retry lake.shop.shut0"
+
+
+def test_a_credential_that_ends_soon_is_told() -> None:
+    """As the alert does; one that ends next year is not."""
+    ends = [WELL["time_ms"] + days * 86_400_000 for days in (-1, 13, 15)]
+    credentials = [{"credential": f"c{n}", "expires_ms": at} for n, at in enumerate(ends)]
+    found = conditions(WELL | {"credentials": credentials})
+    assert [(one.subject, one.line) for one in found] == [
+        ("c0", "has ended"),
+        ("c1", "ends in 13 d"),
+    ]
