@@ -7,6 +7,7 @@ cancelled: it ends so, its table is as it was and goes on, and the other one has
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -80,7 +81,8 @@ class Walk:
         """A job, recorded while no daemon runs: a plan would wait for the lock on the source."""
         if kind != "rebuild":
             params |= {"tables": [f"{self.world.rig.db}.orders"]}
-        job = new_job(Wanted(kind, "p", (self.world.target,), params), 0)
+        now_ms = time.time_ns() // 1_000_000
+        job = new_job(Wanted(kind, "p", (self.world.target,), params), now_ms)
         self.world.life.kill(lambda: JobStore(self.world.rig.folder / "state").save(job))
 
     def stands(self, kind: str, at: str) -> Job:
