@@ -45,11 +45,13 @@ class BulkRows(Rows):
         return self.last_table(value) if isinstance(error, Misfit) else self.reading
 
     def structs(self, into: Pass, image: RowImage) -> tuple[Struct, Struct | None]:
-        keys, now, was = into.layout.keys or (), image.now, image.was
+        keys, now, was = into.layout.keys or (), image.now, image.was or {}
         # Most updates keep their key: then the old row says nothing.
-        if was is not None and all(was.get(k, UNSET) in (UNSET, now.get(k, UNSET)) for k in keys):
-            image = image._replace(was=None)
-        return super().structs(into, image)
+        for key in keys:
+            if was.get(key, UNSET) not in (UNSET, now.get(key, UNSET)):
+                return super().structs(into, image)
+        fields = into.layout.fields
+        return into.layout.row(**{fields[name]: cell for name, cell in now.items()}), None
 
     def block(self, into: Pass) -> bool:
         def take(values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:

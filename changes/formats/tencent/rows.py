@@ -87,7 +87,8 @@ class TencentRows(BulkRows):
                 old = cells_of(row.oldColumns, shape.names, ways, self._local)
                 was = _image(shape, old) or None
                 # What only the old row holds did not change.
-                now = [o if n is UNSET else n for n, o in zip(now, old, strict=True)]
+                if UNSET in now:
+                    now = [o if n is UNSET else n for n, o in zip(now, old, strict=True)]
             yield RowImage(op, _image(shape, now), was, shape)
 
     def _columns(self, raw_columns: tuple[bytes, ...]) -> Columns:
@@ -105,4 +106,6 @@ class TencentRows(BulkRows):
 
 def _image(shape: Shape, cells: Sequence[Cell]) -> dict[str, str | None]:
     pairs = zip(shape.names, cells, strict=True)
+    if UNSET not in cells:
+        return dict(pairs)  # type: ignore[arg-type]
     return {name: cell for name, cell in pairs if not isinstance(cell, UnsetType)}
