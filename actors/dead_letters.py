@@ -21,7 +21,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import DeadLetterFigures, Figures
-from actors.runtime.backoff import Waits
+from actors.runtime.backoff import RETRY_BASE_S, RETRY_MAX_S, Waits
 from actors.runtime.mailbox import Tick
 
 WINDOW_S = 3600.0
@@ -38,10 +38,10 @@ class DeadLetterSettings:
     are wrong but an option of the format, and all would go here. ``retry_for_s``: a store that
     has taken nothing for so long stops it, too."""
 
-    per_hour: int = 1000
-    retry_base_s: float = 0.5
-    retry_max_s: float = 30.0
-    retry_for_s: float = 60.0
+    per_hour: int
+    retry_for_s: float
+    retry_base_s: float = RETRY_BASE_S
+    retry_max_s: float = RETRY_MAX_S
 
 
 class DeadLetterLogic:

@@ -25,8 +25,7 @@ from rich.table import Table as Lines
 from bench.test_write import LANE, ROUNDS, SCHEMA, rows_of
 from changes.model.model import KeyBound, TargetName
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import CompactionSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.java import find_java
 from sparkwriter.session.jvm import SparkJvm
@@ -101,7 +100,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Bench]:
             folder / "jvm.log", folder / "scratch",
         )  # fmt: skip
         stack.callback(SparkJvm(spark).stop, 10.0)
-        never = Compactions(CompactionSettings(enabled=False))
+        never = Compactions(CompactionSection.model_construct(enabled=False))
         yield Bench(IcebergWriter(spark, compactions=never), proxies, folder)
 
 

@@ -28,11 +28,10 @@ from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ownership import ForeignSnapshots, anonymous
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
@@ -100,8 +99,8 @@ class Table:
         self._staged = folder / "staged.parquet"
         self.target = TargetName("lake", "bench", f"{way.value}_{size}")
         self._mark = NO_OFFSET
-        upkeep = Upkeep(anonymous(), UpkeepSettings())
-        never = Compactions(CompactionSettings(enabled=False))
+        upkeep = Upkeep(anonymous(), MaintenanceSection())
+        never = Compactions(CompactionSection.model_construct(enabled=False))
         self._writer = IcebergWriter(spark, upkeep, never)
         # As a table is that grew: its files follow the keys.
         for first in range(0, size, 500_000):
@@ -141,7 +140,7 @@ class Table:
         """Write anew every file that has a deletion."""
         table = LakeCatalog(self.spark).load(self.target)
         assert table is not None
-        settings = CompactionSettings(max_deletes=1, round_bytes=1 << 40)
+        settings = CompactionSection.model_construct(max_deletes=1, round_bytes=1 << 40)
         jobs = Jobs(lambda what: None, lambda: None)
         compactor = Compactor(self.spark, jobs, Compactions(settings), ForeignSnapshots())
         return self.timed(lambda: compactor.run(self.target, table))

@@ -195,3 +195,36 @@ def test_the_quick_tests_import_no_spark() -> None:
             if other in known and other not in reached:
                 reached[other] = name
                 wanted.append(other)
+
+
+def defaults(tree: ast.Module) -> Iterator[tuple[str, float, str]]:
+    """The numbers that fields of classes have by default: name, number, class. 0 and 1 say
+    nothing."""
+    for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for field in kind.body:
+            match field:
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    match value:
+                        case ast.Call(func=ast.Name(id="Field"), args=[first, *_]):
+                            value = first
+                    found = number(value)
+                    if found is not None and found not in (0, 1, -1):
+                        yield name, found, kind.name
+
+
+def number(value: ast.expr) -> float | None:
+    """Of a literal, or of literals that are reckoned with, as ``1 << 30``."""
+    if not all(isinstance(n, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop))
+               for n in ast.walk(value)):  # fmt: skip
+        return None
+    found = eval(compile(ast.Expression(value), "", "eval"))
+    return found if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+
+
+def test_a_default_stands_once() -> None:
+    """One of two that is changed makes tests and daemon differ without a word."""
+    homes: dict[tuple[str, float], set[str]] = {}
+    for tree in trees(SOURCES).values():
+        for name, found, kind in defaults(tree):
+            homes.setdefault((name, found), set()).add(kind)
+    assert {place: kinds for place, kinds in homes.items() if len(kinds) > 1} == {}

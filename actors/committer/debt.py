@@ -19,8 +19,8 @@ class DebtBounds:
     """When a debt is worth a warning: so many messages above the frontier, or so many seconds in
     which one target's same message held it."""
 
-    messages: int = 1_000_000
-    seconds: float = 300.0
+    messages: int
+    seconds: float
 
 
 class HeldFrontier(NamedTuple):

@@ -42,7 +42,7 @@ class CommitterLogic:
         ``until``: report ``CaughtUp`` once the frontier of each of these partitions is there. They
         are all of the topics', asked for before any was assigned. None: never. ``commits``: the
         group's commit is one of the configured stores, the last. ``debt``: from where on the
-        target that holds a frontier is named.
+        target that holds a frontier is named; None: never.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
@@ -51,7 +51,7 @@ class CommitterLogic:
         self._commits = commits
         self._recorded = recorded
         self._ledger = LaneLedger()
-        self._debt = FrontierDebt(debt or DebtBounds())
+        self._debt = None if debt is None else FrontierDebt(debt)
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
         self._report_caught_up = until is not None
@@ -233,6 +233,8 @@ class CommitterLogic:
         timeline.forget_below(self._ledger.frontier(source))
 
     def _look_at_debt(self, now: float) -> list[object]:
+        if self._debt is None:
+            return []
         ledger = self._ledger
         held = [
             HeldFrontier(source, holder[0], holder[1], ledger.position(source))

@@ -15,6 +15,10 @@ MOST_DOUBLINGS = 20
 """A million times the first wait: beyond every ``max_s``, and far from a float's end."""
 
 
+RETRY_BASE_S, RETRY_MAX_S = 0.5, 30.0
+"""Between attempts to write: into a sink, a spill, a store of dead letters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waits:
     """Seconds: ``base_s`` after the first failure, doubling up to ``max_s``. Pure, any thread.

@@ -23,7 +23,7 @@ from actors.target.loads import Loads
 from actors.target.pending import Chunk
 from actors.target.quarantine_state import Quarantine
 from actors.target.rollback import chunks_of, covered, into_quarantine, no_more_at_hand
-from actors.target.settings import QuarantineSettings
+from actors.target.settings import ProcessorSettings
 from actors.target.target_state import Phase
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import SpillMark
@@ -35,7 +35,7 @@ BETWEEN_PIECES_S = 0.01
 class Quarantines:
     """Makes one processor's quarantines. Deterministic: it answers with effects."""
 
-    def __init__(self, me: Address, loads: Loads, settings: QuarantineSettings) -> None:
+    def __init__(self, me: Address, loads: Loads, settings: ProcessorSettings) -> None:
         self._me = me
         self._loads = loads
         self._committer = Address(me.pipeline, "committer")
@@ -168,7 +168,7 @@ class Quarantines:
         if draining:
             return []
         quarantine.busy = True
-        return [fx.ReadSpill(name, position, self._settings.page_bytes)]
+        return [fx.ReadSpill(name, position, self._settings.batch_bytes)]
 
     def due_at(self, buffer: TargetBuffer, draining: bool = False) -> float | None:
         """When there is something to do without a message; None: not by itself."""
@@ -185,7 +185,7 @@ class Quarantines:
             return 0.0
         if not quarantine.waiting or follows(buffer, quarantine) or quarantine.full:
             return None
-        return quarantine.waiting[0].since + self._settings.age_s
+        return quarantine.waiting[0].since + self._settings.batch_age_s
 
     def _spill_due(
         self, buffer: TargetBuffer, quarantine: Quarantine, now: float, draining: bool
@@ -194,17 +194,19 @@ class Quarantines:
         if quarantine.idle or quarantine.ending:
             return False
         size = quarantine.waiting_bytes
-        if follows(buffer, quarantine) and size < settings.page_bytes and not draining:
+        if follows(buffer, quarantine) and size < settings.batch_bytes and not draining:
             return False
         first = quarantine.waiting[0].since if quarantine.waiting else now
         retrying = quarantine.retry_at is not None or bool(quarantine.rereads)
-        aged = now >= first + settings.age_s or size >= settings.page_bytes
+        aged = now >= first + settings.batch_age_s or size >= settings.batch_bytes
         return draining or retrying or aged or not quarantine.waiting
 
     def _bound(self, buffer: TargetBuffer, quarantine: Quarantine) -> int:
         if buffer.load is not None:
-            return self._settings.load_bytes
-        return self._settings.away_bytes if quarantine.away else self._settings.bytes_
+            return self._settings.load_spill_bytes
+        return (
+            self._settings.away_spill_bytes if quarantine.away else self._settings.quarantine_bytes
+        )
 
     def _spill(self, buffer: TargetBuffer, now: float) -> list[object]:
         quarantine = buffer.quarantine
@@ -214,7 +216,7 @@ class Quarantines:
         if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
             if load is not None:
                 return self._loads.give_up(buffer, bound)
-            stop = self._me.pipeline if self._settings.stop else None
+            stop = self._me.pipeline if self._settings.quarantine_full_stops else None
             return [full(buffer, quarantine, bound, stop)]
         if quarantine.idle:
             return []

@@ -30,7 +30,7 @@ from actors.target.quarantine_state import Quarantine
 from actors.target.rebalance import Settlements, as_staged, give_up, moved_back, over
 from actors.target.release import Releases
 from actors.target.rollback import fed, file_of, gap_in, place_of, published, remarks
-from actors.target.settings import OpenSpill, ProcessorSettings, QuarantineSettings
+from actors.target.settings import OpenSpill, ProcessorSettings
 from actors.target.target_state import Life, Phase
 from changes.formats.engine.format import Format
 from changes.model.model import TargetName
@@ -83,7 +83,7 @@ class ProcessorLogic:
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
         self._loads = Loads(address, format_, router, settings.loads)
-        self._quarantines = Quarantines(address, self._loads, QuarantineSettings.of(settings))
+        self._quarantines = Quarantines(address, self._loads, settings)
         self._releases = Releases(address)
         self._paused = PausedTargets(self._quarantines, settings.paused)
         away = self._releases, self._paused, settings.away_after_s

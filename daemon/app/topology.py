@@ -166,9 +166,7 @@ class Topology:
         if parts.dead_letters is None:
             return
         section = self._config.pipeline[parts.name]
-        bounds = DeadLetterSettings(
-            section.max_bad_records_per_hour, retry_for_s=section.dead_letter_retry_s
-        )
+        bounds = DeadLetterSettings(section.max_bad_records_per_hour, section.dead_letter_retry_s)
         self._start(
             Address(parts.name, "dead-letters"),
             DeadLetterLogic(parts.name, bounds, parts.recent_letters_s),

@@ -11,24 +11,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
 
 from pydantic import ValidationError
 
 from changes.model.printable import holds_half
 from daemon.config.config import Config
-from daemon.config.pipeline_parts import RouteSection, VerifySection
-from daemon.config.pipelines import PipelineSection
-from daemon.config.sections import (
-    BatchSection,
-    DaemonSection,
-    DdlSection,
-    JobsSection,
-    LogSection,
-    MemorySection,
-    MetricsSection,
-)
-from databases.base.section import DatabaseSection
 from settings.secrets import (
     MASK,
     Redactor,
@@ -40,9 +28,7 @@ from settings.secrets import (
     secrets_in,
 )
 from settings.section import Section
-from sources.base.section import StartSection
 from sparkwriter.sections import KINDS
-from sparkwriter.session.section import SparkSection
 
 _REFERENCE = re.compile(
     r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
@@ -231,36 +217,30 @@ def _shown(value: Any) -> str:
 
 def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
     """The section of an error's last part, and its path as the file spells it."""
-    sections: dict[str, type[Section]] = {
-        "daemon": DaemonSection,
-        "jobs": JobsSection,
-        "log": LogSection,
-        "metrics": MetricsSection,
-        "batch": BatchSection,
-        "memory": MemorySection,
-        "spark": SparkSection,
-        "pipeline": PipelineSection,
-        "database": DatabaseSection,
-    }
-    parts = [str(part) for part in location]
-    if parts[:1] == ["sink"] and len(parts) > 2 and parts[2] in KINDS:
-        # Pydantic puts the kind behind the name.
-        kind: type[Section] = KINDS[parts.pop(2)]
-        field = kind.model_fields.get(parts[2]) if len(parts) > 3 else None
-        inner: object = None if field is None else field.annotation
-        if isinstance(inner, type) and issubclass(inner, Section):
-            kind = inner
-        return kind, parts
     model: type[Section] = Config
-    for part in parts[:-1]:
-        if part == "route":
-            model = RouteSection
-        elif part == "start":
-            model = StartSection
-        elif part == "ddl":
-            model = DdlSection
-        elif part == "verify":
-            model = VerifySection
-        elif model is Config:
-            model = sections.get(part, Config)
-    return model, parts
+    declared: object = None  # of the last part's value
+    path: list[str] = []
+    for number, part in enumerate(location, 1):
+        if (kind := _of_kind(declared, part)) is not None:
+            model, declared = kind, None
+            continue  # pydantic puts the kind behind the name
+        path.append(str(part))
+        if get_origin(declared) in (dict, list):  # the part is a name, or a place in a list
+            declared = get_args(declared)[-1]
+        else:
+            named = (f for name, f in model.model_fields.items() if part in (name, f.alias))
+            field = next(named, None)
+            declared = None if field is None else field.annotation
+        if isinstance(declared, type) and issubclass(declared, Section) and number < len(location):
+            model, declared = declared, None
+    return model, path
+
+
+def _of_kind(declared: object, part: int | str) -> type[Section] | None:
+    """Of sections that their key ``kind`` tells apart: the one of that kind."""
+    if get_origin(declared) is not Annotated:
+        return None
+    for section in get_args(get_args(declared)[0]):
+        if part in get_args(section.model_fields["kind"].annotation):
+            return cast("type[Section]", section)
+    return None

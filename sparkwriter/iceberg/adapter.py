@@ -13,13 +13,12 @@ from changes.model.errors import SinkUnavailable
 from changes.routes.routing import Route
 from settings.rotation import Configuration, RotatedSettings
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.probe import check_warehouse, probe_catalog
 from sparkwriter.iceberg.section import IcebergSection
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
 from sparkwriter.iceberg.staged_source import SharedStaging
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.kit.sqlite_file import try_file
 from sparkwriter.session.durable_files import CLASS
@@ -59,7 +58,7 @@ class IcebergSink(Sink):
         self._name = name
         self._section = section
         self._config = config
-        self._compactions = Compactions(CompactionSettings(**section.compaction.model_dump()))
+        self._compactions = Compactions(section.compaction)
         self._upkeep: Upkeep | None = None
         self._sessions: Sessions | None = None
         self._staging: SharedStaging | None = None
@@ -135,7 +134,7 @@ class IcebergSink(Sink):
         """Open the catalog."""
         assert sessions is not None
         check_catalog(sessions.now().spark, self._name, self._section.catalog)
-        settings = UpkeepSettings(**self._section.maintenance.model_dump())
+        settings = self._section.maintenance
         self._upkeep = Upkeep(this_process(owner), settings)
         self._sessions = sessions
         if sessions.shared_staging is not None:

@@ -26,14 +26,14 @@ from actors.contract.writes import StagedBatch
 from changes.model.errors import SinkUnavailable
 from changes.model.model import TargetName
 from offsets.fence import Fenced
-from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
+from sparkwriter.iceberg.compaction_plan import Choice, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.ownership import ForeignSnapshots
 from sparkwriter.iceberg.publish import MAIN
-from sparkwriter.iceberg.section import Write, write_of
+from sparkwriter.iceberg.section import CompactionSection, Write, write_of
 from sparkwriter.session.java_api import Java, JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
@@ -45,7 +45,7 @@ class Compactions:
     No two calls for one target come at the same time. ``stop`` may be called on any thread.
     """
 
-    def __init__(self, settings: CompactionSettings) -> None:
+    def __init__(self, settings: CompactionSection) -> None:
         self.settings = settings
         # One entry a target, each only touched for its own target: no lock is needed.
         self._growth: dict[TargetName, Growth] = {}

@@ -8,32 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from sparkwriter.iceberg.section import CompactionSection
 
 DEAD_SHARE = 0.3
 """A file is written anew when so large a part of its rows is deleted: Iceberg's own default."""
 
 SMALL_SHARE = 0.5
 """A file below this part of the wanted size is a small one."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionSettings:
-    """When files are put together, and how much of that is done between two batches.
-
-    ``max_deletes``: a reader never applies so many files of deletions to one file of rows, nor
-    ``max_deleted_keys`` deleted keys, once compaction has caught up. ``small_files``: so many are
-    put together. ``file_bytes``: the size that is wanted. ``round_bytes``: what is written anew
-    at most before the next batch has its turn; at least one file is.
-    """
-
-    enabled: bool = True
-    max_deletes: int = 16
-    max_deleted_keys: int = 1_000_000
-    small_files: int = 32
-    file_bytes: int = 128 << 20
-    round_bytes: int = 256 << 20
 
 
 class FileSeen(NamedTuple):
@@ -58,7 +41,7 @@ class Choice(NamedTuple):
     more: bool
 
 
-def choose(files: Sequence[FileSeen], settings: CompactionSettings) -> Choice:
+def choose(files: Sequence[FileSeen], settings: CompactionSection) -> Choice:
     """The files to be written anew now, those that readers suffer from most before the others."""
     halves = _half(settings.max_deletes), _half(settings.max_deleted_keys)
     burdened = [
@@ -82,7 +65,7 @@ def choose(files: Sequence[FileSeen], settings: CompactionSettings) -> Choice:
 
 
 def _small(
-    files: Sequence[FileSeen], mine: Sequence[int], settings: CompactionSettings
+    files: Sequence[FileSeen], mine: Sequence[int], settings: CompactionSection
 ) -> Sequence[int]:
     """Small files of one partition that are put together, the smallest first; none while they are
     few.
@@ -122,7 +105,7 @@ class Growth:
         self._deletes += deletes
         self._keys += keys
 
-    def is_due(self, settings: CompactionSettings) -> bool:
+    def is_due(self, settings: CompactionSection) -> bool:
         """Whether it is time to look."""
         return (
             self._writes >= settings.small_files

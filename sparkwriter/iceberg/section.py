@@ -78,7 +78,8 @@ def check_properties(properties: Mapping[str, str]) -> None:
 
 
 class MaintenanceSection(Section):
-    """``[sink.NAME.maintenance]``: when a table's history is cut, when a branch is dead."""
+    """``[sink.NAME.maintenance]``: when a table's history is cut, and from which age another
+    machine's branch is dead."""
 
     expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
     retain_last: int = Field(10, ge=1)
@@ -88,7 +89,14 @@ class MaintenanceSection(Section):
 
 
 class CompactionSection(Section):
-    """``[sink.NAME.compaction]``: when files of a table are put together, and how much at once."""
+    """``[sink.NAME.compaction]``: when files of a table are put together, and how much of that is
+    done between two batches.
+
+    ``max_deletes``: a reader never applies so many files of deletions to one file of rows, nor
+    ``max_deleted_keys`` deleted keys, once compaction has caught up. ``small_files``: so many are
+    put together. ``file_bytes``: the size of a file. ``round_bytes``: what is written anew at most
+    before the next batch has its turn; at least one file is.
+    """
 
     enabled: bool = True
     max_deletes: int = Field(16, ge=1)

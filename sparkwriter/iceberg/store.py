@@ -21,7 +21,6 @@ from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.column_defaults import added_otherwise
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ddl import also_of, columns_of, move_table, publish_change, shape_text
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
@@ -33,12 +32,12 @@ from sparkwriter.iceberg.ownership import anonymous, source_text
 from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names, reasons
-from sparkwriter.iceberg.section import layout_of
+from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, layout_of
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg.stored_rows import StoredRows
 from sparkwriter.iceberg.swap import Tombstones
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.iceberg.vectors import VectorWrites
 from sparkwriter.kit.shape import rows_above
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
@@ -78,7 +77,7 @@ class IcebergStore:
         shared_staging: SharedStaging | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
+        self.upkeep = upkeep or Upkeep(anonymous(), MaintenanceSection())
         self._spark = spark.newSession()
         for name, value in (settings or {}).items():
             self._spark.conf.set(name, value)
@@ -99,7 +98,7 @@ class IcebergStore:
         self._compactor = Compactor(
             self._spark,
             Jobs(self._begin_jobs, self.cancel),
-            compactions or Compactions(CompactionSettings()),
+            compactions or Compactions(CompactionSection()),
             self.upkeep.foreign,
         )
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long

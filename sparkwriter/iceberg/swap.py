@@ -28,7 +28,7 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import MODE, NOT_OURS, Seen, look
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
-from sparkwriter.iceberg.upkeep import UpkeepSettings
+from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.kit.store import DROP_BY_HAND, nothing_rebuilt
 from sparkwriter.session.java_api import JavaFailure, java_class, reason
 
@@ -81,7 +81,9 @@ class Tombstones:
         if steps:
             table.change_schema(steps)
 
-    def tidy(self, target: TargetName, of: LakeTable, settings: UpkeepSettings, now: float) -> None:
+    def tidy(
+        self, target: TargetName, of: LakeTable, settings: MaintenanceSection, now: float
+    ) -> None:
         """Remove what is older than any lane lags, and put small files together.
 
         Nothing here may fail a write: what goes wrong is logged and tried again later.

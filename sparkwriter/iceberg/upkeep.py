@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -27,20 +26,10 @@ from sparkwriter.iceberg.ownership import (
     is_dead,
 )
 from sparkwriter.iceberg.publish import MAIN, restamp
+from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.session.java_api import JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class UpkeepSettings:
-    """When a table's history is cut, and from which age another machine's branch is dead."""
-
-    expire_snapshots_older_than_s: float = 3600.0
-    retain_last: int = 10
-    interval_s: float = 300.0
-    foreign_branches_older_than_s: float = 86400.0
-    expire_tombstones_older_than_s: float = 604800.0
 
 
 class Upkeep:
@@ -51,7 +40,7 @@ class Upkeep:
     """
 
     def __init__(
-        self, owner: Owner, settings: UpkeepSettings, now: Callable[[], float] = time.time
+        self, owner: Owner, settings: MaintenanceSection, now: Callable[[], float] = time.time
     ) -> None:
         self.owner = owner
         self.settings = settings

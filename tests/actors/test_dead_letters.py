@@ -21,6 +21,10 @@ from tests.actors.target.processor_rig import COMMITTER, LETTERS, ROUTES, S0, Pr
 GOOD, BAD = canal("t", 1, "a"), canal("t", None, "x")
 
 
+def bounds(per_hour: int = 1000, retry_for_s: float = 60.0) -> DeadLetterSettings:
+    return DeadLetterSettings(per_hour, retry_for_s)
+
+
 def stored(letter: msg.DeadLetter) -> msg.DeadLettered:
     return msg.DeadLettered(letter.source, letter.epoch, letter.offset, letter.target)
 
@@ -213,7 +217,7 @@ def letter(offset: int) -> msg.DeadLetter:
 
 def test_letters_are_stored_one_after_another_and_told() -> None:
     """The committer hears of those without a target."""
-    logic = DeadLetterLogic("p", DeadLetterSettings())
+    logic = DeadLetterLogic("p", bounds())
     assert logic.handle(letter(1), 0.0) == [fx.KeepDeadLetter(letter(1))]
     assert logic.handle(letter(2), 0.0) == []
     out = logic.handle(msg.DeadLetterKept(letter(1)), 0.0)
@@ -224,7 +228,7 @@ def test_letters_are_stored_one_after_another_and_told() -> None:
 def test_a_store_that_fails_is_asked_again_later() -> None:
     """With the same letter: none is skipped."""
 
-    logic = DeadLetterLogic("p", DeadLetterSettings())
+    logic = DeadLetterLogic("p", bounds())
     logic.handle(letter(1), 0.0)
     out = logic.handle(msg.DeadLetterNotKept("disk full"), 0.0)
     assert any(isinstance(effect, fx.WakeAt) for effect in out)
@@ -240,7 +244,7 @@ def refusal(out: list[object]) -> str:
 
 def test_more_than_the_bound_within_an_hour_stops_the_pipeline() -> None:
     """A wrong option of the format would send everything here."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=2))
+    logic = DeadLetterLogic("p", bounds(per_hour=2))
     for offset in (1, 2):
         logic.handle(letter(offset), 0.0)
         logic.handle(msg.DeadLetterKept(letter(offset)), 0.0)
@@ -253,7 +257,7 @@ def test_more_than_the_bound_within_an_hour_stops_the_pipeline() -> None:
 
 def test_what_waits_is_stored_though_the_bound_is_reached() -> None:
     """Its targets have come before it: they end written, not waiting for a retry that never is."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=1))
+    logic = DeadLetterLogic("p", bounds(per_hour=1))
     logic.handle(letter(1), 0.0)
     logic.handle(msg.DeadLetterNotKept("disk full"), 0.0)
     assert "too many bad records" in refusal(logic.handle(letter(2), 0.1))
@@ -262,7 +266,7 @@ def test_what_waits_is_stored_though_the_bound_is_reached() -> None:
 
 def test_the_bound_counts_an_hour_only() -> None:
     """A bad record now and then goes on for ever."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=1))
+    logic = DeadLetterLogic("p", bounds(per_hour=1))
     for hour in range(3):
         now = hour * 3600.0
         assert logic.handle(letter(hour), now) == [fx.KeepDeadLetter(letter(hour))]
@@ -271,13 +275,13 @@ def test_the_bound_counts_an_hour_only() -> None:
 
 def test_what_earlier_runs_stored_within_the_hour_counts() -> None:
     """Or a daemon that is started again and again would take any number of bad records."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=2), (3500.0, 10.0))
+    logic = DeadLetterLogic("p", bounds(per_hour=2), (3500.0, 10.0))
     assert "too many bad records" in refusal(logic.handle(letter(1), 1e6))
 
 
 def test_what_earlier_runs_stored_passes_out_of_the_hour() -> None:
     """By the age that it had when the run began."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=2), (3600.0, 10.0))
+    logic = DeadLetterLogic("p", bounds(per_hour=2), (3600.0, 10.0))
     assert logic.handle(letter(1), 1e6) == [fx.KeepDeadLetter(letter(1))]
 
 
@@ -296,7 +300,7 @@ def failing(logic: DeadLetterLogic, until: float, log_away: bool = False) -> lis
 
 def test_a_store_that_fails_for_long_stops_the_pipeline() -> None:
     """Named: the store, for how long, and the record that is still open."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=60.0))
+    logic = DeadLetterLogic("p", bounds(retry_for_s=60.0))
     logic.handle(letter(1), 0.0)
     said = refusal(failing(logic, 1000.0))
     assert said.startswith("the dead-letter store has taken nothing for 62 s")
@@ -306,7 +310,7 @@ def test_a_store_that_fails_for_long_stops_the_pipeline() -> None:
 def test_nothing_that_waits_for_a_store_that_is_given_up_counts_as_done() -> None:
     """Each target hears that its record stays open, and later ones are not stored either."""
 
-    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=1.0))
+    logic = DeadLetterLogic("p", bounds(retry_for_s=1.0))
     processor = Address("p", "processor", 0)
     mine = msg.DeadLetter(S0, 1, 1, b"x", "bad", TargetName("lake", "db", "t"), processor)
     logic.handle(mine, 0.0)
@@ -322,7 +326,7 @@ def test_nothing_that_waits_for_a_store_that_is_given_up_counts_as_done() -> Non
 
 def test_a_broker_that_does_not_give_the_record_is_waited_for() -> None:
     """The whole pipeline waits for it; it is no fault of the store's."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=1.0))
+    logic = DeadLetterLogic("p", bounds(retry_for_s=1.0))
     logic.handle(letter(1), 0.0)
     out = failing(logic, 10_000.0, log_away=True)
     assert any(isinstance(effect, fx.WakeAt) for effect in out)
@@ -330,7 +334,7 @@ def test_a_broker_that_does_not_give_the_record_is_waited_for() -> None:
 
 def test_a_store_that_takes_one_letter_has_its_time_again() -> None:
     """A disk that is full now and then is no store that fails for long."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=60.0))
+    logic = DeadLetterLogic("p", bounds(retry_for_s=60.0))
     logic.handle(letter(1), 0.0)
     failing(logic, 30.0)
     logic.handle(msg.DeadLetterKept(letter(1)), 50.0)

@@ -14,9 +14,9 @@ from changes.model.errors import SinkUnavailable
 from changes.model.model import TargetName
 from settings.exit import Exit
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.ownership import ForeignSnapshots
+from sparkwriter.iceberg.section import CompactionSection
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Member
@@ -43,7 +43,7 @@ class Compacting(SharedSpark):
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(spark)
-        self.compactions = Compactions(CompactionSettings(small_files=1))
+        self.compactions = Compactions(CompactionSection.model_construct(small_files=1))
         self.begun, self.cancelled = threading.Event(), threading.Event()
 
     def sinks(self) -> Mapping[str, ResettableSink]:

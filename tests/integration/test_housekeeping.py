@@ -30,7 +30,8 @@ from actors.staging.folder import StagingFolder
 from sparkwriter.iceberg import statements
 from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
+from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.session import start_session
 
@@ -45,7 +46,7 @@ def die_here(*refs):
 
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 statements.publish_update = die_here
-upkeep = Upkeep(this_process("0123456789ab"), UpkeepSettings())
+upkeep = Upkeep(this_process("0123456789ab"), MaintenanceSection())
 IcebergWriter(spark, upkeep).write(batch)
 """
 

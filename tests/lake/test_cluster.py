@@ -39,11 +39,11 @@ from offsets.position import TopicPartition
 from offsets.snapshot import MarkMoves
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ownership import anonymous
+from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.staged_source import SharedStaging
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from tests.lake.lakes import Lake
 from tests.lake.servers.cluster import can_part
 from tests.sparkwriter.conftest import LANE, Staging, way_of
@@ -227,8 +227,8 @@ def test_statements(far: Far, by_job: None) -> None:
 
 def test_compaction(far: Far) -> None:
     """Small files become one, by tasks; the rows and the marks stay."""
-    settings = CompactionSettings(small_files=3, max_deletes=4)
-    upkeep = Upkeep(anonymous(), UpkeepSettings())
+    settings = CompactionSection.model_construct(small_files=3, max_deletes=4)
+    upkeep = Upkeep(anonymous(), MaintenanceSection())
     far.writer = IcebergWriter(far.spark, upkeep, Compactions(settings), far.shared)
 
     def writes() -> None:
@@ -248,7 +248,10 @@ def test_expiry(far: Far, by_job: None) -> None:
         far.writer.write(far.batch(number, ("U", 1, f"v{number}", number)))
     table = LakeCatalog(far.spark).load(far.target)
     assert table is not None
-    upkeep = Upkeep(anonymous(), UpkeepSettings(-1.0, retain_last=1))
+    upkeep = Upkeep(
+        anonymous(),
+        MaintenanceSection.model_construct(expire_snapshots_older_than_s=-1.0, retain_last=1),
+    )
     upkeep.run(far.target, table)
     assert table.snapshots() == 1
     assert far.rows() == [(1, "v5", 5), (2, "b", 2)]

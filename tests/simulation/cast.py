@@ -20,6 +20,7 @@ from changes.routes.routing import Route, Router, shard_of
 from changes.routes.shaping.shape import Shape
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
 from daemon.state.spills.spills import PipelineSpills, open_spills
+from tests.actors.settings import settings_of
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson
@@ -37,7 +38,7 @@ def routes(shape: Shape) -> tuple[Route, ...]:
     )
 
 
-SMALL = ProcessorSettings(
+SMALL = settings_of(
     batch_messages=5,
     batch_bytes=4000,
     batch_age_s=0.5,
@@ -77,9 +78,7 @@ class Cast:
         self.logics: dict[Address, Any] = {
             FETCHER: fetcher,
             COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
-            LETTERS: DeadLetterLogic(
-                PIPELINE, DeadLetterSettings(retry_base_s=0.1, retry_for_s=1e9)
-            ),
+            LETTERS: DeadLetterLogic(PIPELINE, DeadLetterSettings(1000, 1e9, 0.1)),
         }
         self.staging: dict[Address, Staging] = {}
         self.spills: dict[Address, ProcessorEffects] = {}

@@ -13,16 +13,17 @@ from offsets.position import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """``[load]``. Times are seconds; ``None`` is no bound."""
+    """``[load]`` with the bounds of the databases. Times are seconds; ``None`` is no bound."""
 
-    margin_s: float = 60.0
+    margin_s: float
+    settle_s: float
+    idle_s: float | None
+    chunk_rows: int
+    parallel: int
+    rows_per_s: int | None
+    attempts_per_hour: int
     skew_s: float = 5.0
-    settle_s: float = 30.0
-    idle_s: float | None = None
-    chunk_rows: int = 200_000
-    parallel: int = 2
-    rows_per_s: int | None = None
-    attempts_per_hour: int = 3
+    """How far the source's clock and the one of who stamps messages may be apart."""
 
 
 @dataclass(frozen=True, slots=True)

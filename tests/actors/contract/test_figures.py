@@ -16,13 +16,13 @@ from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.target.rule import ProcessorLogic
-from actors.target.settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableSchema, TargetName
 from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
+from tests.actors.settings import settings_of
 
 SOURCE = TopicPartition("binlog", 0)
 LOG = Watermarks(0, 100)
@@ -141,7 +141,7 @@ def test_an_offset_file_that_cannot_be_written_shows() -> None:
 def processor() -> ProcessorLogic:
     logic = ProcessorLogic(
         Address("p", "processor"), FORMATS["canal-json"](FormatOptions()), ROUTER,
-        ProcessorSettings(), "run", lambda: 0.5,
+        settings_of(), "run", lambda: 0.5,
     )  # fmt: skip
     logic.handle(batch(0, 1), 0.0)
     return logic

@@ -18,7 +18,7 @@ from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.effect_handlers import ProcessorEffects
 from actors.staging.work import StageWork
 from actors.target.rule import ProcessorLogic
-from actors.target.settings import OpenSpill, ProcessorSettings
+from actors.target.settings import OpenSpill
 from changes.formats import FORMATS
 from changes.model.model import OP, FormatOptions, Mode, TableName, TruncateTable
 from changes.routes.routing import Route, Router
@@ -28,6 +28,7 @@ from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.recovery import Watermarks
 from offsets.snapshot import SpillMark, TargetMark, noted
 from sources.base.port import LogRecord
+from tests.actors.settings import settings_of
 
 S0 = TopicPartition("binlog", 0)
 ME = Address("p", "processor")
@@ -117,7 +118,7 @@ class ProcessorRig:
             open_, _ = open_spills(folder.found(self.listed), make, self.router)
             spills = PipelineSpills(folder, self, make, self.router)  # type: ignore[arg-type]
             self._spills = ProcessorEffects(self._stager, spills)  # type: ignore[arg-type]
-        settings = ProcessorSettings(**self._settings)
+        settings = settings_of(**self._settings)
         self.logic = ProcessorLogic(
             ME, make, self.router, settings, "run", lambda: 0.0, open_, self.recorded
         )

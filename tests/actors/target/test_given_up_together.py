@@ -10,12 +10,12 @@ from actors.contract.addresses import Address
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.target.rule import ProcessorLogic
-from actors.target.settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+from tests.actors.settings import settings_of
 
 P0 = TopicPartition("binlog", 0)
 ROUTER = Router([Route(("*",), (), "lake.{database}.{table}", Mode.APPEND)])
@@ -27,7 +27,7 @@ class Two:
     """A processor with two targets; the disk takes everything, at most so many bytes wait."""
 
     def __init__(self) -> None:
-        settings = ProcessorSettings(batch_messages=1, buffer_bytes=50)
+        settings = settings_of(batch_messages=1, buffer_bytes=50)
         format_ = FORMATS["canal-json"](FormatOptions())
         me = Address("p", "processor")
         self.logic = ProcessorLogic(me, format_, ROUTER, settings, "run", lambda: 1.0)

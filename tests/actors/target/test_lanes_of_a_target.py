@@ -14,12 +14,12 @@ from actors.contract.raw_messages import Messages, SpillState
 from actors.contract.writes import TargetState
 from actors.runtime.mailbox import Tick
 from actors.target.rule import ProcessorLogic
-from actors.target.settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+from tests.actors.settings import settings_of
 
 P0, P1 = TopicPartition("binlog", 0), TopicPartition("binlog", 1)
 LOG = TargetName("lake", "log", "all")
@@ -31,7 +31,7 @@ class Changelog:
     """A processor whose one target takes both partitions; its batches are staged by hand."""
 
     def __init__(self, marks: dict[TopicPartition, int]) -> None:
-        settings = ProcessorSettings(dead_letters=True, quarantine=True, batch_age_s=0.1)
+        settings = settings_of(dead_letters=True, quarantine=True, batch_age_s=0.1)
         format_ = FORMATS["canal-json"](FormatOptions())
         me = Address("p", "processor")
         self.logic = ProcessorLogic(me, format_, ROUTER, settings, "run", lambda: 0.0)

@@ -11,12 +11,12 @@ from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.runtime.mailbox import Tick
 from actors.target.rule import ProcessorLogic
-from actors.target.settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableName, TableSchema
 from changes.routes.routing import Route, Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+from tests.actors.settings import settings_of
 
 SOURCE = TopicPartition("binlog", 0)
 ROUTER = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
@@ -48,7 +48,7 @@ def processor(**settings: int) -> ProcessorLogic:
     """A processor whose batches are of one message."""
     return ProcessorLogic(
         Address("p", "processor"), FORMATS["canal-json"](FormatOptions()), ROUTER,
-        ProcessorSettings(batch_messages=1, **settings), "run", lambda: 1.0,
+        settings_of(batch_messages=1, **settings), "run", lambda: 1.0,
     )  # fmt: skip
 
 

@@ -16,12 +16,12 @@ from actors.runtime.effect_handlers import Settling
 from actors.runtime.mailbox import Tick
 from actors.target.attempts import RACES_AT_ONCE
 from actors.target.rule import ProcessorLogic
-from actors.target.settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableSchema, TargetName
 from changes.routes.routing import Route, Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+from tests.actors.settings import settings_of
 
 A, B = TopicPartition("binlog", 0), TopicPartition("binlog", 1)
 ME = Address("p", "processor", 0)
@@ -36,7 +36,7 @@ class Driven:
 
     def __init__(self, target: str = "lake.s.log", **more: Any) -> None:
         routes = [Route(("*",), (), target, Mode.APPEND, None)]
-        settings = ProcessorSettings(batch_messages=1, retry_base_s=1.0, group="g@cluster", **more)
+        settings = settings_of(batch_messages=1, retry_base_s=1.0, group="g@cluster", **more)
         self.logic = ProcessorLogic(
             ME, FORMATS["canal-json"](FormatOptions()), Router(routes), settings, "run", lambda: 1.0
         )

@@ -10,8 +10,10 @@ from changes.model.model import Mode
 from changes.routes.routing import Route
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
-from sparkwriter.iceberg.section import Write, write_of
+from daemon.config.pipelines import PipelineSection
+from databases.base.section import DatabaseSection
+from settings.section import Section
+from sparkwriter.iceberg.section import IcebergSection, Write, write_of
 
 BASE = """
 [kafka]
@@ -100,6 +102,54 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     assert " mode, " in found
 
 
+OF_DATABASES = '[database.db]\nurl = "mysql://127.0.0.1:3306/"\nuser = "u"\n'
+
+
+@pytest.mark.parametrize("place", [
+    "daemon", "log", "events", "metrics", "tracing", "jobs", "load", "batch", "memory", "spark",
+    "pipeline.shop.ddl", "pipeline.shop.verify", "pipeline.shop.quota", "database.db",
+    "sink.lake", "sink.lake.maintenance", "sink.lake.compaction",
+])  # fmt: skip
+def test_a_misspelt_key_is_answered_with_the_keys_of_its_own_section(
+    tmp_path: Path, place: str
+) -> None:
+    """Of each section that the model has; not with those of the whole file."""
+    text = BASE + PIPELINE + OF_DATABASES
+    header, key = f"[{place}]\n", "misspelt = 1\n"
+    text = text.replace(header, header + key) if header in text else text + header + key
+    (found,) = problems(tmp_path, text)
+    assert found.startswith(f"{place}.misspelt: unknown key; allowed: ")
+    allowed = found.partition("allowed: ")[2].split(", ")
+    model: object = Config
+    for part in place.split("."):
+        model = section_below(model, part)
+    assert isinstance(model, type)
+    assert issubclass(model, Section)
+    assert allowed == sorted(f.alias or name for name, f in model.model_fields.items())
+
+
+def test_every_section_of_the_file_is_tried() -> None:
+    """A new one joins the list above."""
+    (mark,) = (
+        m
+        for m in test_a_misspelt_key_is_answered_with_the_keys_of_its_own_section.pytestmark  # type: ignore[attr-defined]
+    )
+    tried = {place.split(".")[0] for place in mark.args[1]}
+    assert tried | {"kafka", "pipeline"} == set(Config.model_fields)
+
+
+def section_below(model: object, part: str) -> object:
+    """Told by hand: the names of pipelines, databases and sinks have no section of their own."""
+    if part in ("pipeline", "database", "sink"):
+        return part
+    named = {"pipeline": PipelineSection, "database": DatabaseSection, "sink": IcebergSection}
+    if isinstance(model, str):
+        return named[model]
+    assert isinstance(model, type)
+    assert issubclass(model, Section)
+    return model.model_fields[part].annotation
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -183,10 +233,8 @@ def test_the_way_to_write_is_the_sinks_or_a_routes(tmp_path: Path) -> None:
     assert "mode, write, keys and types belong to each [[route]]" in problem
 
 
-def test_the_defaults_of_compaction_are_the_writers_own(tmp_path: Path) -> None:
-    """What is documented, checked and used is one set of figures."""
-    section = read(tmp_path, BASE + PIPELINE).sink["lake"].compaction
-    assert CompactionSettings(**section.model_dump()) == CompactionSettings()
+def test_compaction_is_bounded(tmp_path: Path) -> None:
+    """A single file is not put together."""
     text = BASE.replace("[sink.lake.catalog]", "compaction.small_files = 1\n[sink.lake.catalog]")
     (problem,) = problems(tmp_path, text + PIPELINE)
     assert problem.startswith("sink.lake.compaction.small_files: ")

@@ -17,9 +17,8 @@ from changes.model.model import Column, KeyBound, TableSchema, TableStep, Target
 from demo.servers.s3 import BUCKET, REGION
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import CompactionSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.lake.faults.catalogue import of_catalog
 from tests.lake.lakes import Lake
@@ -72,7 +71,7 @@ class World:
 
     def new_writer(self) -> IcebergWriter:
         """Another member, with connections of its own."""
-        never = Compactions(CompactionSettings(enabled=False))
+        never = Compactions(CompactionSection.model_construct(enabled=False))
         return IcebergWriter(self.spark, compactions=never, settings=self._conf)
 
     def proxy_of(self, kind: str) -> Proxy | None:

@@ -29,7 +29,14 @@ from tests.simulation.source import target_of
 from tests.simulation.world import Crash, World
 
 SETTINGS = LoadSettings(
-    margin_s=MARGIN_S, skew_s=0.0, settle_s=1e9, chunk_rows=4, parallel=2, attempts_per_hour=10**6
+    margin_s=MARGIN_S,
+    skew_s=0.0,
+    settle_s=1e9,
+    chunk_rows=4,
+    parallel=2,
+    attempts_per_hour=10**6,
+    idle_s=None,
+    rows_per_s=None,
 )
 
 

@@ -15,11 +15,10 @@ from pyspark.sql import SparkSession
 
 from changes.model.model import HAS_PREFIX, OP, Column, TableSchema, TargetName
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ownership import anonymous
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from tests.sparkwriter.conftest import LANE, Staging
 
 pytestmark = pytest.mark.integration
@@ -79,8 +78,8 @@ def test_any_way_at_any_time(
     """Keys of several parts, some null or long; whole rows, partial ones, deletes of nothing."""
     target = TargetName("lake", "sink", f"both{next(_numbers)}")
     staging = Staging(tmp_path, target, SCHEMA)
-    compactions = Compactions(CompactionSettings(max_deletes=4, small_files=4))
-    writer = IcebergWriter(spark, Upkeep(anonymous(), UpkeepSettings()), compactions)
+    compactions = Compactions(CompactionSection.model_construct(max_deletes=4, small_files=4))
+    writer = IcebergWriter(spark, Upkeep(anonymous(), MaintenanceSection()), compactions)
     held: dict[Key, Value] = {}
     for number, (changes, merged) in enumerate(batches):
         assert isinstance(changes, dict)

@@ -15,19 +15,18 @@ from offsets.fence import Fenced
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.publish import MAIN
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 
 pytestmark = pytest.mark.integration
 LANE = TopicPartition("shop", 0)
 Rows = Callable[..., list[tuple[object, ...]]]
-SETTINGS = CompactionSettings(max_deletes=4, small_files=6)
+SETTINGS = CompactionSection.model_construct(max_deletes=4, small_files=6)
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def compactions() -> Compactions:
 @pytest.fixture
 def compacting(spark: SparkSession, compactions: Compactions) -> IcebergWriter:
     """A writer that compacts after a few writes."""
-    return IcebergWriter(spark, Upkeep(anonymous(), UpkeepSettings()), compactions)
+    return IcebergWriter(spark, Upkeep(anonymous(), MaintenanceSection()), compactions)
 
 
 def load(spark: SparkSession, target: TargetName) -> LakeTable:
@@ -88,8 +87,8 @@ def test_few_deletions_of_many_keys(
     spark: SparkSession, staging, orders, rows: Rows, write: Write
 ) -> None:
     """What a reader holds in memory is bounded, too: the keys of one file of deletions do."""
-    some = Compactions(CompactionSettings(max_deletes=100, max_deleted_keys=20))
-    compacting = IcebergWriter(spark, Upkeep(anonymous(), UpkeepSettings()), some)
+    some = Compactions(CompactionSection.model_construct(max_deletes=100, max_deleted_keys=20))
+    compacting = IcebergWriter(spark, Upkeep(anonymous(), MaintenanceSection()), some)
     compacting.write(staging.batch(orders(*[("U", n, "old", 0) for n in range(50)]), 0))
     compacting.write(staging.batch(orders(*[("U", n, "new", 1) for n in range(15)]), 1))
     assert count(spark, staging.target, "delete_files") == 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkwriter.iceberg.compaction_plan import CompactionSettings, FileSeen, Growth, choose
+from sparkwriter.iceberg.compaction_plan import FileSeen, Growth, choose
+from sparkwriter.iceberg.section import CompactionSection
 
-SETTINGS = CompactionSettings(
+SETTINGS = CompactionSection.model_construct(
     max_deletes=8, max_deleted_keys=1000, small_files=4, file_bytes=1000, round_bytes=2000
 )
 BIG = FileSeen(900, 100)
@@ -34,7 +33,7 @@ def test_what_readers_suffer_from() -> None:
         replace_(BIG, deletes=1, dead=31),
         replace_(BIG, deletes=7),
     ]
-    settings = replace(SETTINGS, round_bytes=10_000)
+    settings = SETTINGS.model_copy(update={"round_bytes": 10_000})
     assert choose(files, settings) == ((4, 1, 3, 2), False)
 
 
@@ -56,7 +55,7 @@ def test_small_files_are_put_together_but_not_into_a_large_one() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=300))
 def test_no_file_ever_exceeds_the_bounds(writes: list[tuple[bool, int]]) -> None:
     """Each write adds a file of rows, and one of keys that all older files may have to apply."""
-    settings = replace(SETTINGS, round_bytes=10**12)
+    settings = SETTINGS.model_copy(update={"round_bytes": 10**12})
     files: list[FileSeen] = []
     growth = Growth()
     for by_keys, rows in writes:
@@ -81,7 +80,7 @@ def test_no_file_ever_exceeds_the_bounds(writes: list[tuple[bool, int]]) -> None
 @given(st.integers(1, 400))
 def test_a_row_is_written_anew_a_few_times(writes: int) -> None:
     """What is written in all grows like n log n, not like n squared."""
-    settings = replace(SETTINGS, file_bytes=10**9, round_bytes=10**12)
+    settings = SETTINGS.model_copy(update={"file_bytes": 10**9, "round_bytes": 10**12})
     files: list[FileSeen] = []
     rewritten, growth = 0, Growth()
     for _ in range(writes):

@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 from changes.model.model import Column, TableSchema, TargetName
 from sparkwriter.iceberg.section import Write
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.section import CompactionSection
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.session.jars import lake_jars
@@ -44,7 +44,7 @@ spark = start_session(
 staged = folder / "staged"
 staged.mkdir()
 columns = (Column("id", pa.int64()), Column("note", pa.string()))
-compactions = Compactions(CompactionSettings(max_deletes=1, small_files=2))
+compactions = Compactions(CompactionSection.model_construct(max_deletes=1, small_files=2))
 
 
 def write(way, name, *batches):

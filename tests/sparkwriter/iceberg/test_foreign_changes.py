@@ -18,9 +18,9 @@ from changes.sql.spark.words import dotted
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.ownership import anonymous
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from tests.sparkwriter.conftest import LANE, Staging
 
 Rows = Callable[..., list[tuple[object, ...]]]
@@ -147,7 +147,7 @@ def test_rows_that_others_changed_are_told_of_once(
 ) -> None:
     """By the snapshot, what it did and who; by all writers of the process together."""
     made = by_hand(spark, held, statement)
-    upkeep = Upkeep(anonymous(), UpkeepSettings())
+    upkeep = Upkeep(anonymous(), MaintenanceSection())
     one, two = IcebergWriter(spark, upkeep), IcebergWriter(spark, upkeep)
     with told() as first:
         one.open(held.target)
@@ -174,7 +174,10 @@ def test_a_statement_hides_no_foreign_snapshot(spark: SparkSession, held: Stagin
 def test_upkeep_hides_no_foreign_snapshot(spark: SparkSession, writer, held: Staging) -> None:
     """It puts the mark on top before it expires what is below."""
     by_hand(spark, held, "INSERT INTO {} VALUES (7, 'x', 7)")
-    upkeep = Upkeep(anonymous(), UpkeepSettings(expire_snapshots_older_than_s=0.0, retain_last=1))
+    upkeep = Upkeep(
+        anonymous(),
+        MaintenanceSection.model_construct(expire_snapshots_older_than_s=0.0, retain_last=1),
+    )
     table = LakeCatalog(spark).load(held.target)
     assert table is not None
     with told() as found:

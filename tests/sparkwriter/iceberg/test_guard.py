@@ -19,10 +19,10 @@ from changes.model.positions import position_text, with_ends
 from changes.routes.fold import fold, has_deletes, key_bounds
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.staged_source import LooseTables
 from sparkwriter.iceberg.swap import Tombstones, tombstones_of
-from sparkwriter.iceberg.upkeep import UpkeepSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 Rows = Callable[..., list[tuple[object, ...]]]
@@ -177,7 +177,7 @@ def test_tombstones_expire(spark: SparkSession, writer, lanes, rows: Rows) -> No
     table, tombstones = catalog.load(target), Tombstones(spark, catalog)
     assert table is not None
     name = tombstones_of(target)
-    settings = UpkeepSettings(expire_tombstones_older_than_s=3600)
+    settings = MaintenanceSection.model_construct(expire_tombstones_older_than_s=3600)
     written = table.time_ms(table.head("main")) / 1000
     tombstones.tidy(target, table, settings, written + 3000)
     assert len(rows(name)) == 1

@@ -20,13 +20,14 @@ from actors.contract.writes import StagedBatch
 from changes.model.errors import TargetRefused
 from changes.model.model import HAS_PREFIX, OP, Column, KeyBound, TableSchema, TargetName
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.partitions import MOST_PARTITIONS
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from tests.sparkwriter.conftest import Staging, way_of
+
+AT_ONCE = MaintenanceSection(expire_snapshots_older_than_s=0, retain_last=1, interval_s=0)
 
 pytestmark = pytest.mark.integration
 
@@ -81,8 +82,8 @@ def test_rows_move_between_partitions(spark: SparkSession, tmp_path: Path, write
     """Hostile values, times before 1970; compacted and expired between; found by each value."""
     target = TargetName("lake", "sink", f"parted_{write.value}")
     staging = Staging(tmp_path, target, SCHEMA, write)
-    compactions = Compactions(CompactionSettings(max_deletes=4, small_files=4))
-    upkeep = Upkeep(anonymous(), UpkeepSettings(0, retain_last=1, interval_s=0))
+    compactions = Compactions(CompactionSection.model_construct(max_deletes=4, small_files=4))
+    upkeep = Upkeep(anonymous(), AT_ONCE)
     writer = IcebergWriter(spark, upkeep, compactions)
     rng, held = random.Random(write.value), dict[int, Row]()
     logs = list[Any]()

@@ -22,8 +22,9 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.publish import MAIN
+from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 from tests.sparkwriter.conftest import LANE, Staging
 
 pytestmark = pytest.mark.integration
@@ -113,7 +114,9 @@ def test_others_publishes_carry_a_step(writer, begun, orders, spark: SparkSessio
     spark.sql(f"INSERT INTO {'.'.join(begun.target)} VALUES (50, 'x', 0)")
     table = LakeCatalog(spark).load(begun.target)
     assert table is not None
-    hours_later = Upkeep(anonymous(), UpkeepSettings(retain_last=1), lambda: 1e10)
+    hours_later = Upkeep(
+        anonymous(), MaintenanceSection.model_construct(retain_last=1), lambda: 1e10
+    )
     hours_later.run(begun.target, table)
     assert table.snapshots() == 1
     state = writer.open(begun.target)

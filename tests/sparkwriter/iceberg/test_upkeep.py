@@ -19,9 +19,9 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.ownership import Owner, this_process
 from sparkwriter.iceberg.publish import MAIN, create_branch, publish_branch
-from sparkwriter.iceberg.section import Write
+from sparkwriter.iceberg.section import MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.upkeep import Upkeep
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 LANE = TopicPartition("shop", 0)
@@ -52,7 +52,9 @@ def clock() -> Clock:
 @pytest.fixture
 def upkeep(clock: Clock) -> Upkeep:
     """Snapshots live for an hour, two at least; looked at every second."""
-    settings = UpkeepSettings(HOUR_S, retain_last=2, interval_s=1.0)
+    settings = MaintenanceSection.model_construct(
+        expire_snapshots_older_than_s=HOUR_S, retain_last=2, interval_s=1.0
+    )
     return Upkeep(ME, settings, clock)
 
 
@@ -249,7 +251,13 @@ def test_write_of_another_during_the_expiry(
             publish_branch(table, *refs),
         ),
     )
-    upkeep_of_another = Upkeep(FOREIGN, UpkeepSettings(HOUR_S, 1, 1.0), clock)
+    upkeep_of_another = Upkeep(
+        FOREIGN,
+        MaintenanceSection.model_construct(
+            expire_snapshots_older_than_s=HOUR_S, retain_last=1, interval_s=1.0
+        ),
+        clock,
+    )
     IcebergWriter(spark).write(staging.batch(orders(("U", 2, "w", 2)), 2))
     assert rows(staging.target) == [(1, "v", 1), (2, "w", 2)]
     assert kept.open(staging.target).hwms == {LANE: 2}
