@@ -15,7 +15,6 @@ import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import printable
-from daemon.admin.status.conditions import headline
 from daemon.admin.status.health import shown
 from daemon.admin.status.metrics import Status
 
@@ -157,9 +156,13 @@ class Monitor:
 
 def summary(status: Any) -> str:
     """The status in one line."""
-    level, line = headline(shown(status))
-    if level == "ill":
-        return f"{status['state']}; {line}"
+    # Without seconds: each other line is sent.
+    ill = [one for one in shown(status) if one.level == "ill"]
+    if stuck := [one.subject for one in ill if one.kind == "stuck"]:
+        return f"stuck: {', '.join(stuck)}"
+    if ill:
+        more = f" and {len(ill) - 1:,} more" if len(ill) > 1 else ""
+        return f"{status['state']}; not well: {ill[0].kind} of {ill[0].who}{more}"
     parts = [
         f"{p['pipeline']}: {p['failure'] or p['stage']}, {_behind(p['lag_messages'])}"
         for p in status["pipelines"]

@@ -146,7 +146,7 @@ def parse_url(text: str) -> DatabaseUrl:
 
 
 def _host(text: str, port: int) -> tuple[str, int]:
-    found = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\[\]\s]+))(?::(\d{1,5}))?", text)
+    found = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\[\]\s]+))(?::(\d{1,5}))?", text, re.ASCII)
     if found is None:
         raise BadUrl(f"{text!r} is not HOST or HOST:PORT")
     number = int(found[3]) if found[3] else port

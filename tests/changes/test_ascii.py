@@ -21,7 +21,7 @@ OWN = frozenset((
     "changes/routes/expressions/syntax.py", "changes/model/names.py",
     "changes/routes/shaping/layout.py",
     "changes/formats/engine/proto_files.py", "changes/formats/debezium/untyped.py",
-    "sparkwriter/sql/base/url.py", "databases/base/section.py",
+    "databases/base/section.py",
 ))  # fmt: skip
 """Files whose patterns read binlogd's own languages: the configuration, its .proto files."""
 

@@ -295,7 +295,7 @@ def test_a_stuck_actor_stops_the_watchdogs_ping(running: Running) -> None:
     stuck = running.until(lambda s: not s["healthy"])
     assert [s["actor"] for s in stuck["silent"] if s["stuck"]] == ["p/committer[0]"]
     code, text = running.get("/healthz")
-    assert (code, text.startswith("p/committer[0] has not answered for ")) == (503, True)
+    assert (code, text.startswith("p/committer[0]: has not answered for ")) == (503, True)
     running.manager.wait_for("STATUS=stuck: p/committer[0]")
     assert running.manager.silent_for("WATCHDOG=1", WATCHDOG_S)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

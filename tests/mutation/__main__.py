@@ -63,16 +63,16 @@ MUTATIONS = (
     ),
     Mutation(
         "fsync of the offset file",
-        "daemon/state/offset_file.py",
-        "            os.fsync(file.fileno())\n",
+        "actors/runtime/files.py",
+        "        os.fsync(file.fileno())\n",
         "",
         ("tests/daemon/state/test_offset_file.py",),
     ),
     Mutation(
         "fsync of the offset file's folder",
-        "daemon/state/offset_file.py",
-        "            os.fsync(folder)\n",
-        "            pass\n",
+        "actors/runtime/files.py",
+        "    sync(path.parent)\n",
+        "",
         ("tests/daemon/state/test_offset_file.py",),
     ),
     Mutation(

@@ -31,8 +31,8 @@ OF_VERIFICATIONS = (
     Mutation(
         "a foreign key ends a repair's row, and the stream waits for it",
         "sparkwriter/sql/base/session.py",
-        "            return WaitsForRows(str(self))\n",
-        "            return SinkUnavailable(str(self))\n",
+        "        return WaitsForRows(str(error))\n",
+        "        return SinkUnavailable(str(error))\n",
         ("tests/daemon/operations/verify/test_repair_rows.py",),
     ),
 )

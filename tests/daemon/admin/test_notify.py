@@ -14,7 +14,7 @@ import pytest
 from daemon.admin.service_manager import Monitor, Notifier
 from daemon.admin.status.health import conditions
 from tests.daemon.admin.page import documents
-from tests.daemon.admin.page.documents import target
+from tests.daemon.admin.page.documents import quarantined, target
 
 
 class Manager:
@@ -135,7 +135,25 @@ def test_a_stuck_actor_is_named_and_not_pinged_for(manager: Manager, tmp_path: P
     watching = monitor(tmp_path, shown)
     watching.look()
     assert "WATCHDOG=1" not in (heard := manager.heard())
-    assert "STATUS=running; p/fetcher[0]: has not answered for 9.0 s" in heard
+    assert "STATUS=stuck: p/fetcher[0]" in heard
     shown[0] = status()
     watching.look()
     assert "WATCHDOG=1" in manager.heard()
+
+
+def test_what_is_ill_is_named_without_its_seconds(manager: Manager, tmp_path: Path) -> None:
+    """A line that changed with each look would be sent with each."""
+    shown = [
+        documents.status([quarantined(f"lake.shop.t{n}", "why") for n in range(count)], uptime_s=at)
+        for count, at in ((1, 5.0), (1, 10.0), (3, 15.0))
+    ]
+    watching = monitor(tmp_path, shown)
+    for _ in range(2):
+        watching.look()
+        shown.pop(0)
+    watching.look()
+    lines = [line for line in manager.heard() if line.startswith("STATUS")]
+    assert lines == [
+        "STATUS=running; not well: quarantine of lake.shop.t0",
+        "STATUS=running; not well: quarantine of lake.shop.t0 and 2 more",
+    ]
