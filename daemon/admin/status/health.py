@@ -216,7 +216,7 @@ def _targets(p: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Condit
 def _together(sink: str, several: list[Condition]) -> Condition:
     first = min(several, key=lambda one: one.level != "ill")
     targets = tuple(name for one in several for name in one.targets)
-    line = first.line if len(several) == 1 else f"{_some(targets)}: {first.line}"
+    line = f"{_some(targets)}: {first.line}"
     lasting = [one.seconds for one in several if one.seconds is not None]
     seconds = max(lasting, default=None)
     return replace(first, subject=sink, line=line, targets=targets, seconds=seconds)
