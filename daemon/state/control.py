@@ -63,6 +63,10 @@ Answer = Callable[[Mapping[str, Any]], Any]
 """Answers one kind of request. The client gets its exceptions as errors. On the control thread."""
 
 
+UNKNOWN = "unknown request"
+"""What the answer to a request begins with that a daemon of another version does not know."""
+
+
 class ControlError(Exception):
     """The daemon did not do what was asked: one line."""
 
@@ -154,7 +158,7 @@ class ControlServer:
         answer = self._answers.get(request["ask"])
         if answer is None:
             known = ", ".join(sorted(self._answers))
-            raise ControlError(f"unknown request {request['ask']!r}; known: {known}")
+            raise ControlError(f"{UNKNOWN} {request['ask']!r}; known: {known}")
         return answer(request)
 
 
@@ -186,7 +190,13 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
     except ValueError as error:
         raise ControlError(f"{path}: the answer was cut short") from error
     if not reply["ok"]:
-        raise ControlError(reply["error"])
+        said: str = reply["error"]
+        if said.startswith(UNKNOWN):
+            said = (
+                f"the running daemon does not know {request['ask']!r}: it is another version than "
+                "this command; restart it (`systemctl restart binlogd`), then try again"
+            )
+        raise ControlError(said)
     return reply["answer"]
 
 

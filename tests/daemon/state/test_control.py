@@ -79,6 +79,12 @@ def test_a_bad_question_is_told_what_is_wrong(folder: Path, sent: bytes, error: 
     assert ask(folder, {"ask": "status"}) == {"state": "running"}
 
 
+def test_a_daemon_of_another_version_is_to_be_restarted(folder: Path) -> None:
+    """As after an upgrade: the new command asks what the old daemon does not know."""
+    with pytest.raises(ControlError, match=r"it is another version .*restart"):
+        ask(folder, {"ask": "stop"})
+
+
 def test_a_client_that_says_nothing_holds_nobody_for_long(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
