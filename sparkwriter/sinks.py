@@ -76,7 +76,7 @@ def _sink(name: str, section: AnySink, config: SinksConfiguration) -> Sink:
 
 
 def says_no_tls(config: SinksConfiguration) -> Iterator[tuple[str, str]]:
-    """The databases of a file of before that says nothing of encryption: the key, the line."""
+    """The databases of an earlier version's file that says nothing of encryption: key and line."""
     for name, section in config.database.items():
         yield from ((f"database.{name}.url", line) for line in section.warnings())
     for name, sink in config.sink.items():

@@ -115,6 +115,8 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
     try:
         ids = source.topic_ids()
     except NotAnswered as error:
+        if not error.away:
+            raise EditRefused(f"the topics can't be asked: {error}") from error
         yield f"warning: not compared with the topics: {error}"
         return
     except TopicMissing as error:

@@ -64,7 +64,7 @@ class DatabaseSection(Section):
         return next(iter(logins))
 
     def warnings(self) -> Iterator[str]:
-        """What a file of before must say of ``url``."""
+        """What a file of an earlier version must say of ``url``."""
         if (line := self.address.says_no_tls(self.tls)) is not None:
             yield line
 

@@ -1,7 +1,7 @@
 """Where a database is, as people write it: ``mysql://db.example:3306/shop``. Pure.
 
 One language for what is read and what is written. ``jdbc:`` before it, with a driver's parameters
-behind it, is read as well: files of before have it.
+behind it, is read as well: files of earlier versions have it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class DatabaseUrl:
     is_jdbc: bool = False
 
     def says_no_tls(self, tls: Tls | None) -> str | None:
-        """What a file of before must say about encryption; None where nothing is open. ``tls``: the
-        key of that name."""
+        """What a file of an earlier version must say about encryption; None where nothing is open.
+        ``tls``: the key of that name."""
         if tls or self.tls or not self.is_jdbc or all(is_local(host) for host, _ in self.hosts):
             return None
         return (

@@ -125,7 +125,7 @@ class MySqlSession(DatabaseSession):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """The driver's errors as ours: one line, without the values that the server tells of."""
+        """The driver's errors as ours: one line, without the values in it."""
         try:
             yield
         except pymysql.err.Error as error:

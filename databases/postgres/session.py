@@ -153,7 +153,7 @@ def has_own_authorities() -> bool:
 
 
 def _text(error: psycopg.Error) -> str:
-    """Without the values that the server tells of: they are nobody's business in a log."""
+    """Without values, which do not belong in a log."""
     said = error.diag
     text = said.message_primary or str(error)
     for line in (said.context or "").splitlines():

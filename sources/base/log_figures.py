@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from offsets.position import TopicPartition
 
 OPEN_S = 10.0
-"""A transaction that is open for so long is told: a producer ends its own in a second or two, and
-one that has died keeps all readers waiting until the broker aborts it, after a quarter of an hour
-by default, or never."""
+"""A transaction that is open for so long is reported: a producer ends its own in a second or two,
+and one that has died keeps all readers waiting until the broker aborts it, after a quarter of an
+hour by default, or never."""
 
 
 @dataclass(frozen=True, slots=True)

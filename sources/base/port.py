@@ -113,7 +113,7 @@ class Questions(Protocol):
     """Queries about logs. For one thread. Each raises NotAnswered."""
 
     def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
-        """All partitions of the topics, which are known to exist."""
+        """All partitions of the topics. One that is not there is an error."""
         ...
 
     def begins(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -153,7 +153,7 @@ class Reader(Protocol):
 
 
 class LogProbe(Protocol):
-    """What is asked of the logs again and again. One thread's. Each raises NotAnswered."""
+    """Queries about the logs that are repeated. One thread's. Each raises NotAnswered."""
 
     def ends(self) -> LogEnds:
         """The logs' ends."""

@@ -77,7 +77,7 @@ class Notifications(Protocol):
 
 
 class Topics(Protocol):
-    """Topics by their names. Made by ``open_topics``; nothing is asked until one is used."""
+    """Topics by their names. Made by ``open_topics``; no query is sent until one is used."""
 
     def letters(self, topic: str) -> LetterTopic:
         """One that holds dead letters."""

@@ -7,12 +7,10 @@ consumer may be in the middle of an assignment.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
@@ -27,7 +25,8 @@ from confluent_kafka.admin import (
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from sources.base.port import GroupMember, NotAnswered, TopicMissing
-from sources.kafka.settings import PASSING, connection_settings
+from sources.kafka.answers import AWAY, MOVED, asking, said_by, when_settled
+from sources.kafka.settings import connection_settings
 
 CONNECT_TIMEOUT_S = 10.0
 """The limit for a broker to answer at all, at a start or for a command."""
@@ -35,63 +34,7 @@ CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 20.0
 """The limit for one query to a broker that is up: a leader election may be running."""
 
-MOVED = frozenset({KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH})
-"""The client knows another leader than the broker: one was elected a moment ago."""
-
-AWAY = PASSING | MOVED | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
-"""Errors that mean that nobody was there: no coordinator, no leader (``_NOENT``)."""
-
-SETTLING = MOVED | frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError._NOENT,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    }
-)
-"""Errors about a topic, a group or a broker that came up a moment ago. librdkafka retries commits
-itself, queries it does not."""
-
-SETTLE_S = 0.1
-"""Between two queries to such a broker."""
-
 Offsets = dict[TopicPartition, int]
-
-T = TypeVar("T")
-
-
-def said_by(error: BaseException) -> str:
-    """An exception of the client as one line."""
-    if isinstance(error, KafkaException):
-        return str(error.args[0].str() or error.args[0].name())
-    return "no answer in time" if isinstance(error, TimeoutError) else str(error)
-
-
-@contextmanager
-def asking() -> Iterator[None]:
-    """Turn the client's exceptions into NotAnswered."""
-    try:
-        yield
-    except KafkaException as error:
-        code = error.args[0].code()
-        raise NotAnswered(said_by(error), code in AWAY, code in SETTLING) from error
-    except TimeoutError as error:
-        raise NotAnswered(said_by(error), away=True) from error
-
-
-def when_settled(act: Callable[[], T], deadline: float) -> T:
-    """What ``act`` returns. A query that a starting broker can't answer yet is sent again until
-    ``deadline`` (monotonic seconds). Raises NotAnswered."""
-    while True:
-        try:
-            return act()
-        except NotAnswered as error:
-            if not error.settling or time.monotonic() > deadline:
-                raise
-        threading.Event().wait(SETTLE_S)
 
 
 class Admin:
@@ -125,15 +68,22 @@ class Admin:
         with asking():
             return topic in self._topics()
 
-    def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
-        """All partitions of those topics that exist."""
+    def partitions(
+        self, topics: Collection[str], *, missing_too: bool = False
+    ) -> list[TopicPartition]:
+        """All partitions. ``missing_too``: a topic that is not there has none; else it raises."""
         with asking():
-            found = self._topics()
-            for topic in topics:
-                if topic in found and found[topic].error is not None:
-                    raise KafkaException(found[topic].error)
-        there = [topic for topic in topics if topic in found]
-        return [TopicPartition(t, number) for t in there for number in sorted(found[t].partitions)]
+            known = self._topics()
+        found: list[TopicPartition] = []
+        for topic in topics:
+            if topic in known:
+                with asking():
+                    if known[topic].error is not None:
+                        raise KafkaException(known[topic].error)
+                found += (TopicPartition(topic, n) for n in sorted(known[topic].partitions))
+            elif not missing_too:
+                raise NotAnswered(f"topic {topic!r}: is not there", away=False, settling=True)
+        return found
 
     def _topics(self) -> Mapping[str, Any]:
         # All of them: on some brokers a query for one topic creates it.
@@ -217,7 +167,7 @@ class Admin:
         return self._offsets(sources, OffsetSpec.latest())
 
     def topic_ends(self, topics: Collection[str]) -> Offsets:
-        """Where each log of those topics ends that exist."""
+        """Where each log of the topics ends."""
         return self.ends(self.partitions(topics))
 
     def watermarks(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, Watermarks]:

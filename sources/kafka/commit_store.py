@@ -29,7 +29,8 @@ from offsets.store import Loaded, StoreError
 from sources.base.configuration import Configuration
 from sources.base.port import NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
-from sources.kafka.admin import ANSWER_TIMEOUT_S, asking, when_settled
+from sources.kafka.admin import ANSWER_TIMEOUT_S
+from sources.kafka.answers import asking, when_settled
 from sources.kafka.member import member_settings
 from sources.kafka.settings import INSTANCE_ID, connection_settings, consumer_settings
 

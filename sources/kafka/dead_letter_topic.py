@@ -28,7 +28,8 @@ from sources.base.letter import (
 )
 from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered
 from sources.base.topics import UnfitTopic
-from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin, said_by, when_settled
+from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin
+from sources.kafka.answers import said_by, when_settled
 from sources.kafka.log_reader import LogReader
 from sources.kafka.settings import connection_settings
 
@@ -205,7 +206,7 @@ def read_topic(
     """
     try:
         admin = Admin(settings)
-        sources = admin.partitions([topic])
+        sources = admin.partitions([topic], missing_too=True)
         firsts = admin.begins(sources) if since_ms is None else admin.at_time(sources, since_ms)
         ends = admin.ends(sources)
         for source in sources:

@@ -38,7 +38,7 @@ class KafkaLogProbe:
         """See ``LogProbe``."""
         now = self._clock()
         if not self._partitions or now - self._partitions_at >= PARTITIONS_EVERY_S:
-            self._partitions = self._admin.partitions(self._topics)
+            self._partitions = self._admin.partitions(self._topics, missing_too=True)
             self._partitions_at = now
         # First what is readable: the end may move on between the two, and is never before it.
         known, sources = self._admin.known_ends, self._partitions
@@ -49,7 +49,7 @@ class KafkaLogProbe:
 
     def kept(self) -> Kept:
         """See ``LogProbe``."""
-        starts = self._admin.begins(self._admin.partitions(self._topics))
+        starts = self._admin.begins(self._admin.partitions(self._topics, missing_too=True))
         seconds = {}
         for topic, said in self._admin.settings_of({s.topic for s in starts}).items():
             milliseconds = int(said["retention.ms"])

@@ -17,7 +17,8 @@ from offsets.recovery import PositionError, PositionUnknown
 from sources.base.configuration import Configuration
 from sources.base.port import AppendRefused, GroupMember, NotAnswered, Start
 from sources.kafka import commit_store as group_commit
-from sources.kafka.admin import Admin, asking
+from sources.kafka.admin import Admin
+from sources.kafka.answers import asking
 from sources.kafka.append import KafkaAppender
 from sources.kafka.commit_store import KafkaCommitStore
 from sources.kafka.log_probe import KafkaLogProbe

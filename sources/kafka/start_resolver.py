@@ -26,7 +26,8 @@ from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 from sources.base.configuration import ReadingSection
 from sources.base.port import NotAnswered
-from sources.kafka.admin import Admin, asking
+from sources.kafka.admin import Admin
+from sources.kafka.answers import asking
 from sources.kafka.commit_store import group_commits
 from sources.kafka.log_reader import check_logs
 

@@ -19,7 +19,8 @@ from offsets.snapshot import Snapshot
 from offsets.store import Loaded, StoreError
 from sources.base.port import NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
-from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin, said_by, when_settled
+from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin
+from sources.kafka.answers import said_by, when_settled
 from sources.kafka.settings import connection_settings
 from sources.kafka.topic_records import Entries, Record, records
 from sources.kafka.topic_store_tail import TailBehind, TopicTail, seconds_left
@@ -111,8 +112,7 @@ class KafkaTopicStore:
                 f"{self._place} has cleanup.policy={policy}: its records would be deleted with "
                 "their age, and positions with them. It must be compact, or name another topic"
             )
-        if not (sources := admin.partitions([self._topic])):
-            raise NotAnswered("has no partitions yet", away=False, settling=True)
+        sources = admin.partitions([self._topic])
         admin.ends(sources)
         return sources
 

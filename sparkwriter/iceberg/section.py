@@ -94,7 +94,7 @@ class CompactionSection(Section):
 
     ``max_deletes``: a reader never applies so many files of deletions to one file of rows, nor
     ``max_deleted_keys`` deleted keys, once compaction has caught up. ``small_files``: so many are
-    put together. ``file_bytes``: the size of a file. ``round_bytes``: what is written anew at most
+    put together. ``file_bytes``: the size of a file. ``round_bytes``: what is rewritten at most
     before the next batch has its turn; at least one file is.
     """
 

@@ -32,7 +32,7 @@ class JdbcSection(SinkSection):
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
     def warnings(self) -> Iterator[str]:
-        """What a file of before must say of ``url``."""
+        """What a file of an earlier version must say of ``url``."""
         with suppress(BadUrl):
             line = parse_url(self.url).says_no_tls(self.tls)
             yield from () if line is None else (line,)

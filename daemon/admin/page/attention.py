@@ -54,7 +54,7 @@ def _few(every: Sequence[Condition]) -> Iterator[Html]:
     """The first ones of a kind, and how many more there are."""
     yield from map(_entry, every[:MOST])
     if len(every) > MOST:
-        command = tag("code", "binlogd tables list")
+        command = tag("code", "binlogd status --json")
         yield tag("li", f"and {len(every) - MOST:,} more of {every[0].kind}: ", command)
 
 

@@ -9,7 +9,12 @@ from typing import Any, Literal, NamedTuple
 NEWS_S = {"behind": 0.0, "held": 120.0}
 """Passing conditions that are events, too, and how long each lasts before it is one."""
 
-UNREADY = frozenset({"starting", "stopping", "unassigned", "log_ends_unknown", "jvm_down"})
+UNREADY = frozenset(
+    {
+        "starting", "stopping", "pipeline_failed", "not_running", "unassigned", "log_ends_unknown",
+        "jvm_down",
+    }
+)  # fmt: skip
 """Kinds with which the daemon is not ready."""
 
 Level = Literal["ill", "passing"]

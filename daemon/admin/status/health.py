@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from actors.contract.figures import bare
 from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.words import duration, quoted, size
@@ -32,10 +34,11 @@ ENDS_SOON_S = 14 * 86_400.0
 
 
 def shown(status: Mapping[str, Any]) -> list[Condition]:
-    """The conditions that a status document has; of an older daemon's, those that it implies."""
+    """The conditions that a status document has; of an older daemon's, those that it implies.
+    Members that a newer one adds are left out."""
     if "conditions" not in status:
         return conditions(status)
-    return [Condition(**{**one, "targets": tuple(one["targets"])}) for one in status["conditions"]]
+    return msgspec.convert(status["conditions"], list[Condition])
 
 
 def conditions(status: Mapping[str, Any]) -> list[Condition]:
@@ -118,7 +121,7 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[Condition]:
     if p["failure"]:
         yield Condition("pipeline_failed", f"failed: {p['failure']}")
     elif p["stage"] != "running":
-        yield Condition("starting", f"is {p['stage']}", "passing")
+        yield Condition("not_running", f"is {p['stage']}", "passing")
     elif not p["assigned"]:
         yield Condition("unassigned", "no partitions are assigned yet", "passing")
     if (pause := p["paused_by_a_person"]) is not None:

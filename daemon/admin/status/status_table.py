@@ -55,7 +55,7 @@ def print_conditions(console: Console, found: Iterable[Condition]) -> None:
             console.print(f"  [bold]{line}[/bold]" if one.level == "ill" else f"  {line}")
     for kind, count in counts.items():
         if count > MOST_OF_A_KIND:
-            console.print(f"  and {count - MOST_OF_A_KIND} more of {kind}: binlogd tables list")
+            console.print(f"  and {count - MOST_OF_A_KIND} more of {kind}: binlogd status --json")
 
 
 def _session(session: Mapping[str, Any]) -> str:

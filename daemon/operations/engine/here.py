@@ -212,7 +212,7 @@ class Offline(Here):
         return JobStore(self._config.daemon.state_dir).load().jobs
 
     def snapshot(self, pipeline: str) -> Snapshot:
-        """See ``Look``. Damage is told."""
+        """See ``Look``. Damage is noted."""
         store = make_stores(self._config, pipeline)
         store.start()
         try:

@@ -94,7 +94,7 @@ class RebuildOperation(Operation[RebuildParams]):
                 raise EditRefused(f"{params.target} is being rebuilt already, by the job {job.id}")
             begun = here.add_job(_job_wanted(wanted), f"{KIND}-{wanted.number}")
             return lambda: _followed(here, begun, lambda now: "begun" in now.memory)
-        if job is None:  # of before the jobs: nobody but the snapshot knows of it
+        if job is None:  # older than the jobs: the snapshot alone knows it
             here.edit(wanted.pipeline, wanted)
             return lambda: _said(params.target, True)
         here.ask_job(job.id, "cancel")

@@ -18,7 +18,9 @@ from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.snapshot_text import encode
+from sources.base.port import NotAnswered
 from sources.kafka.commit_store import KafkaCommitStore
+from sources.kafka.logs import KafkaLogs
 
 NOWHERE = "127.0.0.1:1"
 MESSAGES = 20
@@ -121,6 +123,21 @@ def test_a_broker_that_is_away_is_a_warning(alone: World) -> None:
     result = alone.put(encode(alone.snapshot(5)))
     assert result.exit_code == 0
     assert result.stderr.startswith("binlogd: warning: not compared with the topics: no Kafka")
+
+
+def test_topics_that_may_not_be_seen_refuse_it(
+    alone: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker is there: what could not be looked at is no reason to go on."""
+
+    def refused(_: KafkaLogs) -> dict[str, str]:
+        raise NotAnswered("topic 't': no right to describe it", away=False)
+
+    monkeypatch.setattr(KafkaLogs, "topic_ids", refused)
+    result = alone.put(encode(alone.snapshot(5)))
+    assert result.exit_code == 2
+    assert "no right to describe it" in result.stderr
+    assert not OffsetFile(alone.state, "shop").path.exists()
 
 
 @pytest.mark.parametrize(

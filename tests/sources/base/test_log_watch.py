@@ -13,7 +13,7 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Broker:
-    """LogEndss as it is told, at a time of its own."""
+    """Answers as the test says, at a time of its own."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -72,7 +72,7 @@ def test_one_partition_without_a_leader_is_unknown_alone() -> None:
 
 
 def test_an_open_transaction_is_told_once_and_its_end() -> None:
-    """One that ends at once is nobody's business; another one begins from anew."""
+    """One that ends at once is nobody's business; another one begins anew."""
     broker = Broker()
     with capture_logs() as said:
         ends = LogWatch(broker, broker.clock)

@@ -14,6 +14,8 @@ from daemon.admin.status.status_parts import partitions_of
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from sources.base.log_figures import Kept, LogFigures
+from sources.base.port import NotAnswered
+from sources.kafka.admin import Admin
 from sources.kafka.log_probe import KafkaLogProbe
 
 P0 = TopicPartition("t", 0)
@@ -57,3 +59,13 @@ def test_a_broker_says_what_it_keeps(store_broker: DevBroker) -> None:
     kept = KafkaLogProbe({"bootstrap.servers": store_broker.bootstrap}, [*names, "none"]).kept()
     assert kept.seconds == {names[0]: 60.0}
     assert kept.starts == {TopicPartition(n, 0): 3 if n == names[0] else 0 for n in names}
+
+
+@pytest.mark.integration
+def test_a_topic_that_is_not_there_is_no_topic_without_partitions(store_broker: DevBroker) -> None:
+    """A load whose log is gone would end at once. What only watches goes on with the others."""
+    admin = Admin({"bootstrap.servers": store_broker.bootstrap})
+    with pytest.raises(NotAnswered, match="topic 'none': is not there") as told:
+        admin.partitions(["none"])
+    assert not told.value.away
+    assert admin.partitions(["none"], missing_too=True) == []

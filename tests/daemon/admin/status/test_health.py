@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from daemon.admin.status.conditions import Key, headline
-from daemon.admin.status.health import conditions
+from daemon.admin.status.health import conditions, shown
+from daemon.admin.status.verdict import verdict
 from tests.daemon.admin.events.test_watch import ILL, WELL
 from tests.daemon.admin.page.documents import failing, quarantined, status, target, writing
 
@@ -114,3 +115,31 @@ def test_a_credential_that_ends_soon_is_told() -> None:
         ("c0", "has ended"),
         ("c1", "ends in 13 d"),
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"failure": "why", "stage": "ended"},
+        {"stage": "ended"},
+        {"stage": "draining"},
+        {"assigned": False},
+        {"log_ends_unknown_seconds": 1.0},
+    ],
+)
+def test_a_pipeline_that_does_not_read_is_not_ready(change: dict[str, Any]) -> None:
+    """Whatever the others do; /readyz names it."""
+    (pipeline,) = WELL["pipelines"]
+    found = WELL | {"pipelines": [pipeline, pipeline | {"pipeline": "other", **change}]}
+    found["conditions"] = [one.document() for one in conditions(found)]
+    good, lines = verdict("/readyz", found)
+    assert not good
+    assert [line.partition(":")[0] for line in lines] == ["running", "pipeline other"]
+    assert verdict("/healthz", found) == (True, ["ok"])
+
+
+def test_a_document_of_a_newer_daemon_is_read() -> None:
+    """A condition may have further members, and the document of an older one has none."""
+    newer = [one.document() | {"further": 1} for one in conditions(ILL)]
+    assert shown(ILL | {"conditions": newer}) == conditions(ILL)
+    assert shown({k: v for k, v in ILL.items() if k != "conditions"}) == conditions(ILL)
