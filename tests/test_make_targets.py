@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -49,10 +50,14 @@ def test_what_runs_a_target_names_what_its_recipe_runs(target: str, by: str) -> 
 
 
 def run(words: Sequence[str], timeout_s: float = 280) -> str:
-    """A recipe's program; gives what it said."""
+    """A recipe's program; gives what it said.
+
+    Without what pytest-xdist tells its workers: pytest-benchmark measures nothing beneath one.
+    """
+    env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     done = subprocess.run(
         [sys.executable, "-m", *words], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False, timeout=timeout_s,
+        text=True, check=False, timeout=timeout_s, env=env,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
