@@ -121,12 +121,14 @@ class AddColumn:
     """``ALTER TABLE .. ADD COLUMN``: rows stored before it read as ``default`` from then on.
 
     ``default`` is a Python value that fits ``column.type``, None for NULL. ``needs_no_rows``: why
-    the default of stored rows is unknown; then the table must hold none.
+    the default of stored rows is unknown; then the table must hold none. ``fixed_bytes``: the
+    length of a BINARY; its default has no zero bytes at its end, as the binary log has it.
     """
 
     column: Column
     default: object = None
     needs_no_rows: str | None = None
+    fixed_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.live.values import Text, from_lake, from_source
 
@@ -21,6 +21,11 @@ class Found:
     columns: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
     key: tuple[str, ...] = ()
+
+    def with_kinds(self, others: Mapping[str, str]) -> Found:
+        """The same, some kinds read as others."""
+        columns = tuple((name, others.get(kind, kind)) for name, kind in self.columns)
+        return replace(self, columns=columns)
 
 
 def differences(

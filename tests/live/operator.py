@@ -95,9 +95,10 @@ class Operator:
                 self._cancel()
 
     def lead_out(self, ill: Sequence[Name]) -> None:
-        """What an operator does with targets that are said to differ: load them again."""
-        if ill:
-            self._begin("tables", "load", *map(self.target, ill), "--anew")
+        """What an operator does with targets that are said to differ: load them again, each by
+        itself, for one that can't be must not keep the others as they are."""
+        for name in ill:
+            self._begin("tables", "load", self.target(name), "--anew")
 
     def _begin(self, *words: str) -> None:
         print(f"  {self.pipeline}: binlogd {' '.join(words)}", flush=True)
@@ -153,6 +154,8 @@ class Operator:
                 continue
             said = one.said()
             self.done.refused += said.status == 2
+            if said.status == 2:
+                print(f"  {said}"[:600], flush=True)
             if said.is_broken:
                 self.faults.append(str(said))
         self._under_way.clear()

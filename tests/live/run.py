@@ -154,7 +154,7 @@ class _Round:
 
     def _verdicts(self, flow: Flow) -> list[Verdict]:
         schema = flow.generator.schema
-        source, there = flow.source.read(schema), flow.sink.read(schema.databases)
+        source, there = flow.tables(), flow.sink.read(schema.databases)
         if flow.seed in self._operators and self._operators[flow.seed].is_busy:
             there = {name: table for name, table in there.items() if STAND_IN not in name[1]}
         found = verdicts(source, there, self._daemon.told(flow.name), flow.keeps, flow.own)
@@ -171,7 +171,7 @@ class _Round:
         for name, rows in operator.differing.items():
             if name in untold:
                 operator.faults.append(f"a verification told a difference of {name}: {rows}")
-        source, there = flow.source.read(schema), flow.sink.read(schema.databases)
+        source, there = flow.tables(), flow.sink.read(schema.databases)
         equal = [one.name for one in found if not one.lines]
         made = operator.prove(flow.sink, source, there, equal)
         spoiled = {one.table for one in made}

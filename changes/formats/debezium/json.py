@@ -35,6 +35,7 @@ from changes.formats.engine.format import (
 )
 from changes.formats.engine.layout import Refused
 from changes.model.model import (
+    AddColumn,
     BadMessage,
     ColumnTypes,
     Ddl,
@@ -230,7 +231,7 @@ class DebeziumJson(Format):
         if record.table is not None:
             truncate = f"TRUNCATE TABLE {record.table}"
             return (Ddl(record.table, truncate, (TruncateTable(),)),)
-        found = read_ddl(_member(record, "ddl"), _header(record))
+        found = tuple(map(_filled_up, read_ddl(_member(record, "ddl"), _header(record))))
         return tuple(filter(_creates, found)) if _of_snapshot(record) else found
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
@@ -294,6 +295,20 @@ def _of_snapshot(record: Record) -> bool:
         return False
     snapshot = members(source, "the source").get("snapshot", Raw(NULL))
     return bytes(snapshot).strip(b'"').lower() in _SNAPSHOTS
+
+
+def _filled_up(ddl: Ddl) -> Ddl:
+    """A BINARY's default with the zero bytes at its end, which Debezium puts back into rows."""
+    steps, lenient = (
+        tuple(
+            replace(step, default=step.default.ljust(step.fixed_bytes, b"\0"))
+            if isinstance(step, AddColumn) and isinstance(step.default, bytes)
+            else step
+            for step in part
+        )
+        for part in (ddl.steps, ddl.lenient)
+    )
+    return replace(ddl, steps=steps, lenient=lenient)
 
 
 def _creates(ddl: Ddl) -> bool:

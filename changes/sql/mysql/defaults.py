@@ -58,9 +58,10 @@ def as_added(column: Definition) -> AddColumn:
         if _is_null(column.default):
             return AddColumn(added)
         _check_long(column, column.default)
-        return AddColumn(added, _value(column, kind, _literal(column, kind, column.default)))
+        default = _value(column, kind, _literal(column, kind, column.default))
+        return AddColumn(added, default, fixed_bytes=_fixed_bytes(column))
     if column.nullable is False:
-        return AddColumn(added, _implicit(column, kind))
+        return AddColumn(added, _implicit(column, kind), fixed_bytes=_fixed_bytes(column))
     if column.base == "TIMESTAMP" and column.nullable is None:
         raise Unknowable("a TIMESTAMP that says neither NULL nor DEFAULT differs by server setting")
     return AddColumn(added)
@@ -230,9 +231,16 @@ def _sizes(column: Definition) -> list[int]:
 
 def _bytes_text(column: Definition, text: str) -> str | None:
     """BINARY is filled up with zero bytes, which the binlog leaves out again."""
-    if column.base == "BINARY" or (column.charset == BYTES and column.padded):
+    if _fixed_bytes(column):
         return text.rstrip("\0")
     return text if column.base in BINARIES or column.charset == BYTES else None
+
+
+def _fixed_bytes(column: Definition) -> int:
+    """The length of a BINARY, 0 of other types."""
+    if column.base == "BINARY" or (column.charset == BYTES and column.padded):
+        return next(iter(_sizes(column)), 1)
+    return 0
 
 
 def _numbered(kind: SourceType, text: str) -> str | None:

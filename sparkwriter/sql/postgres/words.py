@@ -101,18 +101,45 @@ class PostgreSqlDialect(SqlDialect):
         return [f"ALTER TABLE {name} {clause}" for clause in clauses]
 
     def rename(self, old: TargetName, new: TargetName) -> list[str]:
-        """Through a third name where the schema changes, too."""
+        """Through a third name where the schema changes, too. What moves along is called otherwise
+        where the new schema has its name: indexes are relations, and keep theirs when their table
+        is renamed."""
         if old.namespace == new.namespace:
             self.check_name(new.table)
             return [f"ALTER TABLE {target_name(self, old)} RENAME TO {self.quote(new.table)}"]
         self.check_name(new.namespace)
         third = self.quote("__binlogd_moving")
+        moving = f"{self.quote(old.namespace)}.{third}"
         return [
             f"ALTER TABLE {target_name(self, old)} RENAME TO {third}",
-            f"ALTER TABLE {self.quote(old.namespace)}.{third} SET SCHEMA"
-            f" {self.quote(new.namespace)}",
+            self._free_names(moving, old.namespace, new.namespace),
+            f"ALTER TABLE {moving} SET SCHEMA {self.quote(new.namespace)}",
             f"ALTER TABLE {self.quote(new.namespace)}.{third} RENAME TO {self.quote(new.table)}",
         ]
+
+    def _free_names(self, table: str, schema: str, new: str) -> str:
+        """Give its indexes and sequences names of their own where the new schema has theirs."""
+        oid = f"{self.literal(table)}::regclass"
+        body = f"""DECLARE one record; BEGIN FOR one IN
+            SELECT c.oid, c.relname, c.relkind FROM pg_catalog.pg_class c
+            WHERE c.relkind IN ('i', 'I', 'S') AND (c.oid IN (
+                SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = {oid}
+            ) OR c.oid IN (
+                SELECT objid FROM pg_catalog.pg_depend
+                WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
+                    AND refobjid = {oid} AND deptype IN ('a', 'i')
+            )) AND EXISTS (
+                SELECT FROM pg_catalog.pg_class other
+                JOIN pg_catalog.pg_namespace n ON n.oid = other.relnamespace
+                WHERE n.nspname = {self.literal(new)} AND other.relname = c.relname
+            )
+        LOOP EXECUTE 'ALTER ' || CASE one.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'INDEX ' END
+            || quote_ident({self.literal(schema)}) || '.' || quote_ident(one.relname)
+            || ' RENAME TO ' || quote_ident('binlogd_' || one.oid); END LOOP; END"""
+        tag = "$names$"
+        while tag in body:
+            tag = f"${tag.strip('$')}_$"
+        return f"DO {tag} {body} {tag}"
 
     def loosen(self, target: TargetName, keys: Sequence[str], table: DbTable) -> list[str]:
         """The primary key becomes an index."""

@@ -169,6 +169,33 @@ def play(writers: Callable[[], Any], batches: Sequence[StagedBatch]) -> None:
     raise AssertionError(f"still waiting: {waiting}")
 
 
+def test_a_table_moves_to_a_namespace_where_its_name_was_anothers(
+    sink: Sink, writer, table, rows, orders
+) -> None:
+    """What belongs to a table, such as PostgreSQL's indexes, may still be called after its first
+    name there, and moves along."""
+    name, space = table.target.table, f"{table.target.namespace}_too"
+    there, elsewhere = (
+        Staging(table.folder, table.target._replace(namespace=space, table=each), table.schema)
+        for each in (name, f"{name}_else")
+    )
+    writer.write(there.batch(orders(("U", 7, "first", 7)), 1))
+    moves = [
+        there.batch(None, 2, moves_to=elsewhere.target),
+        elsewhere.batch(None, 2, takes_from=there.target),
+    ]
+    play(lambda: writer, moves)
+    there = Staging(table.folder, there.target, table.schema)
+    moves = [
+        table.batch(None, 3, moves_to=there.target),
+        there.batch(None, 3, takes_from=table.target),
+    ]
+    play(lambda: writer, moves)
+    assert rows(there.target) == [(1, "a", 10), (2, "b", 20)]
+    assert rows(elsewhere.target) == [(7, "first", 7)]
+    assert not exists(sink, table.target)
+
+
 def online_change(staging: Staging, orders: Any) -> tuple[Staging, Staging, list[StagedBatch]]:
     """``t TO t_old, t_gho TO t``, with a write and a statement before and a write after."""
     name, target = staging.target.table, staging.target

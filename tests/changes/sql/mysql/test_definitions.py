@@ -22,7 +22,7 @@ KEPT = [
     ("varchar(10)", "varchar(20)"), ("char(10)", "varchar(10)"), ("varchar(255)", "text"),
     ("tinytext", "varchar(255)"), ("text", "mediumtext"), ("longtext", "longtext"),
     ("varchar(10)", "varchar(10) character set utf8mb4"), ("json", "longtext"),
-    ("binary(4)", "binary(8)"), ("varbinary(4)", "blob"), ("blob", "mediumblob"),
+    ("varbinary(4)", "blob"), ("blob", "mediumblob"),
     ("enum('a','b')", "enum('b','c','a')"), ("enum('a','bcd')", "varchar(3)"),
     ("set('a','b')", "set('a','x','b')"), ("set('a','b')", "char(3)"),
     ("datetime", "datetime(6)"), ("timestamp(3)", "timestamp(3)"), ("time", "time(1)"),
@@ -55,6 +55,7 @@ LOST = [
     ("datetime(6)", "datetime"),  # 10:00:00.654321 is 10:00:00
     ("time(3)", "time"), ("datetime", "timestamp"), ("timestamp", "datetime"),
     ("date", "datetime"), ("datetime", "date"), ("year", "int"), ("point", "polygon"),
+    ("binary(4)", "binary(8)"),  # x'61000000' is x'6100000000000000'
 ]  # fmt: skip
 
 
