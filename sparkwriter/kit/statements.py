@@ -9,7 +9,9 @@ wait, and those would count as done. Then the table moves, and both names show i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Generic
+from typing import Any, Generic
+
+import structlog
 
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForName
@@ -19,6 +21,8 @@ from offsets.fence import Marks, place_of, place_text
 from sparkwriter.kit.divergence import mark_after
 from sparkwriter.kit.shape import check_shape
 from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
+
+log: Any = structlog.get_logger(__name__)
 
 # Which of the source's tables a target is of: one, unless its route merges several.
 
@@ -66,6 +70,14 @@ class Statements(Generic[E]):
         number = seen.dropped.rpartition(":")[2]
         aside = seen.target._replace(table=f"{seen.target.table}{ASIDE}{number}")
         self._store.set_aside(seen, aside)
+
+    def _set_aside(self, seen: E, to: TargetName, place: str) -> None:
+        """Its new name has a table that was loaded behind the renaming, with all that this one
+        held. It is kept: should that not be so, nothing is lost."""
+        aside = seen.target._replace(table=f"{seen.target.table}{ASIDE}{place}")
+        self._store.set_aside(seen, aside)
+        fields = {"renamed_to": str(to), "kept_as": str(aside)}
+        log.warning("replaced_by_a_load", target=str(seen.target), **fields)
 
     # --- inside a table
 
@@ -120,7 +132,8 @@ class Statements(Generic[E]):
         there = self._store.look(to)
         if not isinstance(there, Absent):
             if there.marks.are_past(batch):
-                raise TargetRefused(f"it is renamed to {to}, which is there already")
+                self._set_aside(seen, to, place_text(batch))
+                return
             raise WaitsForName(f"waits until {to}, which is to be its name, is free", to)
         if self._store.freed(to) != f"{lane}:{place_text(batch)}":
             raise WaitsForName(f"waits until what {to} was before is written", to)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -94,11 +94,15 @@ class Operator:
             case "cancel":
                 self._cancel()
 
-    def lead_out(self, ill: Sequence[Name]) -> None:
+    def lead_out(self, ill: Sequence[Name], there: Collection[Name]) -> None:
         """What an operator does with targets that are said to differ: load them again, each by
-        itself, for one that can't be must not keep the others as they are."""
+        itself, for one that can't be must not keep the others as they are. One that is not
+        ``there`` at the source any more was renamed, or dropped, by what is kept for it."""
         for name in ill:
-            self._begin("tables", "load", self.target(name), "--anew")
+            if name in there:
+                self._begin("tables", "load", self.target(name), "--anew")
+            else:
+                self._begin("tables", "retry", self.target(name))
 
     def _begin(self, *words: str) -> None:
         print(f"  {self.pipeline}: binlogd {' '.join(words)}", flush=True)

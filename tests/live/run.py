@@ -179,7 +179,7 @@ class _Round:
         for one in self._verdicts(flow) if made else ():
             if one.name in spoiled and one.lines and not one.name[1].startswith(MARKER):
                 operator.faults.append(f"{one.name}: repaired, and still differs: {one.lines}")
-        operator.lead_out([one.name for one in found if one.told and one.lines])
+        operator.lead_out([one.name for one in found if one.told and one.lines], source)
         faults = list(operator.faults)
         operator.faults.clear()
         operator.differing.clear()

@@ -95,6 +95,10 @@ MOST_TARGETS = 100
 """Of one job: all of its tables stand in spills until the last one is read."""
 
 
+_RENAMED = (
+    "; what is kept for it may hold a renaming or a DROP: load the table that has its rows now,"
+    " then `binlogd tables retry {}`"
+)
 _SOFT = 'delete = "soft": rows that the source has deleted by now are gone after a load'
 
 
@@ -119,11 +123,15 @@ def planned(look: Look, wanted: Wanted) -> Plan:
         return Plan((wanted,), refusals=(line,))
     found = chosen(config, pipeline, wanted.targets)
     missing = unmatched(wanted.targets, found)
-    refusals = [f"{one}: no table of pipeline {pipeline} is called so" for one in missing]
+    snapshot = look.snapshot(pipeline)
+    refusals = [
+        f"{one}: no table of pipeline {pipeline} is called so"
+        + f"{_RENAMED.format(one)}" * (one in snapshot.spills)
+        for one in missing
+    ]
     refusals += [f"{name}: {why}" for name, why in found.refused]
     if not found.tables and not refusals:
         refusals.append(f"no table of pipeline {pipeline} is chosen")
-    snapshot = look.snapshot(pipeline)
     refusals += list(_not_now(look, pipeline, snapshot))
     tables, unfit = _tables(look, pipeline, found.tables, snapshot)
     refusals += unfit

@@ -152,6 +152,26 @@ def test_a_name_that_is_there_is_not_overwritten(writer, table, rows, orders) ->
     assert rows(new) == [(7, "mine", 7)]
 
 
+def test_a_table_whose_new_name_was_loaded_meanwhile_is_set_aside(
+    sink: Sink, writer, table, rows, orders
+) -> None:
+    """The load has what it held, and its marks are past the renaming: nothing is left to move."""
+    new = table.target._replace(table=f"{table.target.table}_new")
+    loaded = Staging(table.folder, new, table.schema)
+    writer.write(loaded.batch(orders(("U", 1, "A", 1), ("U", 2, "b", 20)), 5))
+    moves = table.batch(None, 2, moves_to=new)
+    state = writer.write(moves)
+    assert (state.schema, state.hwms) == (None, {LANE: 2})
+    assert writer.write(moves).hwms == {LANE: 2}
+    assert rows(new) == [(1, "A", 1), (2, "b", 20)]
+    assert rows(new._replace(table=f"{table.target.table}__dropped_2")) == [
+        (1, "a", 10),
+        (2, "b", 20),
+    ]
+    assert not exists(sink, table.target)
+    assert writer.open(new).hwms == {LANE: 5}
+
+
 def play(writers: Callable[[], Any], batches: Sequence[StagedBatch]) -> None:
     """Write batches until all have landed, those that wait for others later."""
     waiting, writer = list(batches), writers()
