@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from daemon.operations.load import plan
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.plan import Flow
 from databases.base.port import SourceTable
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, SpillMark
 
 FUNCTION = "def apply(context, rows):\n    pass\n"
 STATEMENT = "def statement(context, kind, to):\n    pass\n"
@@ -28,11 +29,12 @@ ICEBERG = {"kind": "iceberg", "catalog": {"type": "hadoop", "warehouse": "/w"}}
 class Looking:
     """A ``Look`` at a pipeline that has read nothing."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, spills: Collection[str]) -> None:
         self.config = config
+        self._spills = {name: SpillMark(1, {}) for name in spills}
 
     def snapshot(self, pipeline: str) -> Snapshot:
-        return Snapshot(pipeline, "g")
+        return Snapshot(pipeline, "g", spills=self._spills)
 
 
 def refusals(
@@ -48,6 +50,8 @@ def planned(
     monkeypatch: pytest.MonkeyPatch,
     shape: Shape = NO_SHAPE,
     origin: str = "command",
+    patterns: tuple[str, ...] = ("*",),
+    spills: Collection[str] = (),
 ) -> Plan:
     """A load of ``s.t`` into the sink, whose database is not there."""
     config = Config.model_validate(
@@ -74,8 +78,8 @@ def planned(
     monkeypatch.setattr(plan, "_described", lambda *_: source)
     monkeypatch.setattr(plan, "shown_columns", lambda *_: {})
     monkeypatch.setattr(plan, "flow_of", lambda *_: Flow(0.0, 0))
-    wanted = Wanted("load", "p", ("*",), {}, origin)
-    return LoadKind().plan(Looking(config), wanted)  # type: ignore[arg-type]
+    wanted = Wanted("load", "p", patterns, {}, origin)
+    return LoadKind().plan(Looking(config, spills), wanted)  # type: ignore[arg-type]
 
 
 def python(folder: Path, text: str) -> dict[str, Any]:
@@ -106,6 +110,19 @@ def test_a_hadoop_catalog_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (line,) = refusals(tmp_path, ICEBERG, monkeypatch)
     assert "a hadoop catalog can't give a table another's name" in line
     assert refusals(tmp_path, {"kind": "sqlite", "path": "x.db"}, monkeypatch) == ()
+
+
+def test_a_table_that_is_gone_while_messages_of_it_are_kept_says_what_leads_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may hold the statement by which it got another name."""
+    sink = {"kind": "sqlite", "path": str(tmp_path / "copy.db")}
+    asked = {"patterns": ("out.s.t", "out.s.gone")}
+    (line,) = planned(tmp_path, sink, monkeypatch, **asked).refusals
+    assert line == "out.s.gone: no table of pipeline p is called so"
+    (line,) = planned(tmp_path, sink, monkeypatch, **asked, spills=["out.s.gone"]).refusals
+    assert "may hold a renaming" in line
+    assert line.endswith("then `binlogd tables retry out.s.gone`")
 
 
 @pytest.mark.parametrize("origin", ["command", "first sight", "reload"])
