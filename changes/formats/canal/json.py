@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.formats.canal.images import CanalRows, moment
-from changes.formats.canal.rows import CanalTableDecoder
+from changes.formats.canal.rows import CanalRows
 from changes.formats.engine import json_text as glance
 from changes.formats.engine.format import Confidence, Packed
 from changes.formats.engine.json_text import milliseconds
@@ -21,13 +20,11 @@ from changes.formats.engine.row_format import DDL, JsonFormat
 from changes.model.model import (
     AddColumn,
     BadMessage,
-    ColumnTypes,
     Ddl,
     DropTable,
     FormatOptions,
     Head,
     Kind,
-    Mode,
     RenameTable,
     TableName,
     TakeName,
@@ -105,6 +102,7 @@ class _Statement(Struct, gc=False):
 
 class _Times(Struct, gc=False):
     es: Raw = Raw(b"")
+    ts: Raw = Raw(b"")
 
 
 _statement = msgspec.json.Decoder(_Statement).decode
@@ -159,7 +157,9 @@ class CanalJson(JsonFormat):
         )
 
     def moment(self, value: bytes) -> int | None:
-        return moment(value)
+        """When the change happened (``es``), else when its message was written (``ts``)."""
+        times = _times(value)
+        return milliseconds(times.es) or milliseconds(times.ts)
 
     def header(self, value: bytes) -> tuple[TableName, str]:
         statement = _statement(value)
@@ -173,9 +173,4 @@ class CanalJson(JsonFormat):
             return None
 
     def rows(self, *, placed: bool = False) -> CanalRows:
-        return CanalRows()
-
-    def table_decoder(
-        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> CanalTableDecoder:
-        return CanalTableDecoder(self._options, mode, keys, types)
+        return CanalRows(placed)

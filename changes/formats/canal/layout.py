@@ -8,48 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
-from msgspec.structs import astuple
+from msgspec import Raw, Struct
 
+from changes.formats.canal.message import HandleKey
 from changes.formats.engine.layout import Layout
-from changes.model.positions import position_text
-from changes.sql.mysql.types import as_bytes
-
-LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
-"""The letter of a change, by the type of its message."""
-
-
-_BYTES = frozenset((2004, -3, -4))
-"""``java.sql.Types.BLOB``: Canal spells each byte of such a value as a character. Where the value
-is NULL it leaves VARBINARY or LONGVARBINARY there, by ``LogEventConvert.parseOneRow``."""
-
-_READ_AS_TEXT = frozenset(("tinytext", "text", "mediumtext", "longtext"))
-"""Canal gives these types the number of texts, CLOB, and no others: where one of them has another
-number, it is another writer's."""
-
-
-def type_word(mysql_type: str, sql_type: object) -> str:
-    """A column's declared type; marked where its text comes as bytes.
-
-    So Canal sends JSON of MariaDB, which stores it as LONGTEXT, and types like TEXT(300).
-    """
-    if sql_type not in _BYTES or mysql_type.lower() in _READ_AS_TEXT:
-        return mysql_type
-    return as_bytes(mysql_type)
-
-
-class HandleKey(Struct, gc=False):
-    """TiCDC's own part of a message: when its transaction was committed, and the mark on a message
-    that was too large and was cut down to its key."""
-
-    onlyHandleKey: bool = False
-    claimCheckLocation: str | None = None
-    commitTs: int | None = None
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the message has that mark."""
-        return self.onlyHandleKey or bool(self.claimCheckLocation)
 
 
 class CanalLayout(Layout):
@@ -89,6 +51,8 @@ class CanalLayout(Layout):
 
     def any_moves(self, data: Sequence[Struct], olds: Sequence[Struct | None]) -> bool:
         """Whether any of a message's updates may have changed its key."""
+        if not self.names_key(olds):
+            return False
         pairs = zip(data, olds, strict=False)
         return any(old is not None and self.moves(old, row) for row, old in pairs)
 
@@ -115,18 +79,3 @@ class CanalLayout(Layout):
             return False
         key = operator.attrgetter(*self.key_fields)
         return list(map(key, images)) == list(map(key, itertools.chain.from_iterable(after)))
-
-
-def place_texts(
-    marks: Sequence[HandleKey | None],
-    ops: Sequence[str | None],
-    data: Sequence[Sequence[Struct]],
-) -> list[str] | None:
-    """The positions of messages, None where one has none, or a row that lacks a column."""
-    commits = [-1 if mark is None or mark.commitTs is None else mark.commitTs for mark in marks]
-    if min(commits) < 0:
-        return None
-    kept = (rows for op, rows in zip(ops, data, strict=True) if op != "D")
-    if any(UNSET in astuple(row) for row in itertools.chain.from_iterable(kept)):
-        return None
-    return list(map(position_text, commits))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from changes.formats.canal.flat import first_of, rows_of_many, texts_of
-from changes.formats.canal.layout import type_word
+from changes.formats.canal.message import type_word
 from changes.formats.canal.packet import DELETE, INSERT, UPDATE, rows_of, table_of
 from changes.formats.engine.bulk_rows import AtOnce, BulkRows
 from changes.formats.engine.layout import Refused

@@ -25,7 +25,7 @@ from changes.model.model import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Shape:
     """What rows are like that come alike: their columns in order, declared types, the key.
 

@@ -325,6 +325,22 @@ def test_bad_rows(value: bytes, said: str) -> None:
     assert "\n" not in refused.value.reason
 
 
+@pytest.mark.parametrize("number", [{}, [], {"a": 1}, "x", 2004.0, None, True])
+def test_a_number_of_a_type_may_be_anything(number: object) -> None:
+    """Where it is none of Canal's it says nothing; it never ends the process that decodes."""
+    table = decode(message(sqlType={"name": number})).table
+    assert table["name"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("left_out", [message(drop=["pkNames"]), message(keys=None)])
+def test_a_table_without_a_key_does_not_get_one_midway(left_out: bytes) -> None:
+    """Left out or null, a key is none: the target is a changelog by then."""
+    assert decode(left_out).mode is Mode.APPEND
+    with pytest.raises(BadRecord, match=r"the key was none and is now \(id\)") as refused:
+        decode(left_out, message())
+    assert (refused.value.index, refused.value.of_table) == (1, True)
+
+
 def test_large_row_cut_to_its_key_may_be_a_delete() -> None:
     """A delete needs no more than the key."""
     changes = decode(message("DELETE", [{"id": "1"}], _tidb={"onlyHandleKey": True, "commitTs": 1}))
