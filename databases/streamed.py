@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from changes.formats import FORMATS
 from changes.formats.debezium.untyped import configured_wire_type
 from changes.formats.engine.configured_types import configured_type
+from changes.formats.engine.format import DeclaredTypes
 from changes.model.model import ColumnTypes
 from changes.model.types import is_digits
 from changes.sql.forms import Form
@@ -22,8 +24,6 @@ from databases.mysql import sql as mysql_sql
 from databases.postgres import sql as postgresql_types
 
 DEBEZIUM = "debezium-json"
-_BY_COLUMN_TYPE = frozenset(("canal-json", "canal-protobuf", "tencent-dts"))
-_UNTYPED = frozenset(("maxwell-json", "ogg-json"))
 
 _EPOCH = {
     Form.DATE: "1970-01-01",
@@ -93,7 +93,7 @@ def as_streamed(
 def _as_text(column: SourceColumn, format_: str, type_: str) -> SourceColumn:
     """A date in a column of text, of a format without types: what MySQL prints, zero dates too."""
     zeros = {Form.DATE: "0000-00-00", Form.LOCAL: "0000-00-00 00:00:00", Form.TIME: None}
-    if format_ not in _UNTYPED or type_ != "string" or column.form not in zeros:
+    if not _is_untyped(format_) or type_ != "string" or column.form not in zeros:
         return column
     return replace(column, form=Form.TEXT, zero=zeros[column.form])
 
@@ -119,16 +119,20 @@ def _own_of_mysql(column: SourceColumn, format_: str) -> StreamedColumn:
     if base == "binary":
         # The binary log leaves the zero bytes at its end away; Debezium puts them back.
         column = replace(column, form=Form.STRIPPED)
-    if format_ in _BY_COLUMN_TYPE:
+    if FORMATS[format_].column_types is DeclaredTypes.SOURCE:
         return StreamedColumn(column, by_words)
     if format_ == "aliyun-dts-avro":
         if form in (Form.HEX, Form.JSON):
             raise ValueError(f"a {column.type} comes as text that the database does not show")
         whole = replace(column, form=Form.WHOLE) if base == "bit" else column
         return StreamedColumn(whole, _ALIYUN.get(base, by_words))
-    if format_ in _UNTYPED:
+    if _is_untyped(format_):
         return StreamedColumn(_untyped(column, base), "string")
     raise ValueError(f"format {format_} is not known here")
+
+
+def _is_untyped(format_: str) -> bool:
+    return FORMATS[format_].column_types is DeclaredTypes.NONE
 
 
 def _untyped(column: SourceColumn, base: str) -> SourceColumn:
@@ -166,10 +170,10 @@ def _wanted(own: StreamedColumn, format_: str, words: str | None, stored: str | 
     assert form is not None
     declared = None if words is None else _declared(format_, words)
     type_ = stored or declared or own.type
-    if type_ == own.type and (type_ != "string" or format_ not in _UNTYPED):
+    if type_ == own.type and (type_ != "string" or not _is_untyped(format_)):
         return type_
     if not is_readable(form, type_):
-        hint = "; declare its type" if declared is None and format_ in _UNTYPED else ""
+        hint = "; declare its type" if declared is None and _is_untyped(format_) else ""
         raise ValueError(f"a {column.type} is not had exactly as {type_}{hint}")
     if type_ == "string":
         for problem in _unlike_texts(own, format_, declared):
@@ -181,7 +185,7 @@ def _wanted(own: StreamedColumn, format_: str, words: str | None, stored: str | 
 
 def _may_become(own: str, stored: str, format_: str) -> bool:
     """Whether a column of the stream's type may have become the stored one."""
-    if format_ in _UNTYPED:
+    if _is_untyped(format_):
         return True
     wider = own == stored or widens(own, stored) or widens(stored, own)
     numbers = own.startswith(("int", "long", "decimal", "boolean"))
@@ -199,7 +203,7 @@ def _unlike_texts(own: StreamedColumn, format_: str, declared: str | None) -> It
     column, form, type_ = own.column, own.column.form, own.column.type
     if form in (Form.WHOLE, Form.TEXT) and not type_.lower().startswith(("set", "interval")):
         return
-    if own.type == "string" and format_ not in _UNTYPED:
+    if own.type == "string" and not _is_untyped(format_):
         return
     scale = mysql_sql.base_of(type_)[1].rpartition(",")[2]
     if form is Form.DECIMAL:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, BinaryIO, TextIO, cast, get_args
 
 import typer
 
-from changes.formats import check_types
+from changes.formats import FORMATS, check_types
 from changes.formats.auto import AUTO, NAMES, detector, make_format
 from changes.formats.engine.format import Format, RowChange, Statement
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
@@ -128,9 +128,6 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
 
 # Parses ``--type`` of ``binlogd decode``: types of columns whose types no message declares.
 
-_UNTYPED = ("canal-json", "debezium-json", "maxwell-json", "ogg-json")
-"""The formats whose messages may not declare a column's type."""
-
 
 def configured_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:
     """The types of ``--type COLUMN=TYPE``, as a route's ``types``. Raises ValueError."""
@@ -140,8 +137,9 @@ def configured_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:
         if not (name and equals and words.strip()):
             raise ValueError(f"--type {text!r}: COLUMN=TYPE is wanted")
         found.append((name, words))
-    if found and format_name not in _UNTYPED:
-        raise ValueError(f"--type needs a --format of {', '.join(_UNTYPED)}: others tell types")
+    untyped = [name for name, format_ in FORMATS.items() if format_.may_lack_types]
+    if found and format_name not in untyped:
+        raise ValueError(f"--type needs a --format of {', '.join(untyped)}: others tell types")
     try:
         check_types(format_name, tuple(found))
     except ValueError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from changes.formats import FORMATS
+from changes.formats.engine.format import Format
 from changes.model.model import TableName
 from changes.sql.forms import Form
 from databases.base.port import SourceColumn, SourceTable
@@ -117,6 +119,24 @@ def test_what_is_not_had_exactly_is_refused_by_name(type_: str, format_: str, re
     assert len(found.refused) == 1
     assert found.refused[0].startswith("shop.orders, column a: ")
     assert reason in found.refused[0]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_is_known(name: str) -> None:
+    """A load can be planned from the streams of all."""
+    assert streamed(of_mysql("int"), name).refused == ()
+
+
+def test_a_format_that_says_nothing_of_its_types_is_not_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is a new one: what a load would store might be another type than its rows'."""
+    base = FORMATS["ogg-json"]
+    made = type("New", (base,), {"column_types": Format.column_types})
+    monkeypatch.setitem(FORMATS, "new-json", made)
+    assert streamed(of_mysql("int"), "new-json").refused == (
+        "shop.orders, column a: format new-json is not known here",
+    )
 
 
 @pytest.mark.parametrize(

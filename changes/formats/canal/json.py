@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from changes.formats.canal.rows import CanalRows
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.format import Confidence, Packed
+from changes.formats.engine.format import Confidence, DeclaredTypes, Packed
 from changes.formats.engine.json_text import milliseconds
 from changes.formats.engine.repeated_renames import RepeatedRenames
 from changes.formats.engine.row_format import DDL, JsonFormat
@@ -118,6 +118,7 @@ class CanalJson(JsonFormat):
     name: str = "canal-json"
     positions: str | None = POSITIONS
 
+    column_types = DeclaredTypes.SOURCE
     maker = "Canal"
     first = _First
 

@@ -21,6 +21,7 @@ from changes.formats.canal.wire import CanalWireRows, letter_of
 from changes.formats.engine.explain import explain_image
 from changes.formats.engine.format import (
     Confidence,
+    DeclaredTypes,
     Entry,
     Packed,
     RowChange,
@@ -44,6 +45,7 @@ class CanalProtobuf(RowFormat):
 
     name: str = "canal-protobuf"
     binary: bool = True
+    column_types = DeclaredTypes.SOURCE
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:

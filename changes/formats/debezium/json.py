@@ -92,6 +92,7 @@ class DebeziumJson(Format):
     name: str = "debezium-json"
     positions: str | None = POSITIONS
     keyed: bool = True
+    may_lack_types: bool = True
 
     def __init__(self, options: FormatOptions) -> None:
         super().__init__(options)

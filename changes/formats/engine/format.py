@@ -9,7 +9,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -141,6 +141,17 @@ class Confidence(IntEnum):
     """It has what no other format writes."""
 
 
+class DeclaredTypes(Enum):
+    """What messages say of their columns' types, and so what a load has to store."""
+
+    OWN = auto()
+    """Types of the format's own, which a load must know."""
+    SOURCE = auto()
+    """Each column's type in the source's words."""
+    NONE = auto()
+    """Nothing: a column is text unless the configuration declares its type."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowChange:
     """One change for people to read. ``op`` is I, U or D; a key change is one U, by the new key.
@@ -250,6 +261,10 @@ class Format(ABC):
     keyed: bool = False
     """Whether it needs a record's key or headers. Then every "value" that it gets is the whole
     record as ``pack`` makes it, and never None."""
+
+    column_types = DeclaredTypes.OWN
+    may_lack_types: bool = False
+    """Whether some messages declare no types, so that the configuration may."""
 
     binary: bool = False
     """Whether messages are arbitrary bytes: no file has one a line."""

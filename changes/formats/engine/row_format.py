@@ -69,6 +69,7 @@ DDL = Head(Kind.DDL, None)
 class JsonFormat(RowFormat):
     """A format of JSON objects, whose first members say what they are about."""
 
+    may_lack_types = True
     maker: str
     """Whose messages these are, for errors."""
     first: type[Struct]

@@ -10,7 +10,14 @@ import msgspec
 from msgspec import Struct
 
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.format import VALUE_AT, Confidence, Packed, explained_ms, sizes
+from changes.formats.engine.format import (
+    VALUE_AT,
+    Confidence,
+    DeclaredTypes,
+    Packed,
+    explained_ms,
+    sizes,
+)
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.repeated_renames import RepeatedRenames
@@ -45,6 +52,7 @@ class MaxwellJson(JsonFormat):
 
     name: str = "maxwell-json"
     keyed: bool = True
+    column_types = DeclaredTypes.NONE
     maker = "Maxwell"
     first = _First
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.format import Confidence, Packed, explained_ms
+from changes.formats.engine.format import Confidence, DeclaredTypes, Packed, explained_ms
 from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
@@ -113,6 +113,7 @@ class OggJson(JsonFormat):
     """
 
     name: str = "ogg-json"
+    column_types = DeclaredTypes.NONE
     maker = "GoldenGate"
     first = _First
 

@@ -13,6 +13,7 @@ from typing import Any
 from changes.formats.engine.explain import explain_image
 from changes.formats.engine.format import (
     Confidence,
+    DeclaredTypes,
     Entry,
     Packed,
     RowChange,
@@ -68,6 +69,7 @@ class TencentDts(RowFormat):
     name: str = "tencent-dts"
     keyed: bool = True
     binary: bool = True
+    column_types = DeclaredTypes.SOURCE
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
