@@ -69,7 +69,7 @@ class DeadLetterLogic:
         self._unlogged = 0
         self._logged_at: deque[float] = deque()
 
-    def handle(self, message: object, now: float) -> list[object]:
+    def handle(self, message: object, now: float) -> list[fx.DeadLetterEffect]:
         """React to one message. ``now`` is in monotonic seconds."""
         match message:
             case msg.DeadLetter():
@@ -86,7 +86,7 @@ class DeadLetterLogic:
             case _:
                 raise TypeError(f"the dead letters do not know {message!r}")
 
-    def _take(self, letter: msg.DeadLetter, now: float) -> list[object]:
+    def _take(self, letter: msg.DeadLetter, now: float) -> list[fx.DeadLetterEffect]:
         self._recent.extend(now - age for age in self._earlier)
         self._earlier = []
         while self._recent and self._recent[0] <= now - WINDOW_S:
@@ -103,19 +103,19 @@ class DeadLetterLogic:
         self._waiting.append(letter)
         return self._next() if len(self._waiting) == 1 else []
 
-    def _refuse(self, letter: msg.DeadLetter, reason: str) -> list[object]:
+    def _refuse(self, letter: msg.DeadLetter, reason: str) -> list[fx.DeadLetterEffect]:
         """It stays open, and so does all behind it: nothing is lost, the pipeline stops."""
-        out: list[object] = []
+        out: list[fx.DeadLetterEffect] = []
         if letter.reply_to is not None:
             assert letter.target is not None
             refused = msg.DeadLetterRefused(letter.target, reason)
             out.append(fx.Tell(letter.reply_to, refused))
         return [*out, fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason))]
 
-    def _next(self) -> list[object]:
+    def _next(self) -> list[fx.DeadLetterEffect]:
         return [fx.KeepDeadLetter(self._waiting[0])] if self._waiting else []
 
-    def _kept(self, letter: msg.DeadLetter, now: float) -> list[object]:
+    def _kept(self, letter: msg.DeadLetter, now: float) -> list[fx.DeadLetterEffect]:
         self._waiting.popleft()
         self._stored += 1
         self._attempts, self._error, self._failing_since = 0, None, None
@@ -123,7 +123,7 @@ class DeadLetterLogic:
         to = letter.reply_to or self._committer
         return [*self._log(letter, now), fx.Tell(to, done), *self._next()]
 
-    def _not_kept(self, reason: str, log_away: bool, now: float) -> list[object]:
+    def _not_kept(self, reason: str, log_away: bool, now: float) -> list[fx.DeadLetterEffect]:
         """Try again, for a while. A broker that does not give the record is not the store's fault:
         all the pipeline waits for it, and so does this."""
         self._error = reason
@@ -139,7 +139,7 @@ class DeadLetterLogic:
         fields = {"reason": reason, "attempt": self._attempts, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "dead_letter_not_stored", fields), fx.WakeAt(now + wait)]
 
-    def _give_up(self, reason: str, after_s: float) -> list[object]:
+    def _give_up(self, reason: str, after_s: float) -> list[fx.DeadLetterEffect]:
         """What waits stays open: it is read, and stored, again after the restart."""
         first = self._waiting[0]
         self._refused = (
@@ -150,7 +150,7 @@ class DeadLetterLogic:
         self._waiting.clear()
         return list(dict.fromkeys(refused))  # the supervisor hears it once
 
-    def _log(self, letter: msg.DeadLetter, now: float) -> list[object]:
+    def _log(self, letter: msg.DeadLetter, now: float) -> list[fx.DeadLetterEffect]:
         while self._logged_at and self._logged_at[0] <= now - LOGGED_EVERY_S:
             self._logged_at.popleft()
         if len(self._logged_at) >= LOGGED_AT_ONCE:

@@ -17,7 +17,7 @@ class WriterLogic:
     def __init__(self) -> None:
         self._request: msg.OpenTarget | msg.WriteBatch | None = None
 
-    def handle(self, message: object, now: float) -> list[object]:
+    def handle(self, message: object, now: float) -> list[fx.WriterEffect]:
         """React to one message. ``now`` is not needed: nothing here depends on time."""
         match message:
             case msg.OpenTarget(target, recorded=recorded):
@@ -33,12 +33,12 @@ class WriterLogic:
             case _:
                 raise TypeError(f"a writer does not know {message!r}")
 
-    def _answer(self, answer: object) -> list[object]:
+    def _answer(self, answer: object) -> list[fx.WriterEffect]:
         request, self._request = self._request, None
         assert request is not None
         return [fx.Tell(request.reply_to, answer)]
 
-    def _published(self, published: msg.Published) -> list[object]:
+    def _published(self, published: msg.Published) -> list[fx.WriterEffect]:
         request, self._request = self._request, None
         assert isinstance(request, msg.WriteBatch)
         batch = request.batch
@@ -57,7 +57,7 @@ class WriterLogic:
             "seconds": round(published.seconds, 3),
             "version": published.state.version,
         }
-        out: list[object] = [
+        out: list[fx.WriterEffect] = [
             fx.Log("info", "written", fields),
             # The committer first: the processor's answer may end the drain, and with it the run.
             fx.Tell(request.committer, written),

@@ -40,13 +40,13 @@ class FrontierDebt:
         self._since: dict[TopicPartition, tuple[int, float]] = {}
         self._named: dict[TopicPartition, set[str]] = {}
 
-    def look(self, held: Iterable[HeldFrontier], now: float) -> list[object]:
+    def look(self, held: Iterable[HeldFrontier], now: float) -> list[fx.CommitterEffect]:
         """A warning for each new culprit, and a line for each partition that is free of debt again.
 
         ``held`` are all partitions that are held now. One culprit is named once for as long as
         the partition is in debt, though others hold its frontier in between.
         """
-        out: list[object] = []
+        out: list[fx.CommitterEffect] = []
         in_debt: set[TopicPartition] = set()
         standing: dict[TopicPartition, tuple[int, float]] = {}
         for each in held:

@@ -78,7 +78,7 @@ class CommitterLogic:
         self._saved_at: float | None = None
         self._save_error: str | None = None
 
-    def handle(self, message: object, now: float) -> list[object]:
+    def handle(self, message: object, now: float) -> list[fx.CommitterEffect]:
         """React to one message. ``now`` is in monotonic seconds."""
         match message:
             case msg.Dispatched():
@@ -116,7 +116,9 @@ class CommitterLogic:
                 raise TypeError(f"the committer does not know {message!r}")
         return out + self._rebuilt() + self._caught_up()
 
-    def _noted(self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken) -> list[object]:
+    def _noted(
+        self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken
+    ) -> list[fx.CommitterEffect]:
         """What the next snapshot says beside the frontiers."""
         match said:
             case msg.FormatDetected(topic, name):
@@ -129,7 +131,7 @@ class CommitterLogic:
 
     # --- the ledger
 
-    def _started(self, started: msg.EpochStarted) -> list[object]:
+    def _started(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
         source = started.source
         holes = self._holes(started)
         self._epochs[source] = started.epoch
@@ -143,7 +145,7 @@ class CommitterLogic:
         # another place, because the process died before the first regular save.
         return holes + self._save()
 
-    def _holes(self, started: msg.EpochStarted) -> list[object]:
+    def _holes(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
         """What another member has read of a partition is not in a table that is filled here."""
         source = started.source
         left = self._frontiers().get(source, started.start)
@@ -158,7 +160,7 @@ class CommitterLogic:
                 return [fx.Tell(self._supervisor, failed)]
         return []
 
-    def _dispatched(self, sent: msg.Dispatched) -> list[object]:
+    def _dispatched(self, sent: msg.Dispatched) -> list[fx.CommitterEffect]:
         if self._epochs.get(sent.source) != sent.epoch:
             return self._drop_stale(sent.source, sent.epoch)
         self._ledger.dispatched(
@@ -174,13 +176,13 @@ class CommitterLogic:
             timeline.forget_below(self._ledger.frontier(sent.source))
         return []
 
-    def _written(self, written: msg.Written) -> list[object]:
+    def _written(self, written: msg.Written) -> list[fx.CommitterEffect]:
         """Take an acknowledgement, unless the partition has gone since.
 
         Between revoke and reassignment another member may have moved on from another frontier:
         taking this acknowledgement would mark *its* offsets as done.
         """
-        out: list[object] = []
+        out: list[fx.CommitterEffect] = []
         target = str(written.target)
         for source, through in written.through.items():
             epoch = written.epochs[source]
@@ -202,21 +204,21 @@ class CommitterLogic:
         out.append(fx.Tell(self._supervisor, self._progress()))
         return out
 
-    def _dead_lettered(self, letter: msg.DeadLettered) -> list[object]:
+    def _dead_lettered(self, letter: msg.DeadLettered) -> list[fx.CommitterEffect]:
         """A record without a known target is stored: it counts as applied."""
         if self._epochs.get(letter.source) != letter.epoch:
             return self._drop_stale(letter.source, letter.epoch)
         self._ledger.done(Lane(letter.source, msg.DEAD_LETTERS), letter.offset)
         return [fx.Tell(self._supervisor, self._progress())]
 
-    def _list_spill(self, target: str, mark: SpillMark | None) -> list[object]:
+    def _list_spill(self, target: str, mark: SpillMark | None) -> list[fx.CommitterEffect]:
         if mark is None:
             self._spills.pop(target, None)
         else:
             self._spills[target] = mark
         return []
 
-    def _load_broken(self, into: str, why: Broken) -> list[object]:
+    def _load_broken(self, into: str, why: Broken) -> list[fx.CommitterEffect]:
         """Recorded before the messages count as done that the table will not get any more."""
         for target, rebuild in self._rebuilds.items():
             if rebuild.into == into:
@@ -232,7 +234,7 @@ class CommitterLogic:
             self._applied_ms[target] = max(time_ms, self._applied_ms.get(target, time_ms))
         timeline.forget_below(self._ledger.frontier(source))
 
-    def _look_at_debt(self, now: float) -> list[object]:
+    def _look_at_debt(self, now: float) -> list[fx.CommitterEffect]:
         if self._debt is None:
             return []
         ledger = self._ledger
@@ -248,12 +250,12 @@ class CommitterLogic:
         lag = sum(max(0, end - frontiers.get(source, end)) for source, end in self._until.items())
         return msg.Progress(self._pipeline, lag, self._changes)
 
-    def _drop_stale(self, source: TopicPartition, epoch: int) -> list[object]:
+    def _drop_stale(self, source: TopicPartition, epoch: int) -> list[fx.CommitterEffect]:
         self._stale += 1
         fields = {"source": str(source), "epoch": epoch, "so_far": self._stale}
         return [fx.Log("info", "stale_message_dropped", fields)]
 
-    def _rebuilt(self) -> list[object]:
+    def _rebuilt(self) -> list[fx.CommitterEffect]:
         """Report once for each rebuild that the new table holds all that its old one did."""
         if not self._rebuilding:
             return []
@@ -274,7 +276,7 @@ class CommitterLogic:
         left = {source: state.frontier for source, state in self._left.items()}
         return left | self._ledger.frontiers()
 
-    def _caught_up(self) -> list[object]:
+    def _caught_up(self) -> list[fx.CommitterEffect]:
         if not self._report_caught_up:
             return []
         # Where the log ends inside a message its rest may never come: it is not waited for.
@@ -315,7 +317,7 @@ class CommitterLogic:
             formats=dict(self._formats),
         )
 
-    def _save(self) -> list[object]:
+    def _save(self) -> list[fx.CommitterEffect]:
         snapshot = self.snapshot()
         owned = tuple(self._epochs)
         # The same text for more partitions is a change: a store keeps only those of the owned ones.
@@ -325,7 +327,7 @@ class CommitterLogic:
         self._owned = owned
         return [fx.SaveSnapshot(snapshot, owned)]
 
-    def _saved_as(self, saved: msg.Saved) -> list[object]:
+    def _saved_as(self, saved: msg.Saved) -> list[fx.CommitterEffect]:
         """They are durable: only now may the group hear of these frontiers."""
         self._on_disk, self._saving = self._saving or self._on_disk, None
         shared = below_spills(saved.frontiers, self._confirmed, self._spills.values())
@@ -346,11 +348,11 @@ class CommitterLogic:
         epochs = {source: self._epochs[source] for source in changed}
         return [fx.Tell(self._fetcher, msg.CommitFrontiers(changed, epochs, self._ending))]
 
-    def _save_failed(self, reason: str) -> list[object]:
+    def _save_failed(self, reason: str) -> list[fx.CommitterEffect]:
         """What was stored before is whole, the group's commit at or below it: time is lost."""
         self._saving, self._save_error = None, reason
         self._on_disk = None
-        out: list[object] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
+        out: list[fx.CommitterEffect] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
         if self._releasing:
             self._release_partitions(self._releasing)
             self._releasing = ()

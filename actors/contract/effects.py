@@ -244,3 +244,15 @@ class SaveSnapshot:
 
     snapshot: Snapshot
     owned: tuple[TopicPartition, ...] = ()
+
+
+Shared = Tell | WakeAt | Reply | Log | Hold | Offer
+"""What the shell itself carries out, for any actor."""
+OfFetcher = Consume | Pause | Resume | Commit | ReleaseSources | Restart | CloseSource
+OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
+OfWriter = OpenInSink | Publish | RemoveStaged
+FetcherEffect = Shared | OfFetcher
+TargetEffect = Shared | OfTarget
+DeadLetterEffect = Shared | KeepDeadLetter
+WriterEffect = Shared | OfWriter
+CommitterEffect = Shared | SaveSnapshot

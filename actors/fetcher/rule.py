@@ -127,7 +127,7 @@ class FetcherLogic:
         self._unreachable_since: float | None = None
         self._messages = 0
 
-    def handle(self, message: object, now: float) -> list[object]:
+    def handle(self, message: object, now: float) -> list[fx.FetcherEffect]:
         """React to one message. ``now`` is in monotonic seconds."""
         match message:
             case Tick():
@@ -161,7 +161,7 @@ class FetcherLogic:
     def _blocked(self) -> bool:
         return self._stopped or self._asked_to_pause or self._offers.waiting
 
-    def _poll(self, now: float) -> list[object]:
+    def _poll(self, now: float) -> list[fx.FetcherEffect]:
         settings = self._settings
         if self._closed:
             return []
@@ -175,8 +175,8 @@ class FetcherLogic:
             return [fx.WakeAt(self._rate.due_at(now))]
         return [fx.Consume(most, settings.poll_timeout_s), fx.WakeAt(now)]
 
-    def _polled(self, polled: msg.Polled, now: float) -> list[object]:
-        out: list[object] = []
+    def _polled(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:
+        out: list[fx.FetcherEffect] = []
         if polled.state is not None:
             self._hear(polled.state, now)
         self._rate.read(sum(len(fetched.offsets) for fetched in polled.batches))
@@ -197,7 +197,7 @@ class FetcherLogic:
             out += self._fail(polled.error)
         return out + self._undetected(polled.positions) + self._flush()
 
-    def _flush(self) -> list[object]:
+    def _flush(self) -> list[fx.FetcherEffect]:
         """Report the end of a run that reads only what is there, once all is taken."""
         ends, assigned = self._settings.until, self._partitions
         if ends is None or self._flushed or self._stopped or not self._offers.settled:
@@ -207,9 +207,9 @@ class FetcherLogic:
         self._flushed = True
         return list(self._offers.flush())
 
-    def _look_at(self, fetched: msg.Fetched) -> list[object]:
+    def _look_at(self, fetched: msg.Fetched) -> list[fx.FetcherEffect]:
         """Hold messages of a topic whose format is not known yet, and send on the others."""
-        out: list[object] = []
+        out: list[fx.FetcherEffect] = []
         try:
             recognised = self._recognition.take(fetched)
         except NotRecognised as unknown:
@@ -222,7 +222,7 @@ class FetcherLogic:
                 out += self._take(batch)
         return out
 
-    def _undetected(self, positions: Mapping[TopicPartition, int]) -> list[object]:
+    def _undetected(self, positions: Mapping[TopicPartition, int]) -> list[fx.FetcherEffect]:
         """Fail a run that reads only what is there, where messages still wait for a format."""
         if self._settings.until is None or self._stopped:
             return []
@@ -233,9 +233,9 @@ class FetcherLogic:
                 return self._fail(self._recognition.problem(topic))
         return []
 
-    def _take(self, fetched: msg.Fetched) -> list[object]:
+    def _take(self, fetched: msg.Fetched) -> list[fx.FetcherEffect]:
         """Put parts together and route what is whole."""
-        out: list[object] = []
+        out: list[fx.FetcherEffect] = []
         before = self._parts.repeated
         try:
             for reassembled in self._parts.batches(fetched):
@@ -256,7 +256,7 @@ class FetcherLogic:
 
     def _route(
         self, reassembled: ReassembledBatch, fetched: msg.Fetched
-    ) -> tuple[list[object], msg.Fetched | None]:
+    ) -> tuple[list[fx.FetcherEffect], msg.Fetched | None]:
         """Split what is left of a batch by target: first ``Dispatched``, then a share for each
         processor.
 
@@ -276,7 +276,7 @@ class FetcherLogic:
         self._messages += good
         letter = problem is not None and not problem.lasting and self._settings.dead_letters
         time_ms, epochs = fetched.time_ms, fetched.epochs
-        out: list[object] = [
+        out: list[fx.FetcherEffect] = [
             self._dispatched(reassembled, next_offset, lanes, time_ms, epochs, last=not letter),
             *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
             *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
@@ -313,7 +313,7 @@ class FetcherLogic:
         reason: str,
         *,
         last: bool,
-    ) -> list[object]:
+    ) -> list[fx.FetcherEffect]:
         """One message to be stored: pending in a lane of its own until it is."""
         source, offset = fetched.source, fetched.offsets[place]
         after = fetched.offsets[place + 1] if place + 1 < len(fetched.offsets) else None
@@ -346,7 +346,7 @@ class FetcherLogic:
 
     # --- backpressure
 
-    def _offered(self, offered: msg.Offered, now: float) -> list[object]:
+    def _offered(self, offered: msg.Offered, now: float) -> list[fx.FetcherEffect]:
         self._offers.answered(offered)
         if offered.taken:
             return [*self._offer_parked(offered.to), *self._delivered(), *self._flush()]
@@ -358,27 +358,27 @@ class FetcherLogic:
         self._offers.park_refused(offered, now)
         return []
 
-    def _offer_parked(self, to: Address) -> list[object]:
-        out: list[object] = [*self._offers.offer_parked(to)]
+    def _offer_parked(self, to: Address) -> list[fx.FetcherEffect]:
+        out: list[fx.FetcherEffect] = [*self._offers.offer_parked(to)]
         if out and not self._blocked:
             out += [*self._resume(), fx.WakeAt(0.0)]
         return out
 
-    def _pause_reading(self, paused: bool) -> list[object]:
+    def _pause_reading(self, paused: bool) -> list[fx.FetcherEffect]:
         self._asked_to_pause = paused
         if paused:
             return [*self._pause(), fx.Reply(True)]
         more = [] if self._blocked else [*self._resume(), fx.WakeAt(0.0)]
         return [*more, fx.Reply(True)]
 
-    def _pause(self) -> list[object]:
+    def _pause(self) -> list[fx.FetcherEffect]:
         if self._paused:
             return []
         self._paused = True
         by = ", ".join(self._offers.waited_for)
         return [fx.Pause(), fx.Log("debug", "reading_paused", {"by": by})]
 
-    def _resume(self) -> list[object]:
+    def _resume(self) -> list[fx.FetcherEffect]:
         if not self._paused:
             return []
         self._paused = False
@@ -386,8 +386,8 @@ class FetcherLogic:
 
     # --- assignment
 
-    def _assigned(self, assigned: msg.Assigned) -> list[object]:
-        out: list[object] = []
+    def _assigned(self, assigned: msg.Assigned) -> list[fx.FetcherEffect]:
+        out: list[fx.FetcherEffect] = []
         self._was_assigned = True
         for source, start in assigned.starts.items():
             self._epoch += 1
@@ -409,7 +409,7 @@ class FetcherLogic:
         out.append(fx.Pause() if self._paused else fx.Resume())
         return out
 
-    def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[object]:
+    def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[fx.FetcherEffect]:
         """Of what is lost another member may write already; at the end the drain has waited."""
         settle = () if lost or self._closed else tuple(self._processors)
         self._was_assigned = self._was_assigned and not lost
@@ -418,7 +418,7 @@ class FetcherLogic:
         out += self._delivered()
         return out if self._blocked else out + self._resume()
 
-    def _reread(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
+    def _reread(self, epochs: Mapping[TopicPartition, int]) -> list[fx.FetcherEffect]:
         """A hand-over to oneself: drop everything, then begin at the frontier, as after a revoke.
 
         After a stop nothing is read: the next run begins at the frontier.
@@ -441,7 +441,7 @@ class FetcherLogic:
             fx.WakeAt(0.0),
         ]
 
-    def _drop_partitions(self, sources: tuple[TopicPartition, ...]) -> list[object]:
+    def _drop_partitions(self, sources: tuple[TopicPartition, ...]) -> list[fx.FetcherEffect]:
         """Drop what is parked and have the processors drop what they have not begun to write."""
         for source in sources:
             self._partitions.pop(source, None)
@@ -451,14 +451,14 @@ class FetcherLogic:
         self._offers.keep(self._partitions)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
 
-    def _commit(self, commit: msg.CommitFrontiers) -> list[object]:
+    def _commit(self, commit: msg.CommitFrontiers) -> list[fx.FetcherEffect]:
         mine = {
             source: offset
             for source, offset in commit.frontiers.items()
             if source in self._partitions
             and self._partitions[source].epoch == commit.epochs[source]
         }
-        out: list[object] = [fx.Commit(mine, wait=commit.last)] if mine else []
+        out: list[fx.FetcherEffect] = [fx.Commit(mine, wait=commit.last)] if mine else []
         if commit.last:
             self._closed = True
             out += [fx.CloseSource(), fx.Tell(self._supervisor, msg.SourceClosed(self._pipeline))]
@@ -495,7 +495,7 @@ class FetcherLogic:
 
     # --- the end
 
-    def _fail(self, reason: str) -> list[object]:
+    def _fail(self, reason: str) -> list[fx.FetcherEffect]:
         """Read no more; what came before goes on to the processors, or a restart would stop at
         the same place with no more of it applied."""
         failed = fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason))
@@ -504,14 +504,14 @@ class FetcherLogic:
         self._stopped = self._delivering = True
         return [failed, *self._pause(), *self._delivered()]
 
-    def _delivered(self) -> list[object]:
+    def _delivered(self) -> list[fx.FetcherEffect]:
         """After a failure: nothing more comes once all that was read has been taken."""
         if not self._delivering or not self._offers.settled:
             return []
         self._delivering = False
         return [*self._offers.drains()]
 
-    def _stop(self) -> list[object]:
+    def _stop(self) -> list[fx.FetcherEffect]:
         """Read no more. What is parked is dropped: it is read again after a restart."""
         if self._stopped:
             return []

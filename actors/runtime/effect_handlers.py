@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import assert_never
 
 import pykka
 import structlog
@@ -89,7 +89,7 @@ class FetcherEffects:
         self._committer = Address(pipeline, "committer")
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
 
-    def __call__(self, effect: Any) -> object | None:
+    def __call__(self, effect: fx.OfFetcher) -> object | None:
         """Carry out one effect."""
         match effect:
             case fx.Consume(max_messages, timeout_s):
@@ -110,7 +110,7 @@ class FetcherEffects:
             case fx.CloseSource():
                 self._source.close()
             case _:
-                raise TypeError(f"not an effect of the fetcher: {effect!r}")
+                assert_never(effect)
         return None
 
     def assigned(self, assigned: msg.Assigned) -> None:
@@ -170,7 +170,7 @@ class ProcessorEffects:
         self._stager = stager
         self._spills = spills
 
-    def __call__(self, effect: Any) -> object | None:
+    def __call__(self, effect: fx.OfTarget) -> object | None:
         """Carry out one effect."""
         match effect:
             case fx.Stage():
@@ -186,7 +186,7 @@ class ProcessorEffects:
                 except SpillBroken as error:
                     return msg.SpillFailed(target, reason_of(error), lasting=True)
             case _:
-                raise TypeError(f"not an effect of a processor: {effect!r}")
+                assert_never(effect)
 
     def _spill(self, effect: fx.Spill | fx.ReadSpill | fx.EndSpill) -> object:
         match effect:
@@ -205,7 +205,7 @@ class DeadLetterEffects:
     def __init__(self, store: DeadLetterStore) -> None:
         self._store = store
 
-    def __call__(self, effect: Any) -> object | None:
+    def __call__(self, effect: fx.KeepDeadLetter) -> object | None:
         """Carry out one effect."""
         match effect:
             case fx.KeepDeadLetter(letter):
@@ -215,7 +215,7 @@ class DeadLetterEffects:
                     return msg.DeadLetterNotKept(reason_of(error), isinstance(error, LogAway))
                 return msg.DeadLetterKept(letter)
             case _:
-                raise TypeError(f"not an effect of the dead letters: {effect!r}")
+                assert_never(effect)
 
 
 class WriterEffects:
@@ -225,7 +225,7 @@ class WriterEffects:
         self._sinks = sinks
         self._staged = staged
 
-    def __call__(self, effect: Any) -> object | None:
+    def __call__(self, effect: fx.OfWriter) -> object | None:
         """Carry out one effect; a sink's errors become messages."""
         match effect:
             case fx.OpenInSink(target, recorded):
@@ -238,7 +238,7 @@ class WriterEffects:
                 self._staged.remove(paths)
                 return None
             case _:
-                raise TypeError(f"not an effect of a writer: {effect!r}")
+                assert_never(effect)
 
     def _guard(self, target: TargetName, act: Callable[[BatchWriter], object]) -> object:
         try:
@@ -269,7 +269,7 @@ class CommitterEffects:
     def __init__(self, store: OffsetStore) -> None:
         self._store = store
 
-    def __call__(self, effect: Any) -> object | None:
+    def __call__(self, effect: fx.SaveSnapshot) -> object | None:
         """Carry out one effect."""
         match effect:
             case fx.SaveSnapshot(snapshot, owned):
@@ -281,4 +281,4 @@ class CommitterEffects:
                 partitions = snapshot.partitions.items()
                 return msg.Saved({source: state.frontier for source, state in partitions})
             case _:
-                raise TypeError(f"not an effect of the committer: {effect!r}")
+                assert_never(effect)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -30,7 +30,7 @@ Run = Callable[[object], None]
 class Logic(Protocol):
     """A deterministic actor: no threads, no clock, no I/O."""
 
-    def handle(self, message: Any, now: float) -> list[object]:
+    def handle(self, message: Any, now: float) -> Sequence[object]:
         """React to a message at a monotonic second; the effects are carried out in order."""
         ...
 

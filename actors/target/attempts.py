@@ -67,9 +67,9 @@ class Attempts:
         buffers: Iterable[TargetBuffer],
         stage: Callable[[TargetBuffer], fx.Stage],
         now: float,
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """The retries whose time has come."""
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         for buffer in buffers:
             life = buffer.life
             if life.restage_at is not None and life.restage_at <= now:

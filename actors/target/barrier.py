@@ -78,7 +78,7 @@ class Barrier:
     added: set[str] = field(default_factory=set)
 
 
-def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
+def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[fx.TargetEffect]:
     """Note what a barrier changes beside its write, and report what is not followed."""
     buffer.columns.generation += barrier.forget
     buffer.columns.types = dict(barrier.types)

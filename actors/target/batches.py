@@ -68,7 +68,7 @@ class Batches:
         self._group = group
         self._number = 0
 
-    def close(self, buffer: TargetBuffer, now: float) -> list[object]:
+    def close(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         """Close one batch (or one barrier) of a target that has no write in flight.
 
         Raises DataError.
@@ -88,7 +88,7 @@ class Batches:
 
     def _rows(
         self, buffer: TargetBuffer, chunks: list[Chunk], behind_write: TopicPartition | None
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Have chunks decoded and staged: as the batch, or as a file behind the write."""
         staged_files = () if behind_write is not None else self._files_of_one_write(buffer)
         others = bool(chunks and staged_files) and chunks[0].table != staged_files[0].table
@@ -97,7 +97,7 @@ class Batches:
                 buffer.queue.give_back(chunk)
             return self.start_staging(buffer, close_staged_files(buffer, staged_files))
         closing, replayed = close_rows(buffer, chunks, staged_files, behind_write)
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         buffer.tally.messages_replayed += replayed
         if replayed:
             fields = {"target": buffer.name, "messages": replayed}
@@ -106,18 +106,18 @@ class Batches:
             return out + self.start_staging(buffer, closing)
         return out + self._covered(buffer, closing)
 
-    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[fx.TargetEffect]:
         """Have what is closed staged as the batch."""
         buffer.life.stage(closing)
         return [self.stage(buffer)]
 
-    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[fx.TargetEffect]:
         """It holds no row: then it is done, unless it waits behind the write."""
         closing.cover(None)
         buffer.cover(closing.through, closing.epochs)
         return self.nothing_to_write(buffer) if closing.behind_write is None else []
 
-    def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
+    def _barrier(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         chunk = buffer.queue.take(1)[0]
         buffer.cover({chunk.source: chunk.messages.last}, {chunk.source: chunk.epoch})
         try:
@@ -134,7 +134,7 @@ class Batches:
         through, epochs = dict(buffer.through), dict(buffer.epochs)
         return out + self.submit(buffer, barrier.batch, epochs, through, now)
 
-    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Replays and messages without effect are done as soon as what came before them is."""
         done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
         buffer.through.clear()
@@ -163,7 +163,7 @@ class Batches:
         more = columns.generation, stored, not columns.types, any_columns(buffer, closing.table)
         return fx.Stage(buffer.route, paths, lanes, *more)
 
-    def stage_behind(self, buffer: TargetBuffer) -> list[object]:
+    def stage_behind(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
         chunks: list[Chunk] = []
         while buffer.queue.chunks and not buffer.queue.barrier_first:
@@ -175,7 +175,7 @@ class Batches:
             return []
         return self._rows(buffer, chunks, chunks[0].source)
 
-    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
+    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[fx.TargetEffect]:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.life.closing
         assert closing is not None
@@ -208,7 +208,9 @@ class Batches:
             return out + self._file_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
-    def _columns(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
+    def _columns(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[fx.TargetEffect]:
         """Take the changes of columns that the rows show."""
         parts = closing.parts
         last = f" {parts[-1].lane.source} offset {parts[-1].through}" if parts else ""
@@ -223,7 +225,7 @@ class Batches:
 
     def _restart_columns(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Have what came before it written, and it and the rest decoded as if it were the first:
         the sink then decides what becomes of the stored columns, and names those it refuses."""
         for chunk in reversed(after_bad(closing, bad, now, restarts_columns=True)):
@@ -234,7 +236,7 @@ class Batches:
 
     def _condemn(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Have the bad record stored; what follows it waits, undecoded, at the front."""
         assert self._dead_letters is not None
         for chunk in reversed(after_bad(closing, bad, now)):
@@ -247,7 +249,7 @@ class Batches:
 
     def _file_staged(
         self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         buffer.cover(closing.through, closing.epochs)
         if staged.path is not None:
             ((source, through),) = closing.through.items()
@@ -258,7 +260,7 @@ class Batches:
 
     def _batch_staged(
         self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged, now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         if staged.path is None:
             buffer.cover(closing.through, closing.epochs)
             return self.nothing_to_write(buffer)
@@ -279,7 +281,7 @@ class Batches:
         epochs: Mapping[TopicPartition, int],
         through: Mapping[TopicPartition, int],
         now: float,
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
         if batch.path is not None:

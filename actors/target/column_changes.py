@@ -47,7 +47,7 @@ def note_column_changes(
     *,
     shared: Callable[[], bool],
     behind_write: bool,
-) -> list[object]:
+) -> list[fx.TargetEffect]:
     """Note what is new, for the next write to carry, and report it.
 
     ``shared``: whether rows of several tables come to the target; then columns may differ from row
@@ -74,7 +74,7 @@ def note_column_changes(
     return out
 
 
-def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[object]:
+def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[fx.TargetEffect]:
     """Report a target that begins with a row which the source had before.
 
     That happens where a table was left out at first, or reading began in the middle of its changes.
@@ -119,7 +119,7 @@ def _new_columns(buffer: TargetBuffer) -> frozenset[str]:
     )
 
 
-def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[object]:
+def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[fx.TargetEffect]:
     """Columns whose NULLs may come as their defaults: reported once for each table
     in a run.
 
@@ -132,7 +132,7 @@ def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[
         if each.kind == "filled" and key not in buffer.columns.filled:
             buffer.columns.filled.add(key)
             found.setdefault(each.table, []).append(each.column)
-    out: list[object] = []
+    out: list[fx.TargetEffect] = []
     for table, columns in found.items():
         what = f"{table}: NULL may have come as the column's default: {', '.join(columns)}"
         fields = {"target": buffer.name, "what": what, "help": _KEEP_NULLS}
@@ -214,14 +214,14 @@ def own_columns(buffer: TargetBuffer) -> frozenset[str]:
     return frozenset(name for name in names if not shape.shows(old.get(name, name)))
 
 
-def note_left_out(buffer: TargetBuffer, staged: Staged) -> list[object]:
+def note_left_out(buffer: TargetBuffer, staged: Staged) -> list[fx.TargetEffect]:
     """Note what the next write is to mark, of a target that several source tables feed, and report
     each column of a table once.
 
     A table that has shown a column, or was given it by a statement, has it: its inserts took a
     default that no message carries. One that has not may never have had it: a warning alone.
     """
-    out: list[object] = []
+    out: list[fx.TargetEffect] = []
     for table, column, sure in _left_out(buffer, staged):
         about = f"{table or 'a source table'}: column {column}"
         what = f"{buffer.name}: {about}: inserts come without it"

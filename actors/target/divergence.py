@@ -62,7 +62,7 @@ def doubts_of(
             yield Doubt(f"{about} NOT NULL over nulls {place}", if_null=held)
 
 
-def remarks_of(buffer: TargetBuffer, shown: TargetState) -> list[object]:
+def remarks_of(buffer: TargetBuffer, shown: TargetState) -> list[fx.TargetEffect]:
     """What is reported of a statement once its target carries the mark."""
     batch = None if buffer.life.write is None else buffer.life.write.batch
     if batch is None or not batch.is_barrier:

@@ -35,7 +35,7 @@ class Writes(Protocol):
         """A name for a batch."""
         ...
 
-    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[fx.TargetEffect]:
         """Have rows staged."""
         ...
 
@@ -46,11 +46,11 @@ class Writes(Protocol):
         epochs: Mapping[TopicPartition, int],
         through: Mapping[TopicPartition, int],
         now: float,
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Hand a batch to the writers."""
         ...
 
-    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """What is covered is done."""
         ...
 
@@ -73,12 +73,12 @@ class EntryGroups:
             and len(self._format.entries(chunk.messages.values[0])) > 1
         )
 
-    def close(self, buffer: TargetBuffer, now: float) -> list[object]:
+    def close(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         """Begin with the next entry group of the message at the front. Raises DataError."""
         chunk = buffer.queue.chunks[0]
         if chunk.above(buffer.hwm(chunk.source)) is None:
             return self._end(buffer, chunk, now)
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         for group in self._left(buffer, chunk):
             if not group.ddl:
                 return out + self._stage(buffer, chunk, group)
@@ -90,7 +90,7 @@ class EntryGroups:
             _pass(buffer, chunk, group)
         return out + self._end(buffer, chunk, now)
 
-    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
+    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[fx.TargetEffect]:
         """An entry group's rows are staged. Raises DataError.
 
         A bad record raises too: a statement may stand behind it, and leaving rows out must not lead
@@ -128,7 +128,9 @@ class EntryGroups:
         all_ = entry_groups(self._format, self._router, buffer.route, chunk.messages.values[0])
         return [group for group in all_ if group.done > done]
 
-    def _stage(self, buffer: TargetBuffer, chunk: Chunk, group: EntryGroup) -> list[object]:
+    def _stage(
+        self, buffer: TargetBuffer, chunk: Chunk, group: EntryGroup
+    ) -> list[fx.TargetEffect]:
         source, epoch, offset = _place(chunk)
         rows = _shown(buffer, chunk).rows
         messages = Messages.of([offset], [group.value])
@@ -138,7 +140,7 @@ class EntryGroups:
 
     def _submit(
         self, buffer: TargetBuffer, batch: StagedBatch, group: EntryGroup, rows: int, now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """One entry group's write; the message is acknowledged with the last one.
 
         The mark goes up to it at once. All below is in: a statement there that had nothing to do
@@ -160,7 +162,7 @@ class EntryGroups:
         )
         return self._writes.submit(buffer, batch, {source: epoch}, through, now)
 
-    def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[object]:
+    def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[fx.TargetEffect]:
         """Nothing is left to be done of the message: the mark moves past it, if a part is in."""
         source, epoch, offset = _place(chunk)
         shown = _shown(buffer, chunk)
@@ -179,7 +181,9 @@ class EntryGroups:
         return self._submit(buffer, batch, EntryGroup(b"", True, shown.done, True), 0, now)
 
 
-def _restart_columns(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
+def _restart_columns(
+    buffer: TargetBuffer, record: DeadRecord, what: str | None
+) -> list[fx.TargetEffect]:
     """The rows have other columns than those before: they are decoded as if the first."""
     buffer.life.staged()
     buffer.columns.restart(record)

@@ -10,7 +10,9 @@ from actors.target.buffer import TargetBuffer
 from actors.target.quarantine_state import Quarantine
 
 
-def full(buffer: TargetBuffer, quarantine: Quarantine, bound: int, stop: str | None) -> object:
+def full(
+    buffer: TargetBuffer, quarantine: Quarantine, bound: int, stop: str | None
+) -> fx.TargetEffect:
     """Its messages wait from here on. ``stop``: the pipeline that stops for a quarantine then."""
     quarantine.full = True
     why = bare(buffer.name, quarantine.reason)
@@ -23,7 +25,7 @@ def full(buffer: TargetBuffer, quarantine: Quarantine, bound: int, stop: str | N
     return fx.Tell(Address(stop, "supervisor"), msg.PipelineFailed(stop, reason))
 
 
-def drop_waiting(buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+def drop_waiting(buffer: TargetBuffer, quarantine: Quarantine) -> list[fx.TargetEffect]:
     """At a stop nothing waits for room: what is not in the spill holds the frontier, and is read
     again. Kept, it would hold what others still have to be given."""
     messages = sum(len(chunk.messages) for chunk in quarantine.waiting)

@@ -40,7 +40,7 @@ class PausedTargets:
 
     def advance(
         self, buffer: TargetBuffer, epochs: Mapping[TopicPartition, int], now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Spill what waits for a paused target. A write in flight goes on; a release breaks off."""
         quarantine = buffer.quarantine
         if quarantine is not None:
@@ -86,7 +86,7 @@ class Absences:
         epochs: Mapping[TopicPartition, int],
         now: float,
         draining: bool,
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Spill a target whose sink has been silent for too long, or begin its release."""
         buffer.note_asked(now)
         if buffer.name in self._paused:
@@ -109,7 +109,7 @@ class Absences:
 
     def overflows(
         self, buffers: Collection[TargetBuffer], epochs: Mapping[TopicPartition, int], now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Spill the largest target of the sink for which more than half of all waits."""
         if self._after_s is None:
             return []
@@ -144,7 +144,7 @@ class Relief:
         settings: ProcessorSettings,
         absences: Absences,
         may_stage: Callable[[TargetBuffer], bool],
-        stage_behind: Callable[[TargetBuffer], list[object]],
+        stage_behind: Callable[[TargetBuffer], list[fx.TargetEffect]],
     ) -> None:
         self._settings = settings
         self._absences = absences
@@ -155,10 +155,10 @@ class Relief:
 
     def relieve(
         self, buffers: Collection[TargetBuffer], epochs: Mapping[TopicPartition, int], now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Stage the largest buffers while too much is held. Where none can be, spill what waits
         for a sink that is behind the others; else leave data waiting."""
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         settings = self._settings
         waiting = filter(self._may_stage, (b for b in buffers if b.queue.chunks))
         candidates = sorted(waiting, key=lambda b: b.queue.size)

@@ -50,7 +50,7 @@ class Loads:
             buffer.life = Life(quarantined=True)
             buffer.quarantine = Quarantine(f"it is being filled by job {load.job}", SpillState())
 
-    def look(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
+    def look(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
         """Messages have come: one that the load can't go on over ends this attempt of it."""
         load = buffer.load
         assert load is not None
@@ -91,12 +91,12 @@ class Loads:
         places = ", ".join(f"{source} up to offset {at}" for source, at in sorted(behind.items()))
         return Broken(f"{places}: a key is changed by a message without the whole row", behind)
 
-    def give_up(self, buffer: TargetBuffer, bound: int) -> list[object]:
+    def give_up(self, buffer: TargetBuffer, bound: int) -> list[fx.TargetEffect]:
         """What is kept has come to its bound."""
         held = f"load.spill_bytes ({bound}) are not enough for what changes meanwhile"
         return self.end(buffer, Broken(f"{buffer.name}: {held}"))
 
-    def end(self, buffer: TargetBuffer, why: Broken) -> list[object]:
+    def end(self, buffer: TargetBuffer, why: Broken) -> list[fx.TargetEffect]:
         """This attempt is over: the table gets nothing more, and what it has not counts as done."""
         load = buffer.load
         assert load is not None
@@ -106,13 +106,13 @@ class Loads:
         spill = SpillState() if buffer.quarantine is None else buffer.quarantine.spill
         buffer.quarantine = Quarantine(why.reason, spill)
         buffer.doomed = None
-        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
         # Before the acknowledgement: a start must know that the table is not whole.
         out.append(fx.Tell(self._committer, msg.LoadBroken(buffer.name, why)))
         done = msg.Written(buffer.route.name, epochs, through, None)
         return [*out, fx.Tell(self._committer, done)] if through else out
 
-    def passed_over(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
+    def passed_over(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
         """What comes for a table whose load is to begin again counts as done."""
         through = {chunk.source: chunk.messages.last}
         buffer.tally.messages_dropped += len(chunk.messages)
@@ -157,7 +157,7 @@ class Awaited:
         self._me = me
         self._processors = processors
 
-    def ask(self, buffer: TargetBuffer, other: TargetName) -> list[object]:
+    def ask(self, buffer: TargetBuffer, other: TargetName) -> list[fx.TargetEffect]:
         """Ask whether the target that this one's write waits for is in quarantine."""
         write = buffer.life.write
         if write is None:
@@ -168,7 +168,7 @@ class Awaited:
 
     def answer(
         self, asked: msg.WaitsFor, other: TargetBuffer | None, draining: bool
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Answer where the target is in quarantine, unless what is waited for may still be written:
         by a write under way, by a release that does not stop with the daemon, or once a sink that
         is away is back."""

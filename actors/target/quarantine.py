@@ -52,7 +52,7 @@ class Quarantines:
         now: float,
         *,
         away: bool = False,
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Spill what is held from the first unwritten message on, of lanes that are still ours:
         ``epochs`` are the present ones. ``away``: its sink does not answer.
         A write that is in flight goes on; if it lands, the marks drop its part of the replay.
@@ -81,13 +81,13 @@ class Quarantines:
         buffer.quarantine = quarantine
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
-        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
         said = ("warning", "away") if away else ("error", "quarantined")
         return [*out, fx.Log(*said, fields), *self._spill(buffer, now)]
 
     def relapse(
         self, buffer: TargetBuffer, reason: str, now: float, *, refused: bool = True
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """A release broke off: the spill is whole, the target's marks say what of it is written.
 
         ``refused``: somebody has to look why, also where the sink was only away until now.
@@ -100,12 +100,12 @@ class Quarantines:
         quarantine.position, quarantine.reason = None, reason
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
-        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
         level = "warning" if quarantine.away else "error"
         said = fx.Log(level, "release_broke_off", fields)
         return [*out, said, *self._list(buffer, quarantine)]
 
-    def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
+    def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
         """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
         quarantine = buffer.quarantine
         assert quarantine is not None
@@ -125,7 +125,7 @@ class Quarantines:
 
     def forget(
         self, buffer: TargetBuffer, sources: frozenset[TopicPartition], now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """Partitions went away: what is spilled stays, what waits is read again."""
         quarantine = buffer.quarantine
         assert quarantine is not None
@@ -143,7 +143,7 @@ class Quarantines:
 
     # --- on disk
 
-    def advance(self, buffer: TargetBuffer, now: float, draining: bool) -> list[object]:
+    def advance(self, buffer: TargetBuffer, now: float, draining: bool) -> list[fx.TargetEffect]:
         """Spill, replay or end it, whatever is due."""
         quarantine = buffer.quarantine
         assert quarantine is not None
@@ -208,7 +208,7 @@ class Quarantines:
             self._settings.away_spill_bytes if quarantine.away else self._settings.quarantine_bytes
         )
 
-    def _spill(self, buffer: TargetBuffer, now: float) -> list[object]:
+    def _spill(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         quarantine = buffer.quarantine
         assert quarantine is not None
         quarantine.retry_at = None
@@ -233,7 +233,7 @@ class Quarantines:
         )
         return [fx.Spill(name, reason, pieces, records, away)]
 
-    def spilled(self, buffer: TargetBuffer, state: SpillState) -> list[object]:
+    def spilled(self, buffer: TargetBuffer, state: SpillState) -> list[fx.TargetEffect]:
         """All that waited is on disk: listed, then done."""
         quarantine = buffer.quarantine
         assert quarantine is not None
@@ -256,12 +256,14 @@ class Quarantines:
             out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
         return out
 
-    def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+    def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[fx.TargetEffect]:
         state = quarantine.spill
         mark = SpillMark(state.bytes, dict(state.lanes), quarantine.away)
         return [fx.Tell(self._committer, msg.SpillListed(buffer.name, mark))] if state.lanes else []
 
-    def failed(self, buffer: TargetBuffer, failed: msg.SpillFailed, now: float) -> list[object]:
+    def failed(
+        self, buffer: TargetBuffer, failed: msg.SpillFailed, now: float
+    ) -> list[fx.TargetEffect]:
         """The disk, or the broker, did not do it: again later; ``lasting``: it never will."""
         quarantine = buffer.quarantine
         assert quarantine is not None

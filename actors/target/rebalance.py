@@ -41,7 +41,7 @@ def over(write: msg.WriteBatch, epochs: Epochs) -> bool:
     )
 
 
-def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[object]:
+def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[fx.TargetEffect]:
     """Drop the write, and all that waits behind it in the lanes that are still owned.
 
     What these lanes bring before they are read again has a gap before it: it is stale from now on.
@@ -61,7 +61,7 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
     for source, epoch in mine.items():
         epochs[source] = epoch + 1
     fields = {"target": buffer.name, "rows": write.batch.rows, "read_again": sorted(map(str, mine))}
-    out: list[object] = [fx.Log("warning", "write_given_up", fields)]
+    out: list[fx.TargetEffect] = [fx.Log("warning", "write_given_up", fields)]
     if gone:
         out.append(fx.RemoveStaged(tuple(gone)))
     if mine:
@@ -108,7 +108,7 @@ class Settlements:
         """Note that a revoke waits."""
         self._asked.append(settle)
 
-    def answers(self, buffers: Iterable[TargetBuffer]) -> list[object]:
+    def answers(self, buffers: Iterable[TargetBuffer]) -> list[fx.TargetEffect]:
         """``Settled`` for each revoke whose writes have all ended. A write between two attempts is
         not under way: it was given up when the partitions went."""
         if not self._asked:

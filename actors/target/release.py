@@ -25,7 +25,7 @@ class Releases:
         self._me = me
         self._committer = Address(me.pipeline, "committer")
 
-    def begin(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+    def begin(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:
         """Begin to replay, if that can be now; the answer says."""
         quarantine = buffer.quarantine
         if quarantine is None:
@@ -47,7 +47,7 @@ class Releases:
         said = f"{buffer.name}: {held} are being replayed"
         return [fx.Reply(msg.RetryAnswer(True, said)), *self._begin(buffer)]
 
-    def of_load(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+    def of_load(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:
         """Begin once by itself when all rows of the database are there: if it breaks off, somebody
         has to look why, as ever."""
         quarantine, load = buffer.quarantine, buffer.load
@@ -58,7 +58,7 @@ class Releases:
         quarantine.fresh = False
         return self._begin(buffer)
 
-    def of_away(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+    def of_away(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:
         """Begin by itself where the sink was away: the opening is asked for until it answers. What
         is to be read again from the log comes before all that."""
         quarantine = buffer.quarantine
@@ -68,7 +68,7 @@ class Releases:
             return []
         return self._begin(buffer)
 
-    def _begin(self, buffer: TargetBuffer) -> list[object]:
+    def _begin(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         quarantine = buffer.quarantine
         assert quarantine is not None
         quarantine.position, quarantine.full = 0, False
@@ -113,7 +113,7 @@ class Releases:
         if records:
             buffer.add(_chunk(records, now))
 
-    def ended(self, buffer: TargetBuffer) -> list[object]:
+    def ended(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """The spill is written, and gone: what waited follows it."""
         quarantine, buffer.quarantine = buffer.quarantine, None
         assert quarantine is not None

@@ -92,10 +92,10 @@ def _skipped(
     return None
 
 
-def remarks(buffer: TargetBuffer, found: TargetState) -> list[object]:
+def remarks(buffer: TargetBuffer, found: TargetState) -> list[fx.TargetEffect]:
     """Warnings: nothing is missing, but the target's history was replaced; or its rows may differ,
     which was not reported here because of a crash, or because another member wrote it."""
-    out: list[object] = []
+    out: list[fx.TargetEffect] = []
     recorded, mark = buffer.recorded, found.rows_may_differ
     if mark is not None and (recorded is None or recorded.rows_may_differ != mark):
         out.append(fx.Log("warning", "rows_may_differ", {"target": buffer.name, "what": mark}))

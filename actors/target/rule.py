@@ -103,7 +103,7 @@ class ProcessorLogic:
         self._now = 0.0
         self._flying: Counter[str] = Counter()
 
-    def handle(self, message: object, now: float) -> list[object]:
+    def handle(self, message: object, now: float) -> list[fx.TargetEffect]:
         """React to one message. ``now`` is in monotonic seconds."""
         self._now = now
         match message:
@@ -182,7 +182,7 @@ class ProcessorLogic:
 
     # --- data
 
-    def _take(self, batch: msg.RecordBatch, now: float) -> list[object]:
+    def _take(self, batch: msg.RecordBatch, now: float) -> list[fx.TargetEffect]:
         self._received += 1
         if batch.epoch < self._epochs.get(batch.source, 0):
             fields = {"source": str(batch.source), "epoch": batch.epoch}
@@ -192,7 +192,7 @@ class ProcessorLogic:
         last = max((share.messages.last for share in batch.shares), default=0)
         high = max(batch.log.high, last + 1)
         self._ends[batch.source] = Watermarks(batch.log.low, high)
-        out: list[object] = self._check_marks(batch.source) if first_of_source else []
+        out: list[fx.TargetEffect] = self._check_marks(batch.source) if first_of_source else []
         for share in batch.shares:
             if str(share.route.name) in self._buffers:
                 buffer = self._of(share.route.name)
@@ -223,9 +223,9 @@ class ProcessorLogic:
                     buffer.add(chunk)
         return out
 
-    def _check_marks(self, source: TopicPartition) -> list[object]:
+    def _check_marks(self, source: TopicPartition) -> list[fx.TargetEffect]:
         """A target opened for another partition may hold a mark beyond this one's end."""
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         for buffer in self._buffers.values():
             try:
                 check_mark(source, buffer.name, buffer.hwm(source), self._ends[source])
@@ -235,7 +235,7 @@ class ProcessorLogic:
 
     # --- closing a batch
 
-    def _advance(self, buffer: TargetBuffer, now: float) -> list[object]:
+    def _advance(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         """Close whatever may be closed now; messages without effect are acknowledged at once."""
         out = self._absences.advance(buffer, self._epochs, now, self._draining)
         if buffer.quarantine is not None:
@@ -284,7 +284,7 @@ class ProcessorLogic:
             or now >= due_at
         )
 
-    def _staged(self, target: TargetName, staged: msg.Staged) -> list[object]:
+    def _staged(self, target: TargetName, staged: msg.Staged) -> list[fx.TargetEffect]:
         buffer = self._of(target)
         if (why := self._loads.moved(buffer, staged)) is not None:
             gone = () if staged.path is None else (staged.path,)
@@ -292,8 +292,8 @@ class ProcessorLogic:
         return self._guarded(buffer, lambda b, now: self._batches.staged(b, staged, now))
 
     def _guarded(
-        self, buffer: TargetBuffer, act: Callable[[TargetBuffer, float], list[object]]
-    ) -> list[object]:
+        self, buffer: TargetBuffer, act: Callable[[TargetBuffer, float], list[fx.TargetEffect]]
+    ) -> list[fx.TargetEffect]:
         """What can't go on with the data stops the target."""
         try:
             return act(buffer, self._now) + self._stop_if_doomed(buffer)
@@ -301,7 +301,7 @@ class ProcessorLogic:
             gone = [fx.RemoveStaged(error.files)] if error.files else []
             return [*gone, *self._refused(buffer, str(error), quarantine=error.quarantine)]
 
-    def _dead_lettered(self, stored: msg.DeadLettered) -> list[object]:
+    def _dead_lettered(self, stored: msg.DeadLettered) -> list[fx.TargetEffect]:
         """The store has it: the next write moves the mark past it, and what follows may be closed.
 
         Not if its partition went away meanwhile: then it is read again, and stored again.
@@ -313,7 +313,7 @@ class ProcessorLogic:
             buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
         return []
 
-    def _letter_refused(self, buffer: TargetBuffer, reason: str) -> list[object]:
+    def _letter_refused(self, buffer: TargetBuffer, reason: str) -> list[fx.TargetEffect]:
         """The record stays open: what came before it is written, then its target stops."""
         if buffer.doomed is None and buffer.life.phase is not Phase.STOPPED:
             buffer.pending_letter, buffer.doomed = None, reason
@@ -322,7 +322,7 @@ class ProcessorLogic:
 
     # --- writing
 
-    def _written(self, written: msg.Written) -> list[object]:
+    def _written(self, written: msg.Written) -> list[fx.TargetEffect]:
         buffer = self._of(written.target)
         if buffer.life.phase is Phase.QUARANTINED:
             # It was in flight when something else broke: the replay will find its marks.
@@ -353,7 +353,7 @@ class ProcessorLogic:
         buffer.state = replace(written.state, hwms=hwms, steps=steps)
         return out + self._stop_if_doomed(buffer)
 
-    def _failed(self, failed: msg.Failed, now: float) -> list[object]:
+    def _failed(self, failed: msg.Failed, now: float) -> list[fx.TargetEffect]:
         buffer = self._of(failed.target)
         if buffer.life.phase is Phase.QUARANTINED:
             # All that was in it is in the spill, or will be read again.
@@ -390,7 +390,7 @@ class ProcessorLogic:
 
     def _ended_in_refusal(
         self, buffer: TargetBuffer, reason: str, *, again: bool = False
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """A write, or an opening, has ended, and what was in it is not written. ``again``: where
         the sink was only away the spill is replayed from the start."""
         path = file_of(buffer.life.write)
@@ -405,7 +405,7 @@ class ProcessorLogic:
             out.append(fx.RemoveStaged((path,)))
         return out
 
-    def _give_up(self, buffer: TargetBuffer, reason: str = "") -> list[object]:
+    def _give_up(self, buffer: TargetBuffer, reason: str = "") -> list[fx.TargetEffect]:
         if buffer.quarantine is not None:
             # The messages of a release are in the spill: from there they are read again.
             said = f"{buffer.name}: {bare(buffer.name, reason)}{place_of(buffer)}"
@@ -413,7 +413,7 @@ class ProcessorLogic:
         fetcher = Address(self._me.pipeline, "fetcher")
         return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
 
-    def _opened(self, opened: msg.Opened) -> list[object]:
+    def _opened(self, opened: msg.Opened) -> list[fx.TargetEffect]:
         buffer, state = self._of(opened.target), opened.state
         awaited, buffer.asked_at = buffer.life.looked(), None
         if (rolled_back := moved_back(buffer, opened)) is not None:
@@ -439,7 +439,7 @@ class ProcessorLogic:
 
     # --- stopping
 
-    def _stop_if_doomed(self, buffer: TargetBuffer) -> list[object]:
+    def _stop_if_doomed(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """A bad record stops its target once all that came before it is written."""
         if buffer.doomed is None or buffer.life.phase is not Phase.READY or buffer.through:
             return []
@@ -449,7 +449,7 @@ class ProcessorLogic:
 
     def _refused(
         self, buffer: TargetBuffer, reason: str, *, quarantine: bool = False
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         """The target is refused: into quarantine, or back into it, or the pipeline stops."""
         allowed = self._settings.quarantine or quarantine
         if buffer.quarantine is not None and (allowed or not buffer.quarantine.away):
@@ -458,7 +458,7 @@ class ProcessorLogic:
             return self._stop_target(buffer, reason)
         return self._quarantines.begin(buffer, reason, self._epochs, self._now)
 
-    def _awaits_quarantined(self, said: msg.InQuarantine) -> list[object]:
+    def _awaits_quarantined(self, said: msg.InQuarantine) -> list[fx.TargetEffect]:
         """In any case, also where a refusal stops the pipeline: the other's did not."""
         buffer = self._of(said.target)
         reason = self._awaited.reason(buffer, said)
@@ -466,7 +466,7 @@ class ProcessorLogic:
 
     def _of_spill(
         self, said: msg.Spilled | msg.SpillFailed | msg.SpillRead | msg.SpillEnded, now: float
-    ) -> list[object]:
+    ) -> list[fx.TargetEffect]:
         buffer = self._of(said.target)
         match said:
             case msg.Spilled(_, state):
@@ -479,7 +479,7 @@ class ProcessorLogic:
             case msg.SpillEnded():
                 return self._releases.ended(buffer)
 
-    def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
+    def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[fx.TargetEffect]:
         """Apply nothing more: the frontier stays below, and the pipeline stops."""
         if buffer.life.phase is Phase.STOPPED:
             return []
@@ -488,17 +488,17 @@ class ProcessorLogic:
         if (path := file_of(buffer.life.write)) is not None:
             paths.append(path)
         buffer.life.stop()
-        out: list[object] = [fx.RemoveStaged(tuple(paths))] if paths else []
+        out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(paths))] if paths else []
         failed = msg.PipelineFailed(self._me.pipeline, reason)
         return [*out, fx.Tell(self._supervisor, failed)]
 
-    def _forget(self, sources: tuple[TopicPartition, ...], epoch: int) -> list[object]:
+    def _forget(self, sources: tuple[TopicPartition, ...], epoch: int) -> list[fx.TargetEffect]:
         for source in sources:
             self._epochs[source] = epoch + 1
             self._ends.pop(source, None)
         self._awake = dict(self._buffers)
         gone: list[str] = []
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         for buffer in self._buffers.values():
             gone += buffer.forget(frozenset(sources))
             if buffer.quarantine is not None:
@@ -518,9 +518,9 @@ class ProcessorLogic:
     def _flushing(self) -> bool:
         return self._flush_after is not None and self._received >= self._flush_after
 
-    def _after(self, now: float) -> list[object]:
+    def _after(self, now: float) -> list[fx.TargetEffect]:
         """Say ``Drained`` when it is so, and ask for the next moment at which something is due."""
-        out: list[object] = []
+        out: list[fx.TargetEffect] = []
         if (
             not self._drained
             and self._received == self._drain_after

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon.app.lifecycle import Hold, Lifecycle, PipelineHeld, Resumed
+from daemon.app.lifecycle import Hold, Lifecycle, LifeEffect, PipelineHeld, Resumed
 from daemon.app.topology import PipelineParts
 from daemon.state.edits import Change, EditBusy, EditFailed, EditRefused, Fate
 from offsets.snapshot import Snapshot
@@ -96,7 +96,7 @@ class Edits:
         self._tell = tell
         self._open: dict[str, _Open] = {}
 
-    def begin(self, request: EditRequested, now: float) -> list[object]:
+    def begin(self, request: EditRequested, now: float) -> list[LifeEffect]:
         """Hold the pipeline, or refuse the edit."""
         name = request.pipeline
         stages = self._lifecycle.stages()
@@ -117,7 +117,7 @@ class Edits:
         )
         thread.start()
 
-    def ended(self, edited: Edited, now: float) -> list[object]:
+    def ended(self, edited: Edited, now: float) -> list[LifeEffect]:
         """Start the pipeline again if possible, and set the request's result."""
         open_ = self._open.pop(edited.pipeline)
         done, name = open_.request.done, edited.pipeline

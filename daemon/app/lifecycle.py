@@ -60,6 +60,10 @@ class NameRemaining:
     processors: tuple[Address, ...]
 
 
+LifeEffect = fx.Tell | fx.Log | Finish | PipelineHeld | NameRemaining
+"""What the life cycle wants done."""
+
+
 class Stage(Enum):
     """A pipeline's stage in its life."""
 
@@ -105,7 +109,7 @@ class Lifecycle:
         deadlines = [p.deadline for p in self._pipelines.values() if p.deadline is not None]
         return min(deadlines, default=None)
 
-    def handle(self, event: object, now: float) -> list[object]:
+    def handle(self, event: object, now: float) -> list[LifeEffect]:
         """Handle an event from the actors or the signals."""
         if self._is_gone(event):
             return []
@@ -140,9 +144,9 @@ class Lifecycle:
             case _:
                 return False
 
-    def tick(self, now: float) -> list[object]:
+    def tick(self, now: float) -> list[LifeEffect]:
         """Enforce the deadlines."""
-        out: list[object] = []
+        out: list[LifeEffect] = []
         for pipeline in self._pipelines.values():
             if pipeline.deadline is None or now < pipeline.deadline:
                 continue
@@ -156,23 +160,23 @@ class Lifecycle:
                 out += self._ended(pipeline)
         return out
 
-    def _stop_requested(self, signal: str, now: float) -> list[object]:
+    def _stop_requested(self, signal: str, now: float) -> list[LifeEffect]:
         if self._stopping:
             return [fx.Log("warning", "stopping_now", {"signal": signal}), Finish(Exit.KILLED)]
         self._stopping = True
-        out: list[object] = [fx.Log("info", "draining", {"signal": signal})]
+        out: list[LifeEffect] = [fx.Log("info", "draining", {"signal": signal})]
         for pipeline in self._pipelines.values():
             out += self._drain(pipeline, now)
             if pipeline.stage is Stage.HELD:  # the edit may end, in bounded time
                 pipeline.deadline = now + self._drain_timeout_s
         return out
 
-    def _failed(self, pipeline: PipelineLife, reason: str, now: float) -> list[object]:
+    def _failed(self, pipeline: PipelineLife, reason: str, now: float) -> list[LifeEffect]:
         fields = {"pipeline": pipeline.name, "reason": reason}
         pipeline.failure = pipeline.failure or reason
         return [fx.Log("error", "pipeline_failed", fields), *self._drain(pipeline, now)]
 
-    def _drain(self, pipeline: PipelineLife, now: float) -> list[object]:
+    def _drain(self, pipeline: PipelineLife, now: float) -> list[LifeEffect]:
         if pipeline.stage is not Stage.RUNNING:
             return []
         pipeline.stage = Stage.DRAINING
@@ -182,29 +186,29 @@ class Lifecycle:
         }
         return [fx.Tell(pipeline.at("fetcher"), msg.StopFetching())]
 
-    def _drained(self, pipeline: PipelineLife, sender: Address, now: float) -> list[object]:
+    def _drained(self, pipeline: PipelineLife, sender: Address, now: float) -> list[LifeEffect]:
         pipeline.undrained.discard(sender)
         if pipeline.undrained or pipeline.stage is not Stage.DRAINING:
             return []
         return self._close(pipeline, now)
 
-    def _close(self, pipeline: PipelineLife, now: float) -> list[object]:
+    def _close(self, pipeline: PipelineLife, now: float) -> list[LifeEffect]:
         pipeline.stage = Stage.CLOSING
         pipeline.deadline = now + CLOSE_TIMEOUT_S
         return [fx.Tell(pipeline.at("committer"), msg.SaveNow())]
 
-    def _closed(self, pipeline: PipelineLife) -> list[object]:
+    def _closed(self, pipeline: PipelineLife) -> list[LifeEffect]:
         """The consumer has left. If the pipeline is held already, it left after its deadline."""
         return [] if pipeline.stage is Stage.HELD else self._ended(pipeline)
 
-    def _hold(self, pipeline: PipelineLife, now: float) -> list[object]:
+    def _hold(self, pipeline: PipelineLife, now: float) -> list[LifeEffect]:
         pipeline.held = True
         if pipeline.stage is Stage.ENDED:
             pipeline.stage = Stage.HELD
             return [PipelineHeld(pipeline.name)]
         return self._drain(pipeline, now)
 
-    def _resumed(self, message: Resumed) -> list[object]:
+    def _resumed(self, message: Resumed) -> list[LifeEffect]:
         pipeline = self._pipelines[message.pipeline]
         if pipeline.stage is not Stage.HELD:
             return []  # the deadline of an end passed meanwhile
@@ -215,7 +219,7 @@ class Lifecycle:
         pipeline.stage = Stage.RUNNING
         return [fx.Log("info", "pipeline_runs_again", {"pipeline": pipeline.name})]
 
-    def _ended(self, pipeline: PipelineLife) -> list[object]:
+    def _ended(self, pipeline: PipelineLife) -> list[LifeEffect]:
         if pipeline.stage is Stage.ENDED:
             return []
         if pipeline.held and pipeline.stage is not Stage.HELD:
@@ -226,7 +230,7 @@ class Lifecycle:
         fields = {"pipeline": pipeline.name, "failure": pipeline.failure}
         return [fx.Log("info", "pipeline_ended", fields), *self._finish()]
 
-    def _finish(self) -> list[object]:
+    def _finish(self) -> list[LifeEffect]:
         ended = all(p.stage is Stage.ENDED for p in self._pipelines.values())
         return [Finish(self._status())] if ended else []
 
@@ -234,7 +238,7 @@ class Lifecycle:
         """Know one more pipeline, that has not begun: an edit holds it, and then it runs."""
         self._pipelines[name] = PipelineLife(name, processors, Stage.ENDED)
 
-    def forget(self, name: str) -> list[object]:
+    def forget(self, name: str) -> list[LifeEffect]:
         """Know a held pipeline no more."""
         del self._pipelines[name]
         return self._finish()

@@ -9,7 +9,7 @@ import queue
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import pykka
 import structlog
@@ -21,7 +21,14 @@ from actors.runtime.backoff import BackOff
 from daemon.admin.service_manager import Notifier
 from daemon.admin.status.status import AskLife, LifeFigures
 from daemon.app.edits import Edited, EditRequested, Edits
-from daemon.app.lifecycle import CLOSE_TIMEOUT_S, Finish, Lifecycle, NameRemaining, PipelineHeld
+from daemon.app.lifecycle import (
+    CLOSE_TIMEOUT_S,
+    Finish,
+    Lifecycle,
+    LifeEffect,
+    NameRemaining,
+    PipelineHeld,
+)
 from daemon.app.progress import Show
 from daemon.app.startup import BrokerAway, StartUp, Unusable
 from daemon.app.topology import PipelineParts, Topology
@@ -215,7 +222,7 @@ class Supervisor:
 
     def _handle(
         self, event: object, lifecycle: Lifecycle, edits: Edits, now: float
-    ) -> list[object]:
+    ) -> list[LifeEffect]:
         """Give an event to the edits or to the life cycle; None is a wait that is over."""
         if isinstance(event, msg.Rebuilt):
             event = self._swap_requested(event)
@@ -254,7 +261,7 @@ class Supervisor:
             rows_per_s=round(count / seconds),
         )
 
-    def _carry_out(self, effect: object, topology: Topology) -> None:
+    def _carry_out(self, effect: fx.Tell | fx.Log | NameRemaining, topology: Topology) -> None:
         match effect:
             case fx.Tell(to, message):
                 topology.directory.tell(to, message)
@@ -264,7 +271,7 @@ class Supervisor:
                 for processor in processors:
                     self._name_remaining(topology, processor)
             case _:
-                raise TypeError(f"not an effect of the supervisor: {effect!r}")
+                assert_never(effect)
 
     def _name_remaining(self, topology: Topology, processor: Address) -> None:
         try:
