@@ -197,15 +197,53 @@ class Tally:
     error_at: float | None = None
     lasting: bool = field(default=False)
 
+    def read(self, messages: int) -> None:
+        """Count messages that came."""
+        self.messages_read += messages
+
+    def replayed(self, messages: int) -> None:
+        """Count messages that the target, or its spill, has."""
+        self.messages_replayed += messages
+
+    def dropped(self, messages: int) -> None:
+        """Count messages that are not taken now, and are read again."""
+        self.messages_dropped += messages
+
+    def decoded(self, rows: int, nulled: int) -> None:
+        """Count staged rows, and values that became NULL."""
+        self.rows_read += rows
+        self.values_nulled += nulled
+
+    def not_understood(self, statements: int) -> None:
+        """Count statements that are not followed."""
+        self.ddl_not_understood += statements
+
+    def begins_write(self, now: float) -> None:
+        """A write is handed over."""
+        self.write_since = now
+
     def wrote(self, changes: int, seconds: float) -> None:
         """Count a published write."""
         self.rows_written += changes
         self.writes += 1
         self.write_seconds += seconds
 
+    def stored(self, rows: int) -> None:
+        """Count rows of a published write; what went wrong before it is over."""
+        self.rows_stored += rows
+        self.lasting = False
+
+    def stored_letter(self) -> None:
+        """Count a dead letter."""
+        self.dead_letters += 1
+
     def failed(self, reason: str, now: float | None) -> None:
         """Note what went wrong; None: in an earlier run, at an unknown time."""
         self.error, self.error_at, self.lasting = reason, now, True
+
+    def recovered(self) -> None:
+        """What went wrong last is over."""
+        self.lasting = False
 
     def last_error(self, now: float) -> ErrorFigures | None:
         """The last error and its age."""

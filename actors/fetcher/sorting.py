@@ -88,6 +88,10 @@ class PassedOver:
     first: int
     count: int = 0
 
+    def add(self) -> None:
+        """One more of them."""
+        self.count += 1
+
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
@@ -178,7 +182,7 @@ class Sorter:
     def _pass_over(self, offset: int, value: bytes | None) -> None:
         assert value is not None
         why = self._format.why_passed_over(value)
-        self._why.setdefault(why, PassedOver(offset)).count += 1
+        self._why.setdefault(why, PassedOver(offset)).add()
         self.passed_over += 1
 
     def _takes(self, table: TableName, slots: _Slots) -> tuple[_Take, ...]:

@@ -98,7 +98,7 @@ class Batches:
             return self.start_staging(buffer, close_staged_files(buffer, staged_files))
         closing, replayed = close_rows(buffer, chunks, staged_files, behind_write)
         out: list[fx.TargetEffect] = []
-        buffer.tally.messages_replayed += replayed
+        buffer.tally.replayed(replayed)
         if replayed:
             fields = {"target": buffer.name, "messages": replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
@@ -124,21 +124,20 @@ class Batches:
             check_step(buffer, chunk.source, chunk.messages.last)
             barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
-            buffer.through.clear()  # nothing came before it in this write: it waits again
+            buffer.uncover()  # nothing came before it in this write: it waits again
             buffer.queue.give_back(chunk)
             raise
         out = notes_of(buffer, barrier)
         if barrier.batch is None:
             return out + self.nothing_to_write(buffer)
-        buffer.write_from = {chunk.source: chunk.messages.first}
+        firsts = {chunk.source: chunk.messages.first}
         through, epochs = dict(buffer.through), dict(buffer.epochs)
-        return out + self.submit(buffer, barrier.batch, epochs, through, now)
+        return out + self.submit(buffer, barrier.batch, epochs, through, firsts, now)
 
     def nothing_to_write(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Replays and messages without effect are done as soon as what came before them is."""
-        done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
-        buffer.through.clear()
-        buffer.epochs.clear()
+        through, epochs = buffer.uncover()
+        done = msg.Written(buffer.route.name, epochs, through, None)
         return [fx.Tell(self._committer, done)] if done.through else []
 
     def _files_of_one_write(self, buffer: TargetBuffer) -> tuple[StagedFile, ...]:
@@ -190,10 +189,7 @@ class Batches:
         if closing.behind_write is None:
             check_steps(buffer, closing, staged)
         check_lanes(buffer, closing, staged)
-        buffer.life.staged()
-        buffer.forget_files(closing.staged_files)
-        buffer.tally.rows_read += staged.changes
-        buffer.tally.values_nulled += staged.nulled
+        buffer.staged(staged, closing.staged_files)
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
         out = changed
@@ -202,8 +198,7 @@ class Batches:
         elif staged.bad is not None and self._dead_letters is not None:
             out += self._condemn(buffer, closing, staged.bad, now)
         elif problem is not None:
-            buffer.doomed = problem
-            buffer.queue.clear()
+            buffer.doom(problem)
         if closing.behind_write is not None:
             return out + self._file_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
@@ -241,10 +236,11 @@ class Batches:
         assert self._dead_letters is not None
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.queue.give_back(chunk)
-        source, epoch, offset = buffer.pending_letter = record_at(closing, bad)
+        record = record_at(closing, bad)
+        buffer.condemn(record)
         value = closing.parts[bad.lane_index].lane.messages.values[bad.index]
         name = buffer.route.name
-        letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
+        letter = msg.DeadLetter(*record, value, bad.reason, name, self._me)
         return [fx.Tell(self._dead_letters, letter)]
 
     def _file_staged(
@@ -255,7 +251,7 @@ class Batches:
             ((source, through),) = closing.through.items()
             first = closing.firsts()[source]
             more = staged.changes, staged.size, through, first, closing.table, staged.carried
-            buffer.staged_files.append(StagedFile(source, staged.path, *more))
+            buffer.add_file(StagedFile(source, staged.path, *more))
         return []
 
     def _batch_staged(
@@ -270,9 +266,9 @@ class Batches:
         carried = common((batch.carried, *(file.carried for file in closing.staged_files)))
         batch = replace(batch, changes=batch.changes + more, carried=carried)
         # A bad record at the front of a lane was given back: the write has nothing of it.
-        firsts = closing.firsts().items()
-        buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
-        return self.submit(buffer, batch, closing.epochs, closing.through, now)
+        through = closing.through
+        firsts = {s: at for s, at in closing.firsts().items() if at <= through.get(s, NO_OFFSET)}
+        return self.submit(buffer, batch, closing.epochs, through, firsts, now)
 
     def submit(
         self,
@@ -280,19 +276,16 @@ class Batches:
         batch: StagedBatch,
         epochs: Mapping[TopicPartition, int],
         through: Mapping[TopicPartition, int],
+        firsts: Mapping[TopicPartition, int],
         now: float,
     ) -> list[fx.TargetEffect]:
-        """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
+        """Hand a batch to the writers. ``through``: what may be acknowledged when it is written;
+        ``firsts``: its first message of each lane."""
         batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
         if batch.path is not None:
             batch = with_column_changes(buffer, batch, self._router)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
-        for source, last in through.items():
-            if buffer.through.get(source, last + 1) <= last:  # no file waits behind this write
-                buffer.through.pop(source)
-                buffer.epochs.pop(source)
-        buffer.life.submit(write)
-        buffer.tally.write_since = now
+        buffer.hand_over(write, firsts, now)
         return [fx.Tell(WRITERS, write)]
 
     def next_id(self) -> str:

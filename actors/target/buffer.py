@@ -1,28 +1,29 @@
 """One target's changes on their way: raw messages, staged files, the write in flight.
 
-A passive record with the small rules that need nothing but it; the processor decides when.
+Nobody else assigns its fields: what happens to a target is a method here, and what it leads to is
+decided around it (``rule``, ``batches``, ``quarantine``).
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from actors.contract.figures import Tally, TargetFigures, WriteFigures
-from actors.contract.writes import StagedBatch, TargetState
+from actors.contract.figures import Tally
+from actors.contract.writes import TargetState
 from actors.target.columns import Columns
 from actors.target.pending import Chunk, DeadRecord, Queue, StagedFile
 from actors.target.quarantine_state import Quarantine
+from actors.target.rollback import History
 from actors.target.target_state import Life, Phase
 from changes.routes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, Step, TopicPartition
 from offsets.rebuild import Load
-from offsets.snapshot import TargetMark
 
 
 class Passed(NamedTuple):
@@ -57,14 +58,7 @@ class TargetBuffer:
     marked: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment since which the marks were read, or are to be: before it
     another member may have moved them."""
-    recorded: TargetMark | None = None
-    """What the target is known to have published: by the last run, then by our own writes."""
-    fed: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """Of each lane, its assignment and the first offset that still comes under it."""
-    unrecorded: set[TopicPartition] = field(default_factory=set)
-    """Those of these lanes without a record of how far they were read before."""
-    fenced_at: Mapping[TopicPartition, int] | None = None
-    """The marks as they were known when a write was fenced, until they are read again."""
+    history: History = field(default_factory=History)
     write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The first message of each lane in the last write that was handed over."""
     pending_letter: DeadRecord | None = None
@@ -84,15 +78,166 @@ class TargetBuffer:
         self.name = str(self.route.name)
         self.pace = 0.5 + zlib.crc32(self.name.encode()) % 1024 / 2048
 
+    # --- its life
+
+    def keep(self, quarantine: Quarantine) -> None:
+        """It begins in quarantine: with a spill of an earlier run, or while a load fills it."""
+        self.life, self.quarantine = Life(quarantined=True), quarantine
+
+    def look(self, reply_to: Address) -> msg.OpenTarget:
+        """Its state is to be read before anything more is written."""
+        self.life.look()
+        self.reopen = False
+        return self.opening(reply_to)
+
+    def opened(self, state: TargetState) -> None:
+        """This is what it shows now. What was known of columns may be another member's."""
+        self.state, self.passed = state, None
+        self.columns.forget_types()
+
+    def wrote(self, written: msg.Written) -> None:
+        """A write of ours is published: from now on nothing below its marks may be missing.
+
+        Its own lanes' marks alone are taken. A member that lost a partition unnoticed, and wrote
+        its lane from the new owner's mark, would fence that owner.
+        """
+        state, write = written.state, self.life.write
+        assert state is not None
+        self.asked_at = None
+        self.tally.wrote(written.changes, written.seconds)
+        renamed = write is not None and write.batch.changes_name
+        own = {source: state.hwms[source] for source in written.epochs}
+        self.history.wrote(state, own, renamed=renamed)
+        if write is not None:
+            self.columns.published(write.batch.doubts)
+            self.tally.stored(write.batch.rows)
+            # The name has another table now, or none: its other marks are not those of before.
+            self.reopen |= renamed
+        self.life.ended()
+        self.life.calm()
+        steps = {s: step for s, step in self.state.steps.items() if s not in written.epochs}
+        steps |= {s: step for s, step in state.steps.items() if s in written.epochs}
+        self.state = replace(state, hwms={**self.state.hwms, **own}, steps=steps)
+
+    def answered(self) -> None:
+        """The sink has answered, and not that it is away."""
+        self.asked_at = None
+
+    def quarantined(self, quarantine: Quarantine, *, whole: bool = False) -> list[str]:
+        """Nothing more is written until it is released. ``whole``: the spill has all of it, also
+        the message that can't be applied. Returns the staged files that are to be removed."""
+        gone = self.drop_all()
+        waiting = self.life.waiting
+        if waiting is not None and waiting.batch.path is not None:
+            gone.append(waiting.batch.path)
+        self.life.quarantine()
+        self.quarantine = quarantine
+        if whole:
+            self.doomed = None
+        return gone
+
+    def released(self) -> Quarantine:
+        """Its spill is written and gone: what waited follows it."""
+        quarantine, self.quarantine = self.quarantine, None
+        assert quarantine is not None
+        self.cover(quarantine.through, quarantine.epochs)
+        for chunk in quarantine.waiting:
+            self.add(chunk)
+        self.tally.recovered()
+        return quarantine
+
+    def stop(self, reason: str, now: float) -> list[str]:
+        """It takes nothing any more. Returns the files that are to be removed."""
+        self.tally.failed(reason, now)
+        gone, write = self.drop_all(), self.life.write
+        if write is not None and write.batch.path is not None:
+            gone.append(write.batch.path)
+        self.life.stop()
+        return gone
+
+    # --- what comes for it
+
+    def note_load(self, load: Load | None) -> None:
+        """The load that fills it, with what has become of that."""
+        self.load = load
+
+    def doom(self, reason: str) -> None:
+        """The next message can't be applied: what came before it is written, and nothing behind."""
+        self.pending_letter, self.doomed = None, reason
+        self.queue.clear()
+
+    def condemn(self, record: DeadRecord) -> None:
+        """The next message is to be stored as a dead letter before anything more is closed."""
+        self.pending_letter = record
+
+    def letter_stored(self, record: DeadRecord) -> None:
+        """The store has it: the mark moves past it. Not if its partition went away meanwhile: then
+        it is read again, and stored again."""
+        if self.pending_letter == record:
+            self.pending_letter = None
+            self.tally.stored_letter()
+            self.cover({record.source: record.offset}, {record.source: record.epoch})
+
+    # --- what is closed of it
+
+    def staged(self, staged: msg.Staged, files: Collection[StagedFile] = ()) -> None:
+        """What was closed is staged; ``files``, earlier ones, are in it and wait no longer."""
+        self.life.staged()
+        self.staged_files = [file for file in self.staged_files if file not in files]
+        self.tally.decoded(staged.changes, staged.nulled)
+
+    def add_file(self, file: StagedFile) -> None:
+        """A file waits behind the write in flight."""
+        self.staged_files.append(file)
+
+    def hand_over(
+        self, write: msg.WriteBatch, firsts: Mapping[TopicPartition, int], now: float
+    ) -> None:
+        """A write is handed over. ``firsts``: its first message of each lane."""
+        for source, last in write.through.items():
+            if self.through.get(source, last + 1) <= last:  # no file waits behind this write
+                self.through.pop(source)
+                self.epochs.pop(source)
+        self.life.submit(write)
+        self.write_from = firsts
+        self.tally.begins_write(now)
+
+    def uncover(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        """What the next write would cover beside rows, through and epochs: it does not any more."""
+        through, epochs = dict(self.through), dict(self.epochs)
+        self.through.clear()
+        self.epochs.clear()
+        return through, epochs
+
+    def pass_entries(self, passed: Passed) -> None:
+        """Entries of the message at the front need no write."""
+        self.passed = passed
+
+    # --- partitions
+
+    def note_marked(self, source: TopicPartition, epoch: int) -> None:
+        """Its marks are read, or about to be, since this assignment."""
+        self.marked[source] = epoch
+
+    def give_up(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
+        """Drop the write, and what waits of these lanes: they are read again, above marks that are
+        read again. Returns the staged files that are to be removed."""
+        self.life.ended()
+        self.life.calm()
+        self.reopen = True
+        return self.forget(sources)
+
+    # --- questions
+
     def opening(self, reply_to: Address) -> msg.OpenTarget:
         """The request to have the target's state read."""
-        return msg.OpenTarget(self.route.name, reply_to, self.recorded)
+        return msg.OpenTarget(self.route.name, reply_to, self.history.recorded)
 
     def add(self, chunk: Chunk) -> None:
         """Take a share at the end of its lane. Under a new assignment the marks are read again; for
         a release they have just been."""
         if chunk.epoch not in (msg.OF_SPILL, self.marked.get(chunk.source)):
-            self.marked[chunk.source] = chunk.epoch
+            self.note_marked(chunk.source, chunk.epoch)
             self.reopen = True
         self.queue.add(chunk)
 
@@ -120,10 +265,6 @@ class TargetBuffer:
         self.epochs.clear()
         self.pending_letter = self.passed = None
         return gone
-
-    def forget_files(self, files: Collection[StagedFile]) -> None:
-        """They are in the batch that is closed, and wait no longer."""
-        self.staged_files = [file for file in self.staged_files if file not in files]
 
     def due_at(self, age_s: float) -> float | None:
         """When the oldest waiting message makes a batch due, None when none waits."""
@@ -206,66 +347,3 @@ class TargetBuffer:
             self.through.pop(source, None)
             self.epochs.pop(source, None)
         return gone
-
-    def figures(self, now: float) -> TargetFigures:
-        """The target's figures."""
-        tally = self.tally
-        spilling = None if self.is_filled or not self.quarantine else self.quarantine
-        answered = self.asked_at is None or self.life.phase is not Phase.OPENING
-        held = None if spilling is None else spilling.figures(now, answered)
-        away = spilling is not None and spilling.away
-        return TargetFigures(
-            target=self.name,
-            phase="loading" if self.is_filled else "away" if away else self.life.phase.value,
-            buffered_messages=self.queue.messages,
-            buffered_bytes=self.queue.size,
-            waiting_s=None if self.queue.since is None else now - self.queue.since,
-            staged_files=len(self.staged_files),
-            staged_bytes=self.staged_bytes,
-            messages_read=tally.messages_read,
-            messages_replayed=tally.messages_replayed,
-            messages_dropped=tally.messages_dropped,
-            rows_read=tally.rows_read,
-            rows_written=tally.rows_written,
-            rows_stored=tally.rows_stored,
-            values_nulled=tally.values_nulled,
-            dead_letters=tally.dead_letters,
-            write=self._write_figures(now),
-            error=tally.last_error(now),
-            hwms=dict(self.state.hwms),
-            quarantine=None if away else held,
-            away=held if away else None,
-            ddl_not_understood=tally.ddl_not_understood,
-            rows_may_differ=self.state.rows_may_differ,
-            writes=tally.writes,
-            write_seconds=tally.write_seconds,
-        )
-
-    def _write_figures(self, now: float) -> WriteFigures | None:
-        write, retry_at = self.life.write, self.life.retry_at
-        if write is None:
-            return None
-        since = self.tally.write_since
-        return WriteFigures(
-            rows=write.batch.rows,
-            attempt=max(self.life.attempts, 1),
-            age_s=0.0 if since is None else now - since,
-            retry_in_s=None if retry_at is None else max(0.0, retry_at - now),
-        )
-
-    def remaining(self) -> str | None:
-        """One line that names what is held, None when nothing is."""
-        if self.empty:
-            return None
-        parts = [f"{self.queue.messages} messages waiting"] if self.queue.chunks else []
-        if self.quarantine is not None and not self.quarantine.idle:
-            parts.append(f"{self.quarantine.waiting_bytes} bytes not spilled yet")
-        if self.pending_letter is not None:
-            parts.append(f"offset {self.pending_letter.offset} waits for the dead-letter store")
-        life = self.life
-        if self.staged_files or life.closing:
-            parts.append(f"{len(self.staged_files) + (life.closing is not None)} staged")
-        if life.write is not None:
-            batch: StagedBatch = life.write.batch
-            parts.append(f"a write of {batch.rows} rows in flight (attempt {life.attempts})")
-        return f"{self.name}: {', '.join(parts)}"

@@ -81,9 +81,8 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[fx
     It sets no mark: the first changes of a compacted topic are gone, though its rows are all there.
     With positions an older change may come after it, in another partition.
     """
-    if buffer.columns.begun or not staged.begins:
+    if not staged.begins or not buffer.columns.is_first():
         return []
-    buffer.columns.begun = True
     keyed = (staged.mode or buffer.route.mode) is Mode.UPSERT and staged.positions is None
     if buffer.state.schema is not None or staged.begins == "I" or not keyed:
         return []
@@ -138,15 +137,6 @@ def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[
         fields = {"target": buffer.name, "what": what, "help": _KEEP_NULLS}
         out.append(fx.Log("warning", "nulls_may_be_defaults", fields))
     return out
-
-
-def forget_published(buffer: TargetBuffer) -> None:
-    """What the last write carried is published."""
-    if (write := buffer.life.write) is not None:
-        carried = set(write.batch.doubts)
-        buffer.columns.doubts = {
-            key: each for key, each in buffer.columns.doubts.items() if each not in carried
-        }
 
 
 def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Report]:

@@ -1,12 +1,12 @@
 """What is known of a target's columns beside what the target itself shows.
 
-It follows what is planned and staged, ahead of the target. Written by its own methods, by
-``column_changes`` (what rows show) and by ``barrier`` (what statements do).
+It follows what is planned and staged, ahead of the target: what rows show (``column_changes``) and
+what statements do (``barrier``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from actors.contract.writes import Doubt
@@ -45,6 +45,21 @@ class Columns:
     def learn(self, declared: Mapping[str, str]) -> None:
         """Take types that came with rows."""
         self.types |= {name.lower(): words for name, words in declared.items()}
+
+    def stated_by(self, types: Mapping[str, str], added: Collection[str], *, anew: bool) -> None:
+        """Take what a statement leaves. ``anew``: what earlier rows showed is out of date."""
+        self.generation += anew
+        self.types = dict(types)
+        self.stated.update(added)
+
+    def is_first(self) -> bool:
+        """Whether the target's first change of this run is being looked at: once."""
+        first, self.begun = not self.begun, True
+        return first
+
+    def published(self, carried: Collection[Doubt]) -> None:
+        """A write has published these doubts."""
+        self.doubts = {key: each for key, each in self.doubts.items() if each not in carried}
 
     def forget_types(self) -> None:
         """Forget the types, because the target is looked at again."""

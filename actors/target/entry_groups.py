@@ -45,6 +45,7 @@ class Writes(Protocol):
         batch: StagedBatch,
         epochs: Mapping[TopicPartition, int],
         through: Mapping[TopicPartition, int],
+        firsts: Mapping[TopicPartition, int],
         now: float,
     ) -> list[fx.TargetEffect]:
         """Hand a batch to the writers."""
@@ -107,9 +108,7 @@ class EntryGroups:
         if problem is not None:
             raise DataError(problem, *(() if staged.path is None else (staged.path,)))
         check_lanes(buffer, closing, staged)
-        buffer.life.staged()
-        buffer.tally.rows_read += staged.changes
-        buffer.tally.values_nulled += staged.nulled
+        buffer.staged(staged)
         if staged.path is None:
             _pass(buffer, buffer.queue.chunks[0], closing.entry_group)
             return []
@@ -153,14 +152,13 @@ class EntryGroups:
         if group.last:
             buffer.queue.take(1)
             through = {source: offset}
-        buffer.write_from = dict(through)
         batch = replace(
             batch,
             lanes={source: Span(hwm, offset if group.last else offset - 1)},
             step=Step(offset, group.done, shown.rows + rows),
             begun=shown.done,
         )
-        return self._writes.submit(buffer, batch, {source: epoch}, through, now)
+        return self._writes.submit(buffer, batch, {source: epoch}, through, through, now)
 
     def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[fx.TargetEffect]:
         """Nothing is left to be done of the message: the mark moves past it, if a part is in."""
@@ -204,4 +202,4 @@ def _shown(buffer: TargetBuffer, chunk: Chunk) -> Step:
 
 def _pass(buffer: TargetBuffer, chunk: Chunk, group: EntryGroup) -> None:
     """An entry group does nothing: no write records that."""
-    buffer.passed = Passed(*_place(chunk), _shown(buffer, chunk), group.done)
+    buffer.pass_entries(Passed(*_place(chunk), _shown(buffer, chunk), group.done))

@@ -20,8 +20,7 @@ from actors.contract.raw_messages import SpillState
 from actors.target.buffer import TargetBuffer
 from actors.target.pending import Chunk
 from actors.target.quarantine_state import Quarantine
-from actors.target.rollback import covered, into_quarantine
-from actors.target.target_state import Life
+from actors.target.unwritten import covered
 from changes.formats.engine.format import Format
 from changes.model.model import BadMessage, Ddl, TargetName
 from changes.routes.routing import Router, shard_of
@@ -43,12 +42,12 @@ class Loads:
 
     def adopt(self, buffer: TargetBuffer) -> None:
         """A buffer was made. While it is filled it keeps what comes, from the first message on."""
-        load = buffer.load = self._loads.get(buffer.name)
+        load = self._loads.get(buffer.name)
+        buffer.note_load(load)
         if load is None or buffer.quarantine is not None:
             return
         if load.filling or load.broken is not None:
-            buffer.life = Life(quarantined=True)
-            buffer.quarantine = Quarantine(f"it is being filled by job {load.job}", SpillState())
+            buffer.keep(Quarantine(f"it is being filled by job {load.job}", SpillState()))
 
     def look(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
         """Messages have come: one that the load can't go on over ends this attempt of it."""
@@ -100,12 +99,10 @@ class Loads:
         """This attempt is over: the table gets nothing more, and what it has not counts as done."""
         load = buffer.load
         assert load is not None
-        buffer.load = replace(load, broken=why)
+        buffer.note_load(replace(load, broken=why))
         through, epochs = _held(buffer)
-        gone = into_quarantine(buffer)
         spill = SpillState() if buffer.quarantine is None else buffer.quarantine.spill
-        buffer.quarantine = Quarantine(why.reason, spill)
-        buffer.doomed = None
+        gone = buffer.quarantined(Quarantine(why.reason, spill), whole=True)
         out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
         # Before the acknowledgement: a start must know that the table is not whole.
         out.append(fx.Tell(self._committer, msg.LoadBroken(buffer.name, why)))
@@ -115,7 +112,7 @@ class Loads:
     def passed_over(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
         """What comes for a table whose load is to begin again counts as done."""
         through = {chunk.source: chunk.messages.last}
-        buffer.tally.messages_dropped += len(chunk.messages)
+        buffer.tally.dropped(len(chunk.messages))
         done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)
         return [fx.Tell(self._committer, done)]
 

@@ -165,6 +165,23 @@ class Closing:
                 found.setdefault(part.lane.source, part.lane.messages.first)
         return found
 
+    def chunks(self, now: float) -> list[Chunk]:
+        """Its messages as they came. That of an entry group waits whole at the front."""
+        if self.entry_group is not None:
+            return []
+        return [
+            Chunk(
+                part.lane.source,
+                part.epoch,
+                Messages.of(part.lane.messages.offsets, part.lane.messages.values),
+                False,
+                now,
+                table=self.table,
+            )
+            for part in self.parts
+            if part.lane.messages
+        ]
+
     def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
         """What is left when these partitions are revoked, None when that is nothing."""
         parts = tuple(part for part in self.parts if part.lane.source not in sources)

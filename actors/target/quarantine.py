@@ -9,22 +9,21 @@ to the end of the spill: the rest waits in memory for the last write of it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.figures import bare
 from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.runtime.backoff import Waits
 from actors.target.buffer import TargetBuffer
-from actors.target.full import drop_waiting, follows, full
 from actors.target.loads import Loads
 from actors.target.pending import Chunk
 from actors.target.quarantine_state import Quarantine
-from actors.target.rollback import chunks_of, covered, into_quarantine, no_more_at_hand
 from actors.target.settings import ProcessorSettings
 from actors.target.target_state import Phase
+from actors.target.unwritten import covered, no_more_at_hand
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import SpillMark
 
@@ -57,28 +56,27 @@ class Quarantines:
         ``epochs`` are the present ones. ``away``: its sink does not answer.
         A write that is in flight goes on; if it lands, the marks drop its part of the replay.
         """
-        quarantine = Quarantine(reason, SpillState(), away=away, since=now)
-        quarantine.rereads = tuple(
+        rereads = tuple(
             fx.LogRange(source, first, last)
             for source, epoch, first, last in no_more_at_hand(buffer)
             if epochs.get(source) == epoch
         )
+        quarantine = Quarantine(reason, SpillState(), rereads=rereads, away=away, since=now)
         for source, (epoch, last) in covered(buffer).items():
             if epochs.get(source) == epoch:
-                quarantine.through[source] = last
-                quarantine.epochs[source] = epoch
-        for chunk in (*chunks_of(buffer.life.closing, now), *buffer.queue.chunks):
+                quarantine.has(source, epoch, last)
+        closing = buffer.life.closing
+        closed = () if closing is None else closing.chunks(now)
+        for chunk in (*closed, *buffer.queue.chunks):
             if epochs.get(chunk.source) != chunk.epoch:
                 continue
             # Not what the target has: a release would find its mark beyond the spill.
             fresh = chunk.above(buffer.hwm(chunk.source))
             if fresh is not None:
-                quarantine.waiting.append(fresh)
+                quarantine.takes(fresh)
             else:
-                quarantine.through[chunk.source] = chunk.messages.last
-                quarantine.epochs[chunk.source] = chunk.epoch
-        gone = into_quarantine(buffer)
-        buffer.quarantine = quarantine
+                quarantine.has(chunk.source, chunk.epoch, chunk.messages.last)
+        gone = buffer.quarantined(quarantine)
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
         out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
@@ -94,10 +92,8 @@ class Quarantines:
         """
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.away = quarantine.away and not refused
-        gone = into_quarantine(buffer)
-        buffer.doomed = None
-        quarantine.position, quarantine.reason = None, reason
+        gone = buffer.quarantined(quarantine, whole=True)
+        quarantine.break_off(reason, refused=refused)
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
         out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
@@ -114,9 +110,9 @@ class Quarantines:
         spilled = quarantine.spill.lanes.get(chunk.source, (NO_OFFSET, NO_OFFSET))[1]
         fresh = chunk.above(max(spilled, buffer.hwm(chunk.source)))
         held = 0 if fresh is None else len(fresh.messages)
-        buffer.tally.messages_replayed += len(chunk.messages) - held
+        buffer.tally.replayed(len(chunk.messages) - held)
         if fresh is not None:
-            quarantine.waiting.append(fresh)
+            quarantine.takes(fresh)
             return []
         through = {chunk.source: chunk.messages.last}
         done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)
@@ -129,11 +125,7 @@ class Quarantines:
         """Partitions went away: what is spilled stays, what waits is read again."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.waiting = deque(c for c in quarantine.waiting if c.source not in sources)
-        quarantine.rereads = tuple(r for r in quarantine.rereads if r.source not in sources)
-        for source in sources:
-            quarantine.through.pop(source, None)
-            quarantine.epochs.pop(source, None)
+        quarantine.forget(sources)
         replaying = quarantine.releasing and not quarantine.ending
         if not replaying or sources.isdisjoint(quarantine.spill.lanes):
             return []
@@ -150,7 +142,7 @@ class Quarantines:
         if buffer.life.phase is Phase.STOPPED or quarantine.busy:
             return []
         if draining and quarantine.full and quarantine.waiting:
-            return drop_waiting(buffer, quarantine)
+            return _drop_waiting(buffer, quarantine)
         if quarantine.dropped:
             return []  # nothing may follow the gap: it stays as it is until the next start
         if quarantine.retry_at is not None and now < quarantine.retry_at:
@@ -159,15 +151,15 @@ class Quarantines:
             return self._spill(buffer, now)
         if not (quarantine.releasing and buffer.life.phase is Phase.READY and buffer.settled):
             return []
-        quarantine.retry_at = None
+        quarantine.try_again(None)
         name, position = buffer.route.name, quarantine.position
         assert position is not None
         if quarantine.read_all:
-            quarantine.busy = quarantine.ending = True
+            quarantine.ask_end()
             return [fx.EndSpill(name)]
         if draining:
             return []
-        quarantine.busy = True
+        quarantine.ask()
         return [fx.ReadSpill(name, position, self._settings.batch_bytes)]
 
     def due_at(self, buffer: TargetBuffer, draining: bool = False) -> float | None:
@@ -183,7 +175,7 @@ class Quarantines:
         if quarantine.releasing and ready and (quarantine.read_all or not draining):
             # A page that held replays alone has no write whose end would go on.
             return 0.0
-        if not quarantine.waiting or follows(buffer, quarantine) or quarantine.full:
+        if not quarantine.waiting or _follows(buffer, quarantine) or quarantine.full:
             return None
         return quarantine.waiting[0].since + self._settings.batch_age_s
 
@@ -194,7 +186,7 @@ class Quarantines:
         if quarantine.idle or quarantine.ending:
             return False
         size = quarantine.waiting_bytes
-        if follows(buffer, quarantine) and size < settings.batch_bytes and not draining:
+        if _follows(buffer, quarantine) and size < settings.batch_bytes and not draining:
             return False
         first = quarantine.waiting[0].since if quarantine.waiting else now
         retrying = quarantine.retry_at is not None or bool(quarantine.rereads)
@@ -211,21 +203,21 @@ class Quarantines:
     def _spill(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.retry_at = None
+        quarantine.try_again(None)
         load, bound = buffer.load, self._bound(buffer, quarantine)
         if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
             if load is not None:
                 return self._loads.give_up(buffer, bound)
             stop = self._me.pipeline if self._settings.quarantine_full_stops else None
-            return [full(buffer, quarantine, bound, stop)]
+            return [_full(buffer, quarantine, bound, stop)]
         if quarantine.idle:
             return []
-        quarantine.busy = True
         name, reason, away = buffer.route.name, quarantine.reason, quarantine.away
         pieces = quarantine.next_rereads(self._settings.reread_offsets if away else None)
         if quarantine.left_to_reread:
-            quarantine.retry_at = now + BETWEEN_PIECES_S
+            quarantine.ask(now + BETWEEN_PIECES_S)
             return [fx.Spill(name, reason, pieces, (), away)]
+        quarantine.ask()
         records = tuple(
             SpillRecord(chunk.source, offset, chunk.ddl, value)
             for chunk in quarantine.waiting
@@ -238,22 +230,14 @@ class Quarantines:
         quarantine = buffer.quarantine
         assert quarantine is not None
         begun = not quarantine.spill.messages and state.messages > 0
-        quarantine.spill, quarantine.attempts, quarantine.busy = state, 0, False
-        name, out = buffer.route.name, self._list(buffer, quarantine)
+        through, epochs = quarantine.spilled(state)
+        out = self._list(buffer, quarantine)
         if begun:
             fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
             out.append(fx.Log("info", "spilling", fields))
-        quarantine.rereads = quarantine.left_to_reread
-        if quarantine.rereads:
-            return out  # the next piece follows, then what waits in memory
-        through, epochs = quarantine.through, quarantine.epochs
-        for chunk in quarantine.waiting:
-            through[chunk.source] = max(chunk.messages.last, through.get(chunk.source, -1))
-            epochs[chunk.source] = chunk.epoch
-        quarantine.waiting.clear()
-        quarantine.through, quarantine.epochs = {}, {}
         if through:
-            out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
+            done = msg.Written(buffer.route.name, epochs, through, None)
+            out.append(fx.Tell(self._committer, done))
         return out
 
     def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[fx.TargetEffect]:
@@ -267,15 +251,45 @@ class Quarantines:
         """The disk, or the broker, did not do it: again later; ``lasting``: it never will."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.busy = False
         if failed.lasting:
-            # Nothing more goes in, so the end need not wait for it.
-            quarantine.full = quarantine.broken = True
+            quarantine.fill(broken=True)  # so the end need not wait for it
             reason = f"{buffer.name}: its spill is not whole: {failed.reason}"
             return [fx.Tell(self._supervisor, msg.PipelineFailed(self._me.pipeline, reason))]
         settings = self._settings
-        quarantine.attempts += 1
-        wait = Waits(settings.retry_base_s, settings.retry_max_s).after(quarantine.attempts)
-        quarantine.retry_at = now + wait
+        wait = Waits(settings.retry_base_s, settings.retry_max_s).after(quarantine.failed())
+        quarantine.try_again(now + wait)
         fields = {"target": buffer.name, "reason": failed.reason, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "spill_failed", fields)]
+
+
+def _full(
+    buffer: TargetBuffer, quarantine: Quarantine, bound: int, stop: str | None
+) -> fx.TargetEffect:
+    """Its messages wait from here on. ``stop``: the pipeline that stops for a quarantine then."""
+    quarantine.fill()
+    why = bare(buffer.name, quarantine.reason)
+    if quarantine.away:
+        fields = {"target": buffer.name, "bytes": bound, "reason": why}
+        return fx.Log("error", "away_spill_full", fields)
+    if stop is None:
+        return fx.Log("error", "quarantine_full", {"target": buffer.name, "bytes": bound})
+    reason = f"{buffer.name}: its quarantine is full ({bound} bytes): {why}"
+    return fx.Tell(Address(stop, "supervisor"), msg.PipelineFailed(stop, reason))
+
+
+def _drop_waiting(buffer: TargetBuffer, quarantine: Quarantine) -> list[fx.TargetEffect]:
+    """At a stop nothing waits for room: what is not in the spill holds the frontier, and is read
+    again. Kept, it would hold what others still have to be given."""
+    messages, first = quarantine.drop_waiting()
+    buffer.tally.dropped(messages)
+    if not first:
+        return []
+    what = "its spill" if quarantine.away else "its quarantine"
+    fields = {"target": buffer.name, "messages": messages, "reason": f"{what} is full"}
+    return [fx.Log("warning", "left_for_the_next_start", fields)]
+
+
+def _follows(buffer: TargetBuffer, quarantine: Quarantine) -> bool:
+    """Whether the replay is nearly over, and what waits follows it without a detour. Not where the
+    sink lets itself be read and takes no write."""
+    return quarantine.read_all and not (quarantine.away and buffer.life.attempts > 1)

@@ -1,8 +1,12 @@
-"""State of one target in quarantine: what waits for its spill, and how far a release is."""
+"""State of one target in quarantine: what waits for its spill, and how far a release is.
+
+Nobody else assigns its fields.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from actors.contract import effects as fx
@@ -10,6 +14,8 @@ from actors.contract.figures import QuarantineFigures
 from actors.contract.raw_messages import SpillState
 from actors.target.pending import Chunk
 from offsets.position import TopicPartition
+
+Lanes = dict[TopicPartition, int]
 
 
 @dataclass(slots=True)
@@ -66,6 +72,90 @@ class Quarantine:
     def idle(self) -> bool:
         """Nothing is left to spill, or nothing that may be: then it is read again."""
         return self.full or not (self.waiting or self.rereads or self.through)
+
+    # --- what happens to it
+
+    def takes(self, chunk: Chunk) -> None:
+        """It comes behind all that is in the spill, or waits for it."""
+        self.waiting.append(chunk)
+
+    def has(self, source: TopicPartition, epoch: int, last: int) -> None:
+        """The lane counts as done up to there once all that waits is spilled."""
+        self.through[source], self.epochs[source] = last, epoch
+
+    def forget(self, sources: Collection[TopicPartition]) -> None:
+        """Partitions went away: what is spilled stays, what waits is read again."""
+        self.waiting = deque(chunk for chunk in self.waiting if chunk.source not in sources)
+        self.rereads = tuple(each for each in self.rereads if each.source not in sources)
+        for source in sources:
+            self.through.pop(source, None)
+            self.epochs.pop(source, None)
+
+    def begin_release(self) -> None:
+        """Its spill is replayed from the start."""
+        self.position, self.full = 0, False
+
+    def tried(self) -> None:
+        """It has been released once by itself: not a second time."""
+        self.fresh = False
+
+    def break_off(self, reason: str, *, refused: bool) -> None:
+        """The replay is over. ``refused``: somebody has to look why."""
+        self.away = self.away and not refused
+        self.position, self.reason = None, reason
+
+    def ask(self, retry_at: float | None = None) -> None:
+        """The disk is asked; ``retry_at``: and again then, for what is left."""
+        self.busy, self.retry_at = True, retry_at
+
+    def ask_end(self) -> None:
+        """The disk is asked to remove what is replayed and written."""
+        self.ending = True
+        self.ask()
+
+    def read_to(self, position: int) -> None:
+        """A page of the replay is there."""
+        self.position, self.busy = position, False
+
+    def spilled(self, state: SpillState) -> tuple[Lanes, Lanes]:
+        """The disk has what it was asked for. Gives through and epochs of what is done now: nothing
+        while pieces of the log are still to be read again."""
+        self.spill, self.attempts, self.busy = state, 0, False
+        self.rereads = self.left_to_reread
+        if self.rereads:
+            return {}, {}
+        through, epochs = self.through, self.epochs
+        for chunk in self.waiting:
+            through[chunk.source] = max(chunk.messages.last, through.get(chunk.source, -1))
+            epochs[chunk.source] = chunk.epoch
+        self.waiting.clear()
+        self.through, self.epochs = {}, {}
+        return through, epochs
+
+    def failed(self) -> int:
+        """The disk, or the broker, did not do it; how often so far."""
+        self.busy = False
+        self.attempts += 1
+        return self.attempts
+
+    def try_again(self, at: float | None) -> None:
+        """The disk is asked again then; None: at once."""
+        self.retry_at = at
+
+    def fill(self, *, broken: bool = False) -> None:
+        """Nothing more goes in: it has come to its bound, or is ``broken``."""
+        self.full, self.broken = True, self.broken or broken
+        self.busy = self.busy and not broken
+
+    def drop_waiting(self) -> tuple[int, bool]:
+        """What is not in the spill holds the frontier, and is read again by the next start. Gives
+        how many messages that were, and whether it is the first time."""
+        messages, first = sum(len(chunk.messages) for chunk in self.waiting), not self.dropped
+        self.waiting.clear()
+        self.dropped = True
+        return messages, first
+
+    # --- questions
 
     def figures(self, now: float, answered: bool) -> QuarantineFigures:
         """How it stands. ``answered``: the target's marks are known."""

@@ -24,7 +24,6 @@ from actors.contract.addresses import Address
 from actors.contract.writes import TargetState
 from actors.target.buffer import TargetBuffer
 from offsets.position import NO_OFFSET, TopicPartition
-from offsets.recovery import ways_out
 
 Epochs = dict[TopicPartition, int]
 """Of each partition, the oldest assignment whose messages are still taken."""
@@ -48,14 +47,11 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[fx.T
     """
     write = buffer.life.write
     assert write is not None
-    buffer.life.ended()
-    buffer.life.calm()
-    buffer.reopen = True
     mine = {s: epoch for s, epoch in write.epochs.items() if epoch >= epochs.get(s, 0)}
     # A lane may be over because another target's write was given up: what waits of it here is still
     # of that assignment, and would go on as if the write had landed.
     behind = {s for s, epoch in write.epochs.items() if buffer.waits_of(s, epoch)}
-    gone = [*buffer.forget(frozenset(mine.keys() | behind))]
+    gone = [*buffer.give_up(frozenset(mine.keys() | behind))]
     if write.batch.path is not None:
         gone.append(write.batch.path)
     for source, epoch in mine.items():
@@ -81,19 +77,6 @@ def as_staged(buffer: TargetBuffer, found: TargetState) -> TargetState:
             hwms[file.source] = buffer.hwm(file.source)
             steps.pop(file.source, None)  # nothing is staged of a lane inside a message
     return replace(found, hwms=hwms, steps=steps)
-
-
-def moved_back(buffer: TargetBuffer, found: msg.Opened) -> str | None:
-    """After a fenced write: the lane that shows less than it did, which no writer does."""
-    fenced, buffer.fenced_at = buffer.fenced_at, None
-    for source, before in (fenced or {}).items():
-        now = found.state.hwms.get(source)
-        if now is None or now < before:
-            return (
-                f"{buffer.name}: lane {source} stood at {before} and now at {now}: the target was"
-                f" rolled back or made anew beneath this daemon. {ways_out('', buffer.name)}"
-            )
-    return None
 
 
 class Settlements:

@@ -55,7 +55,7 @@ class Releases:
             return []
         if draining or not quarantine.fresh or not buffer.life.releasable:
             return []
-        quarantine.fresh = False
+        quarantine.tried()
         return self._begin(buffer)
 
     def of_away(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:
@@ -71,13 +71,12 @@ class Releases:
     def _begin(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.position, quarantine.full = 0, False
-        buffer.life.look()
-        buffer.reopen = False
+        quarantine.begin_release()
+        opening = buffer.look(self._me)
         fields = {"target": buffer.name, "messages": quarantine.spill.messages}
         return [
             *([] if quarantine.away else [fx.Log("info", "release_begun", fields)]),
-            fx.Tell(WRITERS, buffer.opening(self._me)),
+            fx.Tell(WRITERS, opening),
         ]
 
     def passed(self, buffer: TargetBuffer) -> str | None:
@@ -102,7 +101,7 @@ class Releases:
         """A page of the spill: it goes the way of all messages, and is acknowledged already."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.position, quarantine.busy = read.position, False
+        quarantine.read_to(read.position)
         records: list[SpillRecord] = []
         for record in read.records:
             same = records and _kind(records[0]) == _kind(record) and not record.ddl
@@ -115,12 +114,7 @@ class Releases:
 
     def ended(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """The spill is written, and gone: what waited follows it."""
-        quarantine, buffer.quarantine = buffer.quarantine, None
-        assert quarantine is not None
-        buffer.cover(quarantine.through, quarantine.epochs)
-        for chunk in quarantine.waiting:
-            buffer.add(chunk)
-        buffer.tally.lasting = False
+        quarantine = buffer.released()
         fields = {"target": buffer.name, "messages": quarantine.spill.messages}
         return [
             fx.Tell(self._committer, msg.SpillListed(buffer.name, None)),

@@ -9,29 +9,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures, ProcessorFigures, bare
+from actors.contract.writes import TargetState
 from actors.runtime.mailbox import Tick
 from actors.target.attempts import Attempts
 from actors.target.batches import Batches
 from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
-from actors.target.column_changes import forget_published
 from actors.target.divergence import remarks_of
 from actors.target.limits import Absences, PausedTargets, Relief
 from actors.target.loads import Awaited, Loads
-from actors.target.pending import Chunk
+from actors.target.pending import Chunk, DeadRecord
 from actors.target.quarantine import Quarantines
 from actors.target.quarantine_state import Quarantine
-from actors.target.rebalance import Settlements, as_staged, give_up, moved_back, over
+from actors.target.rebalance import Settlements, as_staged, give_up, over
 from actors.target.release import Releases
-from actors.target.rollback import fed, file_of, gap_in, place_of, published, remarks
+from actors.target.rollback import History
 from actors.target.settings import OpenSpill, ProcessorSettings
-from actors.target.target_state import Life, Phase
+from actors.target.shown import figures, remaining
+from actors.target.target_state import Phase
+from actors.target.unwritten import file_of, place_of
 from changes.formats.engine.format import Format
 from changes.model.model import TargetName
 from changes.routes.routing import Router, TargetRoute
@@ -93,8 +94,7 @@ class ProcessorLogic:
         self._recorded = dict(recorded or {})
         for spill in spills:
             buffer = self._new_buffer(spill.route)
-            buffer.life = Life(quarantined=True)
-            buffer.quarantine = Quarantine(spill.reason, spill.state, away=spill.away, fresh=True)
+            buffer.keep(Quarantine(spill.reason, spill.state, away=spill.away, fresh=True))
             buffer.tally.failed(spill.reason, None)
             self._loads.adopt(buffer)
         self._drain_after: int | None = None
@@ -151,10 +151,10 @@ class ProcessorLogic:
                 out = [self._paused.put(name, paused)]
                 self._awake |= {name: self._buffers[name]} if name in self._buffers else {}
             case msg.Remaining():
-                lines = (buffer.remaining() for buffer in self._buffers.values())
+                lines = map(remaining, self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
             case Figures():
-                targets = tuple(buffer.figures(now) for buffer in self._buffers.values())
+                targets = tuple(figures(buffer, now) for buffer in self._buffers.values())
                 return [fx.Reply(ProcessorFigures(self._relief.holds, targets))]
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
@@ -170,8 +170,8 @@ class ProcessorLogic:
         return out
 
     def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
-        buffer = self._buffers[str(route.name)] = TargetBuffer(route)
-        buffer.recorded = self._recorded.get(buffer.name)
+        name = str(route.name)
+        self._buffers[name] = TargetBuffer(route, history=History(self._recorded.get(name)))
         return self._of(route.name)
 
     def _of(self, target: TargetName | str) -> TargetBuffer:
@@ -199,14 +199,14 @@ class ProcessorLogic:
             else:
                 buffer = self._new_buffer(share.route)
                 # Its marks are read for the first time: not once more for this assignment.
-                buffer.marked[batch.source] = batch.epoch
+                buffer.note_marked(batch.source, batch.epoch)
                 self._loads.adopt(buffer)
                 if buffer.quarantine is None:
                     out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
-            fed(buffer, batch)
-            buffer.tally.messages_read += len(share.messages)
+            buffer.history.fed_by(batch)
+            buffer.tally.read(len(share.messages))
             if buffer.life.phase is Phase.STOPPED or buffer.doomed is not None:
-                buffer.tally.messages_dropped += len(share.messages)
+                buffer.tally.dropped(len(share.messages))
             else:
                 chunk = Chunk(
                     batch.source,
@@ -242,9 +242,7 @@ class ProcessorLogic:
             out += self._releases.of_load(buffer, self._draining)
             out += self._quarantines.advance(buffer, now, self._draining)
         if buffer.reopen and buffer.life.phase is Phase.READY:
-            buffer.reopen = False
-            buffer.life.look()
-            out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
+            out.append(fx.Tell(WRITERS, buffer.look(self._me)))
         while (
             buffer.life.phase is Phase.READY
             and buffer.pending_letter is None
@@ -302,22 +300,15 @@ class ProcessorLogic:
             return [*gone, *self._refused(buffer, str(error), quarantine=error.quarantine)]
 
     def _dead_lettered(self, stored: msg.DeadLettered) -> list[fx.TargetEffect]:
-        """The store has it: the next write moves the mark past it, and what follows may be closed.
-
-        Not if its partition went away meanwhile: then it is read again, and stored again.
-        """
-        buffer = self._of(str(stored.target))
-        if buffer.pending_letter == (stored.source, stored.epoch, stored.offset):
-            buffer.pending_letter = None
-            buffer.tally.dead_letters += 1
-            buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
+        """The next write moves the mark past it, and what follows may be closed."""
+        record = DeadRecord(stored.source, stored.epoch, stored.offset)
+        self._of(str(stored.target)).letter_stored(record)
         return []
 
     def _letter_refused(self, buffer: TargetBuffer, reason: str) -> list[fx.TargetEffect]:
         """The record stays open: what came before it is written, then its target stops."""
         if buffer.doomed is None and buffer.life.phase is not Phase.STOPPED:
-            buffer.pending_letter, buffer.doomed = None, reason
-            buffer.queue.clear()
+            buffer.doom(reason)
         return self._stop_if_doomed(buffer)
 
     # --- writing
@@ -328,29 +319,9 @@ class ProcessorLogic:
             # It was in flight when something else broke: the replay will find its marks.
             buffer.life.ended()
             return []
-        buffer.asked_at = None
-        buffer.tally.wrote(written.changes, written.seconds)
         assert written.state is not None
         out = remarks_of(buffer, written.state)
-        forget_published(buffer)
-        write = buffer.life.write
-        renamed = write is not None and write.batch.changes_name
-        published(buffer, written, renamed)
-        if write is not None:
-            buffer.tally.rows_stored += write.batch.rows
-            buffer.tally.lasting = False
-            if renamed:
-                # The name has another table now, or none: its other marks are not those of before.
-                buffer.reopen = True
-        buffer.life.ended()
-        buffer.life.calm()
-        # Its own lanes' marks only. A member that lost a partition unnoticed, and wrote its lane
-        # from the new owner's mark, would fence that owner.
-        own = {source: written.state.hwms[source] for source in written.epochs}
-        steps = {s: step for s, step in buffer.state.steps.items() if s not in written.epochs}
-        steps |= {s: step for s, step in written.state.steps.items() if s in written.epochs}
-        hwms = {**buffer.state.hwms, **own}
-        buffer.state = replace(written.state, hwms=hwms, steps=steps)
+        buffer.wrote(written)
         return out + self._stop_if_doomed(buffer)
 
     def _failed(self, failed: msg.Failed, now: float) -> list[fx.TargetEffect]:
@@ -367,9 +338,9 @@ class ProcessorLogic:
         fenced = straggler or kind is msg.FailureKind.FENCED
         write = None if kind is msg.FailureKind.REFUSED else buffer.life.write
         if kind is not msg.FailureKind.RETRY:
-            buffer.asked_at = None
+            buffer.answered()
         if write is not None and (straggler or over(write, self._epochs)):
-            buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
+            buffer.history.gave_up(buffer.state.hwms if fenced else {})
             return self._give_up(buffer, failed.reason)
         if kind is msg.FailureKind.RACED:
             return [self._attempts.raced(buffer, failed.reason, now)]
@@ -415,8 +386,9 @@ class ProcessorLogic:
 
     def _opened(self, opened: msg.Opened) -> list[fx.TargetEffect]:
         buffer, state = self._of(opened.target), opened.state
-        awaited, buffer.asked_at = buffer.life.looked(), None
-        if (rolled_back := moved_back(buffer, opened)) is not None:
+        awaited = buffer.life.looked()
+        buffer.answered()
+        if (rolled_back := buffer.history.moved_back(buffer.name, state)) is not None:
             said = f"{rolled_back}. {ways_out(self._me.pipeline, buffer.name)}"
             return self._stop_target(buffer, said)
         try:
@@ -425,17 +397,21 @@ class ProcessorLogic:
                     check_mark(source, buffer.name, hwm, self._ends[source])
         except PositionError as error:
             return self._stop_target(buffer, str(error))
-        if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
+        if (gap := self._gap(buffer, state)) is not None:
             return self._refused(buffer, gap)
-        out = remarks(buffer, state)
-        buffer.state, buffer.passed = as_staged(buffer, state), None
-        buffer.columns.forget_types()
+        out = buffer.history.remarks(buffer.name, state)
+        buffer.opened(as_staged(buffer, state))
         if awaited:
             passed = self._releases.passed(buffer)
             if passed is not None:
                 return self._refused(buffer, passed)
-            buffer.tally.lasting = False
+            buffer.tally.recovered()
         return out
+
+    def _gap(self, buffer: TargetBuffer, state: TargetState) -> str | None:
+        lanes = {} if buffer.quarantine is None else buffer.quarantine.spill.lanes
+        spilled = {source: first for source, (first, _) in lanes.items()}
+        return buffer.history.gap(buffer.name, state, spilled, self._me.pipeline)
 
     # --- stopping
 
@@ -483,11 +459,7 @@ class ProcessorLogic:
         """Apply nothing more: the frontier stays below, and the pipeline stops."""
         if buffer.life.phase is Phase.STOPPED:
             return []
-        buffer.tally.failed(reason, self._now)
-        paths = buffer.drop_all()
-        if (path := file_of(buffer.life.write)) is not None:
-            paths.append(path)
-        buffer.life.stop()
+        paths = buffer.stop(reason, self._now)
         out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(paths))] if paths else []
         failed = msg.PipelineFailed(self._me.pipeline, reason)
         return [*out, fx.Tell(self._supervisor, failed)]

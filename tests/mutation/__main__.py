@@ -99,8 +99,8 @@ MUTATIONS = (
     Mutation(
         "what is staged is fenced by a mark that came past it",
         "actors/target/rule.py",
-        "as_staged(buffer, state), None",
-        "state, None",
+        "buffer.opened(as_staged(buffer, state))",
+        "buffer.opened(state)",
         ("tests/actors/target/test_rebalance.py",),
     ),
     Mutation(

@@ -8,8 +8,8 @@ OF_SPILLS = (
     Mutation(
         "a spill is listed before its messages count as done",
         "actors/target/quarantine.py",
-        "        name, out = buffer.route.name, self._list(buffer, quarantine)\n",
-        "        name, out = buffer.route.name, list[object]()\n",
+        "        out = self._list(buffer, quarantine)\n",
+        "        out = list[fx.TargetEffect]()\n",
         ("tests/actors/target/test_quarantine.py",),
     ),
     Mutation(
@@ -21,8 +21,8 @@ OF_SPILLS = (
     ),
     Mutation(
         "what a full spill dropped at a stop is noted",
-        "actors/target/full.py",
-        "    quarantine.dropped = True\n",
+        "actors/target/quarantine_state.py",
+        "        self.dropped = True\n",
         "",
         ("tests/actors/target/test_away.py",),
     ),
