@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pykka
 import structlog
@@ -22,12 +21,14 @@ from actors.runtime.shell import Directory, Endpoint
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
 from daemon.admin.service_manager import Monitor, Notifier
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Key
 from daemon.admin.status.health import shown
 from daemon.admin.status.observer import SUPERVISOR, Observer, Question
 from daemon.admin.status.status import About, AskLife, document
 from daemon.admin.web import WebServer
 from daemon.config.config import Config
+from daemon.operations.figures import JobFigures
 from daemon.state.control import Answer, ControlServer
 from daemon.state.pauses import Pause
 from sources.base.log_watch import LogWatch
@@ -43,7 +44,7 @@ class FirstSeen:
         self._lock = threading.Lock()
         self._since: dict[Key, float] = {}
 
-    def fill(self, status: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, status: doc.Status) -> doc.Status:
         """Give the document's conditions the seconds that they lack: since they were first seen,
         so at least so long."""
         with self._lock:
@@ -70,7 +71,7 @@ class AdminEndpoint:
         notifier: Notifier,
         session: Callable[[], SessionFigures | None],
         answers: Mapping[str, Answer] | None = None,
-        jobs: Callable[[], list[dict[str, Any]]] = list,
+        jobs: Callable[[], list[JobFigures]] = list,
         pauses: Callable[[], Mapping[str, Pause]] = dict,
     ) -> None:
         """``session`` returns the state of the sinks' session, ``jobs`` the document's member of
@@ -162,7 +163,7 @@ class AdminEndpoint:
             self._web.close()
         self._control.close()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> doc.Status:
         """The document. Any thread. Takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
@@ -179,7 +180,7 @@ class AdminEndpoint:
             self._expiry.figures(),
             self._pauses(),
         )
-        redacted: dict[str, Any] = self._redactor.deep(self._first_seen.fill(found))
+        redacted: doc.Status = self._redactor.deep(self._first_seen.fill(found))
         return redacted
 
 

@@ -18,6 +18,7 @@ import structlog
 from cryptography import x509
 
 from actors.runtime.mailbox import Clock
+from daemon.admin.status.document import Credential
 from daemon.config.config import Config
 
 EVERY_S = 300.0
@@ -81,10 +82,10 @@ class Expiry:
         self._read = read
         self._clock = clock
         self._lock = threading.Lock()
-        self._last: tuple[float, list[dict[str, Any]]] | None = None
+        self._last: tuple[float, list[Credential]] | None = None
         self._log = structlog.get_logger().bind(actor="monitor")
 
-    def figures(self) -> list[dict[str, Any]]:
+    def figures(self) -> list[Credential]:
         """The document's member ``credentials``."""
         with self._lock:
             now = self._clock()
@@ -92,7 +93,7 @@ class Expiry:
                 self._last = (now, [*self._look()])
             return self._last[1]
 
-    def _look(self) -> Iterator[dict[str, Any]]:
+    def _look(self) -> Iterator[Credential]:
         for name, read in self._read.items():
             try:
                 end = read()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from daemon.admin.status import document as doc
 from daemon.admin.status.words import duration
 from daemon.config.config import Config
 from daemon.operations.targets.pause import pipeline_of_target
@@ -75,7 +76,7 @@ def _recorded_phase(snapshot: Snapshot, target: str) -> str:
     return "away" if spill.away else "quarantined"
 
 
-def running_rows(status: Mapping[str, Any]) -> Iterable[Row]:
+def running_rows(status: doc.Status) -> Iterable[Row]:
     for pipeline in status["pipelines"]:
         for target in pipeline["targets"]:
             quarantine = target["quarantine"]
@@ -104,7 +105,7 @@ def running_rows(status: Mapping[str, Any]) -> Iterable[Row]:
             }  # fmt: skip
 
 
-def left_out_rows(status: Mapping[str, Any]) -> Iterable[Row]:
+def left_out_rows(status: doc.Status) -> Iterable[Row]:
     """The tables that have no target, because of their names."""
     for pipeline in status["pipelines"]:
         for table, why in pipeline["left_out"].items():
@@ -119,6 +120,6 @@ def left_out_rows(status: Mapping[str, Any]) -> Iterable[Row]:
             }
 
 
-def _away(away: Mapping[str, Any]) -> str:
+def _away(away: doc.Away) -> str:
     seconds = away["seconds"]
     return "away" if seconds is None else f"away for {duration(seconds)}"

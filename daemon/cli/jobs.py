@@ -17,7 +17,14 @@ from daemon.config.config import Config
 from daemon.operations.automatic_loads import Refused, due_offline
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
-from daemon.operations.figures import UNASKED, figures_of, in_full, refused_figures
+from daemon.operations.figures import (
+    UNASKED,
+    JobFigures,
+    figures_of,
+    in_full,
+    refused_figures,
+    refused_in_full,
+)
 from daemon.state import control
 from daemon.state.offset_transfer import recorded_snapshot
 from offsets.store import StoreError
@@ -45,7 +52,7 @@ def jobs_show(
 def list_jobs(settings: Config, console: Console, as_json: bool) -> int:
     """Print all jobs. Returns the exit status."""
 
-    def recorded(jobs: tuple[Job, ...], damage: list[str]) -> list[dict[str, Any]]:
+    def recorded(jobs: tuple[Job, ...], damage: list[str]) -> list[JobFigures]:
         due = (refused_figures(one) for one in _due(settings, jobs, damage))
         return [*map(figures_of, jobs), *due]
 
@@ -58,7 +65,7 @@ def show_job(settings: Config, console: Console, id_: str, as_json: bool) -> int
     def recorded(jobs: tuple[Job, ...], damage: list[str]) -> dict[str, Any] | None:
         found = [in_full(job) for job in jobs if job.id == id_]
         if not found and id_.startswith(UNASKED):
-            found = [refused_figures(one, full=True) for one in _due(settings, jobs, damage)]
+            found = [refused_in_full(one) for one in _due(settings, jobs, damage)]
         return next((one for one in found if one["job"] == id_), None)
 
     def show(console: Console, found: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.live import Live
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import SORTS, View
 from daemon.admin.page.top_screen import screen
+from daemon.admin.status.document import Status
 from daemon.cli.base.options import ConfigOption, load_config, refuse
 from daemon.state import control
 from settings.exit import Exit
@@ -57,7 +58,7 @@ def top(
         sys.exit(Exit.PIPELINE_FAILED.value)
 
 
-def _look(folder: Path, history: History) -> dict[str, Any]:
-    status: dict[str, Any] = control.ask(folder, {"ask": "status"})
+def _look(folder: Path, history: History) -> Status:
+    status: Status = control.ask(folder, {"ask": "status"})
     history.sample(status)
     return status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -20,7 +20,38 @@ DUE = "due"
 """Of a load that is not recorded, because no daemon runs."""
 
 
-def figures_of(job: Job) -> dict[str, Any]:
+class ProgressFigures(TypedDict):
+    """How far a job is."""
+
+    done: int
+    total: int | None
+    unit: str
+    ratio: float | None
+    per_second: float | None
+    eta_seconds: float | None
+
+
+class JobFigures(TypedDict):
+    """One job, as ``jobs list --json`` prints it."""
+
+    job: str
+    kind: str
+    pipeline: str
+    targets: list[str]
+    state: str
+    asked: str | None
+    message: str
+    progress: ProgressFigures
+    attempts: int
+    origin: str
+    created_ms: int | None
+    started_ms: int | None
+    changed_ms: int | None
+    ended_ms: int | None
+    result: dict[str, Any]
+
+
+def figures_of(job: Job) -> JobFigures:
     """What ``docs/operations.md`` names. Seconds, Unix milliseconds, JSON."""
     wanted, progress = job.wanted, job.progress
     ratio = progress.ratio
@@ -50,16 +81,25 @@ def figures_of(job: Job) -> dict[str, Any]:
     }
 
 
-def refused_figures(refused: Refused, full: bool = False) -> dict[str, Any]:
-    """A load that nobody asked for and that is not recorded, as ``figures_of`` shows jobs; or as
-    ``in_full`` does."""
+def refused_figures(refused: Refused) -> JobFigures:
+    """A load that nobody asked for and that is not recorded, as ``figures_of`` shows jobs."""
+    job, state = _refused(refused)
+    return {**figures_of(job), "state": state, "created_ms": refused.since_ms}
+
+
+def refused_in_full(refused: Refused) -> dict[str, Any]:
+    """The same as ``in_full`` shows them."""
+    job, state = _refused(refused)
+    return in_full(job) | {"state": state, "created_ms": refused.since_ms}
+
+
+def _refused(refused: Refused) -> tuple[Job, str]:
     wanted = Wanted("load", refused.pipeline, (refused.target,), origin=refused.origin)
     offline = refused.since_ms is None
     when = "after the next start" if offline else "again within 10 minutes"
     said = f"{refused.why}; it is planned {when}, or by `binlogd tables load {refused.target}`"
     job = Job(f"{UNASKED}{refused.target}", wanted, message=said)
-    shown = {"state": DUE if offline else REFUSED, "created_ms": refused.since_ms}
-    return (in_full(job) if full else figures_of(job)) | shown
+    return job, DUE if offline else REFUSED
 
 
 def in_full(job: Job) -> dict[str, Any]:

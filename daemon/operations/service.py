@@ -13,7 +13,14 @@ from daemon.operations.engine.context import Daemon, DaemonLook
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.runner import JobRunner
 from daemon.operations.engine.store import JobStore
-from daemon.operations.figures import figures_of, in_full, notification, refused_figures
+from daemon.operations.figures import (
+    JobFigures,
+    figures_of,
+    in_full,
+    notification,
+    refused_figures,
+    refused_in_full,
+)
 from daemon.operations.rebuild.kind import adopted, without_job
 from daemon.operations.registry import kinds_of
 from daemon.operations.signal_reader import SignalReader
@@ -49,7 +56,7 @@ class JobsDesk:
         """Requests of the control socket, answered on its thread."""
         return {"jobs": self._listed, "jobs-show": self._shown}
 
-    def figures(self) -> list[dict[str, Any]]:
+    def figures(self) -> list[JobFigures]:
         """For the status document. Any thread."""
         refused = map(refused_figures, self._unasked.refused)
         return [*map(figures_of, self.runner.jobs), *refused]
@@ -114,14 +121,14 @@ class JobsDesk:
         if self._topic is not None:
             self._topic.send(job.wanted.pipeline, document)
 
-    def _listed(self, _: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _listed(self, _: Mapping[str, Any]) -> list[JobFigures]:
         return self._redacted(self.figures())
 
     def _shown(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
         """One job in full, None if there is none."""
         id_ = request.get("job")
         found = [in_full(job) for job in self.runner.jobs if job.id == id_]
-        refused = (refused_figures(one, full=True) for one in self._unasked.refused)
+        refused = (refused_in_full(one) for one in self._unasked.refused)
         return self._redacted(next((one for one in (*found, *refused) if one["job"] == id_), None))
 
     def _redacted(self, found: T) -> T:

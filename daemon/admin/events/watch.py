@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
 from daemon.admin.events.delivery import Delivery
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, Key
 from daemon.admin.status.health import shown
 from daemon.config.sections import EventsSection
@@ -33,7 +33,7 @@ class EventWatch:
         self,
         section: EventsSection,
         run: str,
-        status: Callable[[], Mapping[str, Any]],
+        status: Callable[[], doc.Status],
     ) -> None:
         self._file = Path(section.file) if section.file else None
         self.delivery = Delivery(section.webhook) if section.webhook else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from actors.contract.figures import bare
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import Seen
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.health import shown
 from daemon.admin.status.words import duration
@@ -16,7 +16,7 @@ MOST = 50
 """Entries of one kind that are listed. The table of targets finds the others."""
 
 
-def matters_section(status: Mapping[str, Any]) -> Html | None:
+def matters_section(status: doc.Status) -> Html | None:
     """The list, or None while nothing is ill."""
     of_kinds: dict[str, list[Condition]] = {}
     for one in shown(status):

@@ -10,9 +10,8 @@ import base64
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
-from typing import Any
 
 from actors.runtime.periodic import Periodic
 from daemon.admin.page.attention import errors_section, matters_section
@@ -22,6 +21,7 @@ from daemon.admin.page.jobs import jobs_section
 from daemon.admin.page.one_target import target_section
 from daemon.admin.page.pipeline_view import pipeline_picture
 from daemon.admin.page.targets import View, choice, rows_of, target_of, targets_section
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, headline
 from daemon.admin.status.health import of_target, shown
 from daemon.admin.status.words import duration
@@ -45,7 +45,7 @@ POLICY = (
 """The header Content-Security-Policy of every document."""
 
 
-def page(status: Mapping[str, Any], history: History, view: View) -> str:
+def page(status: doc.Status, history: History, view: View) -> str:
     """The whole page."""
     rows = rows_of(status, history)
     found = shown(status)
@@ -64,9 +64,7 @@ def page(status: Mapping[str, Any], history: History, view: View) -> str:
     return _document("binlogd", choice(view), main)
 
 
-def target_page(
-    status: Mapping[str, Any], history: History, pipeline: str, target: str
-) -> str | None:
+def target_page(status: doc.Status, history: History, pipeline: str, target: str) -> str | None:
     """One target's page; None where there is no such target."""
     for p in status["pipelines"]:
         for t in p["targets"]:
@@ -81,7 +79,7 @@ def target_page(
 VERDICTS = {None: "verdict well", "passing": "verdict passing", "ill": "verdict ill"}
 
 
-def _head(status: Mapping[str, Any], found: Sequence[Condition]) -> Html:
+def _head(status: doc.Status, found: Sequence[Condition]) -> Html:
     level, verdict = headline(found)
     return join(
         tag("p", name(verdict), class_=VERDICTS[level], role="status"),
@@ -105,7 +103,7 @@ def _head(status: Mapping[str, Any], found: Sequence[Condition]) -> Html:
     )
 
 
-def _session(session: Mapping[str, Any] | None) -> str:
+def _session(session: doc.Session | None) -> str:
     if session is None:
         return "without Spark"
     if session["pid"] is None:
@@ -141,7 +139,7 @@ SHARED_S = 1.0
 MOST_SHARED = 32
 """Documents that are kept so long."""
 
-Status = Callable[[], Mapping[str, Any]]
+Status = Callable[[], doc.Status]
 """Returns the present status document."""
 
 

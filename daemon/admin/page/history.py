@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from daemon.admin.status import document as doc
 
 INTERVAL_S = 10.0
 """Between two samples. Shorter: more memory for points that no screen can show apart. Longer: the
@@ -88,7 +88,7 @@ class History:
         self._number = 0
         self._before_s: float | None = None
 
-    def sample(self, status: Mapping[str, Any]) -> None:
+    def sample(self, status: doc.Status) -> None:
         """Take a status document as the next point; one of the same moment is no other point."""
         with self._lock:
             now_s = status["uptime_seconds"]
@@ -130,7 +130,7 @@ class History:
             seen = [Seen(time_ms, *what) for what, time_ms in self._errors.items()]
         return sorted(seen, key=lambda error: -error.time_ms)
 
-    def _point(self, key: Key, target: Mapping[str, Any], passed_s: float | None) -> None:
+    def _point(self, key: Key, target: doc.Target, passed_s: float | None) -> None:
         ring = self._rings.get(key)
         if ring is None:
             if len(self._rings) >= MOST_TARGETS or not target["messages_read"]:
@@ -150,7 +150,7 @@ class History:
             ),
         )
 
-    def _error(self, key: Key, target: Mapping[str, Any], now_ms: int) -> None:
+    def _error(self, key: Key, target: doc.Target, now_ms: int) -> None:
         """The same error again only gets a new time: a write is retried every few seconds."""
         error = target["last_error"]
         if error is None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.status.words import duration, quoted, short
+from daemon.operations.figures import JobFigures
 
 ENDED = ("cancelled", "done")
 
 
-def jobs_section(jobs: Sequence[Mapping[str, Any]]) -> Html | None:
+def jobs_section(jobs: Sequence[JobFigures]) -> Html | None:
     """The jobs that have not ended, and those that failed; None without one."""
     listed = [job for job in jobs if job["state"] not in ENDED]
     if not listed:
@@ -25,13 +25,13 @@ def jobs_section(jobs: Sequence[Mapping[str, Any]]) -> Html | None:
     return tag("section", tag("h2", "Jobs"), tag("div", table, class_="wide"), id="jobs")
 
 
-def _command(job: Mapping[str, Any]) -> str:
+def _command(job: JobFigures) -> str:
     if job["state"] == "refused":  # it is not recorded
         return f"binlogd tables load {quoted(job['targets'][0])}"
     return f"binlogd jobs show {quoted(job['job'])}"
 
 
-def _row(job: Mapping[str, Any]) -> Html:
+def _row(job: JobFigures) -> Html:
     progress = job["progress"]
     ratio, rate = progress["ratio"], progress["per_second"]
     done = f"{short(progress['done'])} {progress['unit']}"

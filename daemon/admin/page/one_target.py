@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import INTERVAL_S, POINTS, Course
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.words import behind, duration, short, size
 
@@ -57,7 +58,7 @@ def _steps(run: Sequence[tuple[float, float]], most: float) -> Iterator[str]:
 
 
 def target_section(
-    pipeline: str, t: Mapping[str, Any], course: Course | None, found: Sequence[Condition]
+    pipeline: str, t: doc.Target, course: Course | None, found: Sequence[Condition]
 ) -> Html:
     """The whole section; ``course`` None: it had no change in this run. ``found``: of the
     target, the worst first."""
@@ -89,7 +90,7 @@ def _line(what: str, values: Sequence[float], written: Any) -> Html:
     return tag("figure", tag("figcaption", text), sparkline(values, text))
 
 
-def _figures(t: Mapping[str, Any]) -> list[Html]:
+def _figures(t: doc.Target) -> list[Html]:
     mean = t["write_seconds"] / t["writes"] if t["writes"] else None
     figures = {
         "state": t["phase"],

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import History
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.status_table import log_end
 from daemon.admin.status.words import behind, duration, short, size
 
 
-def pipeline_picture(
-    p: Mapping[str, Any], history: History, conditions: Sequence[Condition]
-) -> Html:
+def pipeline_picture(p: doc.Pipeline, history: History, conditions: Sequence[Condition]) -> Html:
     """One pipeline: its way as five stages, its conditions, its partitions."""
     ill = any(one.level == "ill" for one in conditions)
     passing = [one for one in conditions if one.level != "ill"]
@@ -35,7 +33,7 @@ def _condition(one: Condition) -> Html:
     return tag("li", name(one.subject and f"{one.subject}: "), name(one.line), " ", command)
 
 
-def _stages(p: Mapping[str, Any], history: History) -> Html:
+def _stages(p: doc.Pipeline, history: History) -> Html:
     reads = history.messages_rate(p["pipeline"])
     rates = {
         t["target"]: history.rows_rate(p["pipeline"], t["target"]) or 0.0 for t in p["targets"]
@@ -76,23 +74,23 @@ def _stage(title: str, main: str, beside: str, ill: bool, flows: bool = False) -
     )
 
 
-def _log(p: Mapping[str, Any]) -> str:
+def _log(p: doc.Pipeline) -> str:
     if p["broker_unreachable_seconds"] is not None:
         return f"no broker for {duration(p['broker_unreachable_seconds'])}"
     return f"lag: {behind(p)}"
 
 
-def _reading(p: Mapping[str, Any]) -> str:
+def _reading(p: doc.Pipeline) -> str:
     if p["paused"]:
         return "paused"
     return f"{short(p['messages_read'])} in all"
 
 
-def _failing(p: Mapping[str, Any]) -> bool:
+def _failing(p: doc.Pipeline) -> bool:
     return any(t["last_error"] and t["last_error"]["lasting"] for t in p["targets"])
 
 
-def _held(p: Mapping[str, Any]) -> str:
+def _held(p: doc.Pipeline) -> str:
     """The target that holds most messages back."""
     held = [part["held_by"] for part in p["partitions"] if part["held_by"]]
     if not held:
@@ -105,7 +103,7 @@ def _count(partitions: int) -> str:
     return "1 partition" if partitions == 1 else f"{partitions} partitions"
 
 
-def _partitions(p: Mapping[str, Any]) -> Html | None:
+def _partitions(p: doc.Pipeline) -> Html | None:
     if not p["partitions"]:
         return None
     head = ("partition", "frontier", "read to", "log end", "lag", "held by")

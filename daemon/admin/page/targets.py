@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode
 
 from daemon.admin.page.format import Html, join, name, tag
 from daemon.admin.page.history import History
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.health import of_target
 from daemon.admin.status.words import behind, duration, short, size
@@ -78,7 +79,7 @@ class Row:
     """A target as the table shows it. ``worst``: of what is not well with it."""
 
     pipeline: str
-    target: Mapping[str, Any]
+    target: doc.Target
     worst: Condition | None
     rate: float | None
 
@@ -93,7 +94,7 @@ class Row:
         return self.worst.line if self.worst else ""
 
 
-def rows_of(status: Mapping[str, Any], history: History) -> list[Row]:
+def rows_of(status: doc.Status, history: History) -> list[Row]:
     """All targets of a status document."""
     paused = status["paused_targets"]
     return [
@@ -119,7 +120,7 @@ def chosen(rows: Iterable[Row], view: View) -> list[Row]:
     return sorted(found, key=_ORDERS[view.sort])
 
 
-def _in_hand(target: Mapping[str, Any]) -> int:
+def _in_hand(target: doc.Target) -> int:
     kept = target["quarantine"] or target["away"]
     spilled: int = kept["bytes"] if kept else 0
     return int(target["buffered_bytes"]) + int(target["staged_bytes"]) + spilled

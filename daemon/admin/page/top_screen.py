@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,16 +11,18 @@ from rich.text import Text
 from changes.model.printable import printable
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import Row, View, chosen, rows_of
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, headline
 from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import done_of, open_jobs, state_of
 from daemon.admin.status.words import behind, duration, short, size
+from daemon.operations.figures import JobFigures
 
 LEAST_TARGETS = 5
 """Rows of targets that are shown however low the terminal is."""
 
 
-def screen(status: Mapping[str, Any], history: History, view: View, height: int) -> Group:
+def screen(status: doc.Status, history: History, view: View, height: int) -> Group:
     """The whole screen, ``height`` lines where that is enough for what is not well."""
     rows = rows_of(status, history)
     found = chosen(rows, view)
@@ -54,7 +55,7 @@ def _conditions(found: list[Condition]) -> Iterator[Text]:
         yield _line(f"  and {len(found) - MOST_CONDITIONS} more: binlogd status", "dim")
 
 
-def _head(status: Mapping[str, Any], rows: list[Row], conditions: list[Condition]) -> Text:
+def _head(status: doc.Status, rows: list[Row], conditions: list[Condition]) -> Text:
     level, said_ = headline(conditions)
     ready = "ready" if status["ready"] else "not ready"
     said = f"binlogd {status['version']} {status['state']}, {ready}, "
@@ -63,7 +64,7 @@ def _head(status: Mapping[str, Any], rows: list[Row], conditions: list[Condition
     return _line(said, COLOURS[level])
 
 
-def _pipeline(p: Mapping[str, Any], history: History) -> Iterator[Text]:
+def _pipeline(p: doc.Pipeline, history: History) -> Iterator[Text]:
     rates = [history.rows_rate(p["pipeline"], t["target"]) or 0.0 for t in p["targets"]]
     reads = short(history.messages_rate(p["pipeline"]))
     yield _line(
@@ -72,14 +73,13 @@ def _pipeline(p: Mapping[str, Any], history: History) -> Iterator[Text]:
         f"{p['writes_in_flight']} writes, oldest {duration(p['oldest_write_seconds'])} | "
         f"{short(sum(rates))} rows/s"
     )
-    held = [part for part in p["partitions"] if part["held_by"]]
+    held = [(part["source"], by) for part in p["partitions"] if (by := part["held_by"])]
     if held:
-        most = max(held, key=lambda part: part["held_by"]["messages"])
-        by = most["held_by"]
-        yield _line(f"  {by['target']} holds {most['source']} by {by['messages']:,} messages")
+        source, by = max(held, key=lambda each: each[1]["messages"])
+        yield _line(f"  {by['target']} holds {source} by {by['messages']:,} messages")
 
 
-def _jobs(jobs: list[Mapping[str, Any]]) -> Iterator[Text]:
+def _jobs(jobs: Sequence[JobFigures]) -> Iterator[Text]:
     for job in open_jobs(jobs):
         left = duration(job["progress"]["eta_seconds"])
         said = f"job {job['job']}: {state_of(job)}, {done_of(job['progress'])}, {left} left"

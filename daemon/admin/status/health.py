@@ -6,15 +6,17 @@ ends by itself or was wanted: a start, a catch-up, a pause. All is well where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from actors.contract.figures import bare
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.words import duration, quoted, size
+from daemon.operations.figures import JobFigures
 from sources.base.log_figures import OPEN_S
 
 BEHIND_S = 300.0
@@ -33,7 +35,7 @@ ENDS_SOON_S = 14 * 86_400.0
 """A credential that ends within this time has to be replaced."""
 
 
-def shown(status: Mapping[str, Any]) -> list[Condition]:
+def shown(status: doc.Status) -> list[Condition]:
     """The conditions that a status document has; of an older daemon's, those that it implies.
     Members that a newer one adds are left out."""
     if "conditions" not in status:
@@ -41,7 +43,7 @@ def shown(status: Mapping[str, Any]) -> list[Condition]:
     return msgspec.convert(status["conditions"], list[Condition])
 
 
-def conditions(status: Mapping[str, Any]) -> list[Condition]:
+def conditions(status: doc.Facts) -> list[Condition]:
     """What is not well now, what is ill first."""
     found = [*_process(status)]
     for pipeline in status["pipelines"]:
@@ -57,7 +59,7 @@ def conditions(status: Mapping[str, Any]) -> list[Condition]:
 # The whole process.
 
 
-def _process(status: Mapping[str, Any]) -> Iterator[Condition]:
+def _process(status: doc.Facts) -> Iterator[Condition]:
     for silent in status["silent"]:
         if silent["stuck"]:
             line = f"has not answered for {duration(silent['seconds'])}"
@@ -75,7 +77,7 @@ def _after(bound_s: float, seconds: float) -> Level:
     return "ill" if seconds > bound_s else "passing"
 
 
-def _jobs(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Condition]:
+def _jobs(jobs: Iterable[JobFigures]) -> Iterator[Condition]:
     for job in jobs:
         if job["state"] not in ("failed", "refused"):
             continue
@@ -89,7 +91,7 @@ def _jobs(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Condition]:
             yield Condition("job_failed", line, "ill", *of, command, targets=targets)
 
 
-def _credentials(status: Mapping[str, Any]) -> Iterator[Condition]:
+def _credentials(status: doc.Facts) -> Iterator[Condition]:
     for one in status["credentials"]:
         left_s = (one["expires_ms"] - status["time_ms"]) / 1000
         if left_s < ENDS_SOON_S:
@@ -97,7 +99,7 @@ def _credentials(status: Mapping[str, Any]) -> Iterator[Condition]:
             yield Condition("credential_ends", line, subject=one["credential"])
 
 
-def _pauses_elsewhere(status: Mapping[str, Any]) -> Iterator[Condition]:
+def _pauses_elsewhere(status: doc.Facts) -> Iterator[Condition]:
     """Of targets that no pipeline shows."""
     shown_ = {t["target"] for p in status["pipelines"] for t in p["targets"]}
     for target, pause in status["paused_targets"].items():
@@ -106,7 +108,7 @@ def _pauses_elsewhere(status: Mapping[str, Any]) -> Iterator[Condition]:
             yield replace(one, subject=target, targets=(target,))
 
 
-def _pause(kind: str, name: str, pause: Mapping[str, Any]) -> Condition:
+def _pause(kind: str, name: str, pause: doc.Paused) -> Condition:
     said = f" ({pause['reason']})" if pause["reason"] else ""
     line = f"is paused for {duration(pause['seconds'])}{said}"
     level = _after(FORGOTTEN_S, pause["seconds"])
@@ -117,7 +119,7 @@ def _pause(kind: str, name: str, pause: Mapping[str, Any]) -> Condition:
 # A pipeline.
 
 
-def _pipeline(p: Mapping[str, Any]) -> Iterator[Condition]:
+def _pipeline(p: doc.Pipeline) -> Iterator[Condition]:
     if p["failure"]:
         yield Condition("pipeline_failed", f"failed: {p['failure']}")
     elif p["stage"] != "running":
@@ -135,7 +137,7 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[Condition]:
         yield Condition("rows_may_differ", line, subject=target, command=command, targets=(target,))
 
 
-def _reading(p: Mapping[str, Any]) -> Iterator[Condition]:
+def _reading(p: doc.Pipeline) -> Iterator[Condition]:
     """What the broker does not give."""
     if (away_s := p["broker_unreachable_seconds"]) is not None:
         line = f"no broker is connected for {duration(away_s)}"
@@ -150,8 +152,8 @@ def _reading(p: Mapping[str, Any]) -> Iterator[Condition]:
                 f"a transaction is open at {open_['offset']} for {duration(open_['seconds'])}: "
                 f"{open_['messages']:,} records behind it can't be read before it ends"
             )
-            of = {"subject": part["source"], "seconds": open_["seconds"]}
-            yield Condition("open_transaction", line, "passing", **of)
+            seconds, source = open_["seconds"], part["source"]
+            yield Condition("open_transaction", line, "passing", subject=source, seconds=seconds)
     for part in p["partitions"]:
         left, kept = part["retention_left_seconds"], part["retention_seconds"]
         if left is not None and kept and left < kept / 2:
@@ -161,7 +163,7 @@ def _reading(p: Mapping[str, Any]) -> Iterator[Condition]:
             return
 
 
-def _flow(p: Mapping[str, Any], *, paused: bool) -> Iterator[Condition]:
+def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
     """What stands still on its way, or does not fit."""
     for topic, waiting in p["formats_awaited"].items():
         line = f"its format is not told yet, {waiting:,} messages wait for it"
@@ -184,7 +186,7 @@ def _flow(p: Mapping[str, Any], *, paused: bool) -> Iterator[Condition]:
         yield Condition("behind", line, "passing")
 
 
-def _stores(p: Mapping[str, Any]) -> Iterator[Condition]:
+def _stores(p: doc.Pipeline) -> Iterator[Condition]:
     letters, of = p["dead_letters"], f"--pipeline {quoted(p['pipeline'])}"
     if p["offset_file"]["error"]:
         line = f"the positions can't be stored: {p['offset_file']['error']}"
@@ -201,7 +203,7 @@ def _stores(p: Mapping[str, Any]) -> Iterator[Condition]:
 # Targets.
 
 
-def _targets(p: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Condition]:
+def _targets(p: doc.Pipeline, status: doc.Facts) -> Iterator[Condition]:
     """Those of each target, but for its own lag; what one sink does to many is one condition."""
     of_sinks: dict[tuple[str, str], list[Condition]] = {}
     for target in p["targets"]:
@@ -225,9 +227,7 @@ def _together(sink: str, several: list[Condition]) -> Condition:
     return replace(first, subject=sink, line=line, targets=targets, seconds=seconds)
 
 
-def of_target(
-    p: Mapping[str, Any], t: Mapping[str, Any], pause: Mapping[str, Any] | None
-) -> Iterator[Condition]:
+def of_target(p: doc.Pipeline, t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
     """What is not well with one target of a pipeline, the worst first. ``pause``: by a person."""
     name = t["target"]
     of: dict[str, Any] = {"pipeline": p["pipeline"], "subject": name, "targets": (name,)}
@@ -240,7 +240,7 @@ def of_target(
         yield Condition("target_behind", line, "passing", **of)
 
 
-def _kept(t: Mapping[str, Any], pause: Mapping[str, Any] | None) -> Iterator[Condition]:
+def _kept(t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
     """Its messages are spilled: in quarantine, or because its sink is away."""
     retry = f"binlogd tables retry {quoted(t['target'])}"
     quarantine, away = t["quarantine"], t["away"]
@@ -260,13 +260,13 @@ def _kept(t: Mapping[str, Any], pause: Mapping[str, Any] | None) -> Iterator[Con
         yield Condition("spill_full", line, command=retry)
 
 
-def _spilled(kept: Mapping[str, Any]) -> str:
+def _spilled(kept: doc.Kept) -> str:
     said = f"{kept['messages']:,} messages, {size(kept['bytes'])} kept"
     said += ", no room for more" if kept["full"] else ""
     return said + (", being released" if kept.get("releasing") else "")
 
 
-def _writes(p: Mapping[str, Any], t: Mapping[str, Any]) -> Iterator[Condition]:
+def _writes(p: doc.Pipeline, t: doc.Target) -> Iterator[Condition]:
     error, write = t["last_error"], t["write"]
     if t["quarantine"] is not None or t["away"] is not None or p["failure"]:
         return
@@ -278,7 +278,7 @@ def _writes(p: Mapping[str, Any], t: Mapping[str, Any]) -> Iterator[Condition]:
         yield Condition("stopped", "has stopped")
 
 
-def _rows(t: Mapping[str, Any]) -> Iterator[Condition]:
+def _rows(t: doc.Target) -> Iterator[Condition]:
     if t["rows_may_differ"]:
         line = f"stored rows may differ from the source's: {t['rows_may_differ']}"
         command = f"binlogd tables verify {quoted(t['target'])} --repair"

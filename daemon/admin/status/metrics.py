@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -11,9 +11,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from changes.model.printable import distinct
+from daemon.admin.status import document as doc
 from daemon.admin.status.job_metrics import job_metrics
 
-Status = Callable[[], Mapping[str, Any]]
+Status = Callable[[], doc.Status]
 """Returns the present status document."""
 
 
@@ -132,7 +133,7 @@ class StatusCollector(Collector):
         return []
 
 
-def _process(status: Mapping[str, Any]) -> Iterator[Metric]:
+def _process(status: doc.Status) -> Iterator[Metric]:
     for name, text, value in (
         ("ready", "1 when all pipelines are assigned and the sinks are open", status["ready"]),
         ("healthy", "1 when every actor makes progress", status["healthy"]),
@@ -142,14 +143,15 @@ def _process(status: Mapping[str, Any]) -> Iterator[Metric]:
     if (session := status["spark"]) is None:
         return
     up = session["pid"] is not None
-    for name, text, value in (
+    figures: tuple[tuple[str, str, float | None], ...] = (
         ("spark_up", "1 while a Spark session lives", up),
         ("spark_session_age_seconds", "Of the session that lives", session["age_seconds"]),
         ("spark_down_seconds", "Since the last session ended; 0 while one lives",
          session["down_seconds"] or 0.0),
-    ):  # fmt: skip
-        if value is not None:
-            yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(value))
+    )  # fmt: skip
+    for name, text, figure in figures:
+        if figure is not None:
+            yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(figure))
     rebuilt = "Spark sessions started after the first"
     yield CounterMetricFamily("binlogd_spark_rebuilt", rebuilt, value=session["rebuilt"])
 
@@ -157,7 +159,7 @@ def _process(status: Mapping[str, Any]) -> Iterator[Metric]:
 def _families(
     specs: Iterable[_Spec],
     labels: tuple[str, ...],
-    items: list[tuple[dict[str, str], Mapping[str, Any]]],
+    items: Sequence[tuple[dict[str, str], Mapping[str, Any]]],
 ) -> Iterator[Metric]:
     for spec in specs:
         kind = CounterMetricFamily if spec.counter else GaugeMetricFamily
@@ -168,14 +170,14 @@ def _families(
         yield family
 
 
-def _build(status: Mapping[str, Any]) -> Metric:
+def _build(status: doc.Status) -> Metric:
     labels, text = ("version",), "1, with the version of this binlogd"
     build = GaugeMetricFamily("binlogd_build_info", text, labels=labels)
     build.add_metric([status["version"]], 1.0)
     return build
 
 
-def _doubted(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
+def _doubted(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
     marked = GaugeMetricFamily(
         "binlogd_target_rows_may_differ",
         "1 where something may have changed stored rows at the source alone",
@@ -187,7 +189,7 @@ def _doubted(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
     return marked
 
 
-def _expiries(credentials: Iterable[Mapping[str, Any]]) -> Metric:
+def _expiries(credentials: Iterable[doc.Credential]) -> Metric:
     ends = GaugeMetricFamily(
         "binlogd_credential_expiry_timestamp_seconds",
         "When a certificate or token ends, Unix time",
@@ -198,7 +200,7 @@ def _expiries(credentials: Iterable[Mapping[str, Any]]) -> Metric:
     return ends
 
 
-def _pauses(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
+def _pauses(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
     paused = GaugeMetricFamily(
         "binlogd_pipeline_paused_seconds",
         "Since a person paused it; absent while nobody has",
@@ -221,7 +223,7 @@ def _paused_targets(pauses: Mapping[str, Mapping[str, Any]]) -> Metric:
     return paused
 
 
-def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
+def _lives(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
     stage = GaugeMetricFamily(
         "binlogd_pipeline_stage", "1 for the stage it is in", labels=("pipeline", "stage")
     )
@@ -250,7 +252,7 @@ def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Me
     yield from (stage, failed, stored, waiting, offsets, letters)
 
 
-def _writes(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
+def _writes(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
     labels = ("pipeline", "target")
     flying = GaugeMetricFamily("binlogd_target_writes_in_flight", "0 or 1", labels=labels)
     spilled = GaugeMetricFamily(

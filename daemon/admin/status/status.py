@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pykka
 
@@ -18,18 +18,19 @@ from actors.contract.figures import (
     FetcherFigures,
     ProcessorFigures,
 )
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status_parts import (
-    SUMMED,
     lag_of,
     last_error,
     partitions_of,
     rows_may_differ,
+    summed,
     targets_of,
-    total,
 )
+from daemon.operations.figures import JobFigures
 from daemon.state.pauses import Pause
 from settings.version import VERSION
 from sources.base.log_figures import LogFigures
@@ -80,23 +81,24 @@ def document(
     uptime_s: float,
     session: SessionFigures | None = None,
     log_ends: Mapping[str, LogFigures] | None = None,
-    jobs: Sequence[Mapping[str, Any]] = (),
-    credentials: Sequence[Mapping[str, Any]] = (),
+    jobs: Sequence[JobFigures] = (),
+    credentials: Sequence[doc.Credential] = (),
     pauses: Mapping[str, Pause] | None = None,
-) -> dict[str, Any]:
+) -> doc.Status:
     """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
     one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.operations.figures``;
     ``credentials``: ``expiry``. ``pauses``: who paused which pipeline."""
     life, ends, paused = _life(answers), log_ends or {}, pauses or {}
     pipelines = [
-        _pipeline(name, about, answers, life, ends.get(name, LogFigures()), now_ms)
-        | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
+        _pipeline(
+            name, about, answers, life, ends.get(name, LogFigures()), paused.get(name), now_ms
+        )
         for name in sorted(about.groups)
     ]
     targets = _show_paused(pipelines, paused)
     state = _state(life)
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
-    found: dict[str, Any] = {
+    found: doc.Facts = {
         "schema": SCHEMA,
         "state": state,
         "version": VERSION,
@@ -107,17 +109,14 @@ def document(
         "silent": _silent(answers.silent, stuck),
         "spark": None if session is None else _session(session),
         "pipelines": pipelines,
-        "paused_targets": {name: _paused(pause, now_ms) for name, pause in targets.items()},
+        "paused_targets": {name: _pause(pause, now_ms) for name, pause in targets.items()},
         "jobs": list(jobs),
         "credentials": list(credentials),
     }
-    return found | _health(found)
-
-
-def _health(found: Mapping[str, Any]) -> dict[str, Any]:
     every = conditions(found)
     kinds = {one.kind for one in every}
     return {
+        **found,
         "ready": not kinds & UNREADY,
         "healthy": "stuck" not in kinds,
         "conditions": [one.document() for one in every],
@@ -134,7 +133,7 @@ def _state(life: LifeFigures | None) -> str:
 
 
 def _show_paused(
-    pipelines: Sequence[Mapping[str, Any]], pauses: Mapping[str, Pause]
+    pipelines: Sequence[doc.Pipeline], pauses: Mapping[str, Pause]
 ) -> Mapping[str, Pause]:
     """Show paused targets as such, whatever write they had; return their pauses. A target's name
     has a point, a pipeline's has none."""
@@ -145,9 +144,7 @@ def _show_paused(
     return paused
 
 
-def _silent(
-    silent: Mapping[Address, float], stuck: Mapping[Address, float]
-) -> list[dict[str, Any]]:
+def _silent(silent: Mapping[Address, float], stuck: Mapping[Address, float]) -> list[doc.Silent]:
     return [
         {"actor": str(address), "seconds": round(seconds, 3), "stuck": address in stuck}
         for address, seconds in sorted(silent.items())
@@ -155,14 +152,16 @@ def _silent(
     ]
 
 
-def _paused(pause: Pause | None, now_ms: int) -> dict[str, Any] | None:
-    if pause is None:
-        return None
+def _paused(pause: Pause | None, now_ms: int) -> doc.Paused | None:
+    return None if pause is None else _pause(pause, now_ms)
+
+
+def _pause(pause: Pause, now_ms: int) -> doc.Paused:
     seconds = max(0, now_ms - pause.since_ms) / 1000
     return {"seconds": seconds, "since_ms": pause.since_ms, "reason": pause.reason}
 
 
-def _session(session: SessionFigures) -> dict[str, Any]:
+def _session(session: SessionFigures) -> doc.Session:
     return {
         "pid": session.pid,
         "age_seconds": None if session.age_s is None else round(session.age_s, 3),
@@ -178,8 +177,9 @@ def _pipeline(
     answers: Answers,
     life: LifeFigures | None,
     log_ends: LogFigures,
+    pause: Pause | None,
     now_ms: int,
-) -> dict[str, Any]:
+) -> doc.Pipeline:
     fetcher = _reply(answers, Address(name, "fetcher"), NO_FETCHER)
     committer = _reply(answers, Address(name, "committer"), NO_COMMITTER)
     letters = _reply(answers, Address(name, "dead-letters"), NO_LETTERS)
@@ -199,6 +199,7 @@ def _pipeline(
         "failure": life.failures.get(name) if life else None,
         "assigned": fetcher.assigned,
         "paused": fetcher.paused,
+        "paused_by_a_person": _paused(pause, now_ms),
         "held": any(p.held for p in processors),
         "broker_unreachable_seconds": fetcher.unreachable_s,
         "log_ends_unknown_seconds": log_ends.unknown_s,
@@ -206,7 +207,12 @@ def _pipeline(
         **lag_of(partitions, reading),
         "freshness_seconds": max(applied, default=None),
         **_counts(fetcher, committer, targets),
-        **_stores(committer, letters),
+        "offset_file": {"saved_seconds_ago": committer.saved_age_s, "error": committer.save_error},
+        "dead_letters": {
+            "stored": letters.stored,
+            "waiting": letters.waiting,
+            "error": letters.error,
+        },
         "last_error": last_error(targets),
         "rows_may_differ": doubted,
         "partitions": partitions,
@@ -226,11 +232,11 @@ def _processors(answers: Answers, name: str, count: int) -> list[ProcessorFigure
 
 
 def _counts(
-    fetcher: FetcherFigures, committer: CommitterFigures, targets: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+    fetcher: FetcherFigures, committer: CommitterFigures, targets: Sequence[doc.Target]
+) -> doc.Counts:
     return {
         "messages_read": fetcher.messages,
-        "messages_dropped": fetcher.dropped + total(targets, "messages_dropped"),
+        "messages_dropped": fetcher.dropped + sum(t["messages_dropped"] for t in targets),
         "messages_sent_again": fetcher.repeated,
         "messages_passed_over": fetcher.passed_over,
         "messages_left_out": fetcher.left_out,
@@ -240,23 +246,9 @@ def _counts(
         "parked_bytes": fetcher.parked_bytes,
         "formats": dict(sorted(fetcher.formats.items())),
         "formats_awaited": dict(sorted(fetcher.formats_awaited.items())),
-        **{key: total(targets, key) for key in SUMMED},
+        **summed(targets),
         "writes_in_flight": sum(t["write"] is not None for t in targets),
         "oldest_write_seconds": max(
             (t["write"]["age_seconds"] for t in targets if t["write"]), default=None
         ),
-    }
-
-
-def _stores(committer: CommitterFigures, letters: DeadLetterFigures) -> dict[str, Any]:
-    return {
-        "offset_file": {
-            "saved_seconds_ago": committer.saved_age_s,
-            "error": committer.save_error,
-        },
-        "dead_letters": {
-            "stored": letters.stored,
-            "waiting": letters.waiting,
-            "error": letters.error,
-        },
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from actors.contract.figures import (
     CommitterFigures,
@@ -14,6 +14,7 @@ from actors.contract.figures import (
     TargetFigures,
     WriteFigures,
 )
+from daemon.admin.status import document as doc
 from offsets.position import TopicPartition
 from sources.base.log_figures import LogFigures
 
@@ -22,7 +23,7 @@ from sources.base.log_figures import LogFigures
 
 def partitions_of(
     log_ends: LogFigures, committer: CommitterFigures, now_ms: int
-) -> list[dict[str, Any]]:
+) -> list[doc.Partition]:
     """The partitions that are read here, each with its lag."""
     return [
         _partition(source, figures, log_ends, now_ms)
@@ -30,7 +31,7 @@ def partitions_of(
     ]
 
 
-def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, Any]:
+def lag_of(partitions: Sequence[doc.Partition], reading: bool) -> doc.Lag:
     """The pipeline's lag: unknown if one partition's is. Pending changes have an age all the same.
     ``reading``: without partitions nothing is behind, because other members have them all."""
     reads = bool(partitions) or reading
@@ -48,7 +49,7 @@ def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, 
 
 def _partition(
     source: TopicPartition, figures: PartitionFigures, log: LogFigures, now_ms: int
-) -> dict[str, Any]:
+) -> doc.Partition:
     reported_end = log.ends.get(source)
     # The consumer may have read on since the end was reported.
     end = None if reported_end is None else max(reported_end, figures.position)
@@ -94,7 +95,7 @@ def _lag_seconds(figures: PartitionFigures, lag: int | None, now_ms: int) -> flo
     return None if lag is None else age(figures.applied_ms, now_ms)
 
 
-def _holder(figures: PartitionFigures) -> dict[str, Any] | None:
+def _holder(figures: PartitionFigures) -> doc.Holder | None:
     """The lane that holds the frontier, and how far the frontier would move without it."""
     if not figures.lanes:
         return None
@@ -108,11 +109,24 @@ def age(time_ms: int | None, now_ms: int) -> float | None:
     return None if time_ms is None else round(max(0, now_ms - time_ms) / 1000, 3)
 
 
-SUMMED = (
-    "messages_replayed", "rows_read", "rows_written", "rows_stored", "values_nulled",
-    "buffered_messages", "buffered_bytes", "staged_files", "staged_bytes",
-)  # fmt: skip
-"""The members that a pipeline shows as the sum of its targets'."""
+def _summed(figures: TargetFigures) -> doc.Summed:
+    return {
+        "messages_replayed": figures.messages_replayed,
+        "rows_read": figures.rows_read,
+        "rows_written": figures.rows_written,
+        "rows_stored": figures.rows_stored,
+        "values_nulled": figures.values_nulled,
+        "buffered_messages": figures.buffered_messages,
+        "buffered_bytes": figures.buffered_bytes,
+        "staged_files": figures.staged_files,
+        "staged_bytes": figures.staged_bytes,
+    }
+
+
+def summed(targets: Sequence[doc.Target]) -> doc.Summed:
+    """The members that a pipeline shows as the sum of its targets'."""
+    totals = {name: sum(target[name] for target in targets) for name in doc.Summed.__annotations__}  # type: ignore[literal-required]  # these very names
+    return cast(doc.Summed, totals)
 
 
 def targets_of(
@@ -122,12 +136,19 @@ def targets_of(
     doubted: Mapping[str, str],
     now_ms: int,
     reading: bool,
-) -> list[dict[str, Any]]:
+) -> list[doc.Target]:
     """The open targets. ``doubted``: see ``rows_may_differ``; ``reading``: see ``lag_of``."""
     lanes = _lanes(committer)
     return [
-        _target(each, lanes.get(each.target, []), committer, ends, now_ms, reading)
-        | {"rows_may_differ": doubted.get(each.target)}
+        _target(
+            each,
+            lanes.get(each.target, []),
+            committer,
+            ends,
+            doubted.get(each.target),
+            now_ms,
+            reading,
+        )
         for each in figures
     ]
 
@@ -167,9 +188,10 @@ def _target(
     pending: Sequence[_Pending],
     committer: CommitterFigures,
     ends: Mapping[str, int | None],
+    doubt: str | None,
     now_ms: int,
     reading: bool,
-) -> dict[str, Any]:
+) -> doc.Target:
     """Nothing pending is no lag, unless the log's end is unknown: who knows what was not read."""
     behind = [(ends[source], lane.first) for source, _, lane in pending]
     known = None not in _ends_of(figures, ends) and all(end is not None for end, _ in behind)
@@ -190,14 +212,15 @@ def _target(
         "high_water_marks": {str(s): hwm for s, hwm in sorted(figures.hwms.items())},
         "quarantine": _quarantine(figures.quarantine),
         "away": _away(figures.away),
-        **{
-            key: getattr(figures, key)
-            for key in (
-                *SUMMED, "messages_read", "messages_dropped", "dead_letters",
-                "ddl_not_understood", "writes", "write_seconds",
-            )
-        },
-    }  # fmt: skip
+        "rows_may_differ": doubt,
+        **_summed(figures),
+        "messages_read": figures.messages_read,
+        "messages_dropped": figures.messages_dropped,
+        "dead_letters": figures.dead_letters,
+        "ddl_not_understood": figures.ddl_not_understood,
+        "writes": figures.writes,
+        "write_seconds": figures.write_seconds,
+    }
 
 
 def _ends_of(figures: TargetFigures, ends: Mapping[str, int | None]) -> list[int | None]:
@@ -206,7 +229,7 @@ def _ends_of(figures: TargetFigures, ends: Mapping[str, int | None]) -> list[int
     return mine or list(ends.values())
 
 
-def _write(figures: WriteFigures | None) -> dict[str, Any] | None:
+def _write(figures: WriteFigures | None) -> doc.Write | None:
     if figures is None:
         return None
     return {
@@ -217,28 +240,28 @@ def _write(figures: WriteFigures | None) -> dict[str, Any] | None:
     }
 
 
-def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:
-    if figures is None:
-        return None
+def _kept(figures: QuarantineFigures) -> doc.Kept:
     return {
         "reason": figures.reason,
         "messages": figures.messages,
         "bytes": figures.bytes,
-        "releasing": figures.releasing,
         "full": figures.full,
         "lanes": {str(s): list(figures.lanes[s]) for s in sorted(figures.lanes)},
     }
 
 
-def _away(figures: QuarantineFigures | None) -> dict[str, Any] | None:
-    held = _quarantine(figures)
-    if figures is None or held is None:
+def _quarantine(figures: QuarantineFigures | None) -> doc.Quarantined | None:
+    return None if figures is None else {**_kept(figures), "releasing": figures.releasing}
+
+
+def _away(figures: QuarantineFigures | None) -> doc.Away | None:
+    if figures is None:
         return None
-    catching_up = held.pop("releasing") and figures.answered
-    return held | {"seconds": figures.age_s, "catching_up": catching_up}
+    catching_up = figures.releasing and figures.answered
+    return {**_kept(figures), "seconds": figures.age_s, "catching_up": catching_up}
 
 
-def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
+def _error(error: ErrorFigures | None) -> doc.Error | None:
     if error is None:
         return None
     return {
@@ -248,16 +271,13 @@ def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
     }
 
 
-def last_error(targets: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+def last_error(targets: Iterable[doc.Target]) -> doc.NamedError | None:
     """The newest of the targets' last errors. A lasting one goes before one that is over."""
-    errors = [{"target": t["target"], **t["last_error"]} for t in targets if t["last_error"]]
+    errors: list[doc.NamedError] = [
+        {**error, "target": t["target"]} for t in targets if (error := t["last_error"])
+    ]
     newest = (error for error in errors if error["seconds_ago"] is not None)
     found = min(newest, key=lambda e: (not e["lasting"], e["seconds_ago"]), default=None)
     # What has lasted since before this run goes before what is over.
     lasting = found is not None and found["lasting"]
     return found if lasting else next((e for e in errors if e["lasting"]), found)
-
-
-def total(items: Iterable[Mapping[str, Any]], key: str) -> int:
-    """A member's sum."""
-    return sum(item[key] for item in items)

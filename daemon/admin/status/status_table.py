@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
+from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import open_jobs, print_jobs
@@ -20,7 +21,7 @@ MOST_OF_A_KIND = 5
 """Conditions of one kind that are listed."""
 
 
-def print_status(console: Console, status: Mapping[str, Any]) -> None:
+def print_status(console: Console, status: doc.Status) -> None:
     """Print the whole document."""
     ready = "ready" if status["ready"] else "not ready"
     up = duration(status["uptime_seconds"])
@@ -58,7 +59,7 @@ def print_conditions(console: Console, found: Iterable[Condition]) -> None:
             console.print(f"  and {count - MOST_OF_A_KIND} more of {kind}: binlogd status --json")
 
 
-def _session(session: Mapping[str, Any]) -> str:
+def _session(session: doc.Session) -> str:
     """How the JVM ended."""
     ended = f"the JVM {session['last_end']}"
     if session["pid"] is None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
 from changes.model.printable import printable
+from daemon.admin.status.document import Lag
 
 
 def duration(seconds: float | None) -> str:
@@ -43,7 +42,7 @@ def short(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
 
 
-def behind(item: Mapping[str, Any]) -> str:
+def behind(item: Lag) -> str:
     """The lag of a pipeline, partition or target."""
     if item["lag_messages"] is None:
         oldest = item["lag_seconds"]

@@ -9,6 +9,7 @@ from actors.contract.addresses import Address
 from actors.contract.figures import ProcessorFigures, QuarantineFigures
 from actors.contract.messages import EpochStarted
 from actors.target.buffer import TargetBuffer
+from actors.target.shown import figures
 from daemon.admin.status.health import conditions
 from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import SUPERVISOR, Answers
@@ -32,8 +33,8 @@ def test_targets_whose_rows_may_differ_in_quarantine() -> None:
     marks = {"lake.s.t": TargetMark("1", {}, rows_may_differ="what happened")}
     committer = CommitterLogic("p", Snapshot("p", "g", targets=marks), 5.0, None)
     held = QuarantineFigures("why", 10, 1, {SOURCE: (1, 1)}, False, False)
-    figures = replace(TargetBuffer(route("t")).figures(0.0), hwms={SOURCE: 1})
-    for each in (replace(figures, quarantine=held), replace(figures, away=held)):
+    shown = replace(figures(TargetBuffer(route("t")), 0.0), hwms={SOURCE: 1})
+    for each in (replace(shown, quarantine=held), replace(shown, away=held)):
         found = {
             Address("p", "committer"): answered(committer),
             Address("p", "processor", 0): ProcessorFigures(False, (each,)),
@@ -46,10 +47,10 @@ def test_a_targets_lag_is_unknown_while_the_logs_end_is() -> None:
     """Nothing is pending of it, but nobody knows what the broker has by now: no zero."""
     committer = CommitterLogic("p", Snapshot("p", "g"), 5.0, None)
     committer.handle(EpochStarted(1, SOURCE, 5, 5, None), 0.0)
-    figures = replace(TargetBuffer(route("t")).figures(0.0), hwms={SOURCE: 4})
+    shown = replace(figures(TargetBuffer(route("t")), 0.0), hwms={SOURCE: 4})
     found = {
         Address("p", "committer"): answered(committer),
-        Address("p", "processor", 0): ProcessorFigures(False, (figures,)),
+        Address("p", "processor", 0): ProcessorFigures(False, (shown,)),
     }
     for ends, lag in (({}, None), ({SOURCE: 5}, 0)):
         status = document(ABOUT, Answers(found), 0, 1.0, log_ends={"p": LogFigures(ends)})
@@ -63,8 +64,8 @@ def test_a_targets_lag_is_unknown_while_the_logs_end_is() -> None:
 
 def test_a_paused_target_is_shown_as_such() -> None:
     """Whatever write it had when it was paused."""
-    figures = replace(TargetBuffer(route("t")).figures(0.0), phase="writing")
-    found = {Address("p", "processor", 0): ProcessorFigures(False, (figures,))}
+    shown = replace(figures(TargetBuffer(route("t")), 0.0), phase="writing")
+    found = {Address("p", "processor", 0): ProcessorFigures(False, (shown,))}
     pauses = {"lake.s.t": Pause(0, "why")}
     (pipeline,) = document(ABOUT, Answers(found), 0, 1.0, pauses=pauses)["pipelines"]
     assert pipeline["targets"][0]["phase"] == "paused"
@@ -79,10 +80,8 @@ def test_tables_that_are_left_out_are_named() -> None:
 
 def test_a_target_of_a_pipeline_that_has_ended_has_no_lag_of_zero() -> None:
     """Nothing is read: what comes meanwhile nobody knows, of the target as of its pipeline."""
-    figures = replace(TargetBuffer(route("t")).figures(0.0), phase="stopped")
-    found: dict[Address, object] = {
-        Address("p", "processor", 0): ProcessorFigures(False, (figures,))
-    }
+    shown = replace(figures(TargetBuffer(route("t")), 0.0), phase="stopped")
+    found: dict[Address, object] = {Address("p", "processor", 0): ProcessorFigures(False, (shown,))}
     life = {"running": {}, "ended": {"p": "why"}}
     for stage, lag in (("ended", None), ("running", 0)):
         figures_of = replace(NO_FETCHER, assigned=True)

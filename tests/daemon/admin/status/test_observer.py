@@ -20,6 +20,7 @@ from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 from actors.runtime.shell import Directory, Shell
 from actors.target.buffer import TargetBuffer
+from actors.target.shown import figures
 from changes.formats import FORMATS
 from changes.model.model import FormatOptions, Mode, TargetName
 from changes.routes.routing import Router, TargetRoute
@@ -249,7 +250,7 @@ def test_targets_whose_rows_may_differ_are_told_opened_or_not() -> None:
     committer = CommitterLogic("p", Snapshot("p", "g", targets=recorded), 5.0, None)
     opened = {"cleared": None, "here": "here by now"}
     targets = tuple(
-        replace(TargetBuffer(route(name)).figures(0.0), hwms={SOURCE: 1}, rows_may_differ=mark)
+        replace(figures(TargetBuffer(route(name)), 0.0), hwms={SOURCE: 1}, rows_may_differ=mark)
         for name, mark in opened.items()
     )
     found = {
