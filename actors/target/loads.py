@@ -95,6 +95,14 @@ class Loads:
         held = f"load.spill_bytes ({bound}) are not enough for what changes meanwhile"
         return self.end(buffer, Broken(f"{buffer.name}: {held}"))
 
+    def refused(self, buffer: TargetBuffer, reason: str) -> list[fx.TargetEffect] | None:
+        """A table whose rows are all there is refused: its load ends, and says why. Nobody looks at
+        a table that has no name yet. None: the target is not being loaded so far."""
+        load = buffer.load
+        if load is None or load.filling or load.broken is not None:
+            return None
+        return self.end(buffer, Broken(bare(buffer.name, reason)))
+
     def end(self, buffer: TargetBuffer, why: Broken) -> list[fx.TargetEffect]:
         """This attempt is over: the table gets nothing more, and what it has not counts as done."""
         load = buffer.load

@@ -131,6 +131,8 @@ class Quarantines:
             return []
         # Messages of the spill may have been dropped with the partition: the replay starts again.
         why = "partitions were taken away during the release"
+        if buffer.load is not None:
+            quarantine.untried()
         return self.relapse(buffer, why, now, refused=not quarantine.away)
 
     # --- on disk

@@ -95,6 +95,10 @@ class Quarantine:
         """Its spill is replayed from the start."""
         self.position, self.full = 0, False
 
+    def untried(self) -> None:
+        """What broke its release off was no refusal: it is released by itself once more."""
+        self.fresh = True
+
     def tried(self) -> None:
         """It has been released once by itself: not a second time."""
         self.fresh = False

@@ -48,8 +48,8 @@ class Releases:
         return [fx.Reply(msg.RetryAnswer(True, said)), *self._begin(buffer)]
 
     def of_load(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:
-        """Begin once by itself when all rows of the database are there: if it breaks off, somebody
-        has to look why, as ever."""
+        """Begin once by itself when all rows of the database are there: if it is refused, the load
+        ends."""
         quarantine, load = buffer.quarantine, buffer.load
         if quarantine is None or load is None or load.filling or load.broken is not None:
             return []

@@ -419,6 +419,8 @@ class ProcessorLogic:
         """A bad record stops its target once all that came before it is written."""
         if buffer.doomed is None or buffer.life.phase is not Phase.READY or buffer.through:
             return []
+        if (ended := self._loads.refused(buffer, buffer.doomed)) is not None:
+            return ended
         if buffer.quarantine is not None and not buffer.quarantine.away:
             return self._quarantines.relapse(buffer, buffer.doomed, self._now)
         return self._stop_target(buffer, buffer.doomed)
@@ -427,6 +429,8 @@ class ProcessorLogic:
         self, buffer: TargetBuffer, reason: str, *, quarantine: bool = False
     ) -> list[fx.TargetEffect]:
         """The target is refused: into quarantine, or back into it, or the pipeline stops."""
+        if (ended := self._loads.refused(buffer, reason)) is not None:
+            return ended
         allowed = self._settings.quarantine or quarantine
         if buffer.quarantine is not None and (allowed or not buffer.quarantine.away):
             return self._quarantines.relapse(buffer, reason, self._now)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from actors.contract import messages as msg
 from actors.contract.figures import Figures
 from offsets.position import TopicPartition
@@ -188,6 +190,65 @@ def test_at_its_bound_the_load_is_given_up(tmp_path: Path) -> None:
     assert why.behind == {}
     assert "load.spill_bytes (300)" in why.reason
     assert rig.done(T) == 7
+    assert not rig.heard(msg.PipelineFailed)
+
+
+def test_a_load_that_the_sink_refuses_over_its_rows_ends_by_name(tmp_path: Path) -> None:
+    """Nobody looks at a table that is not there yet, and its job would wait for ever."""
+    rig = rig_of(tmp_path)
+    rig.send("t", (2, canal("t", 1, "a")))
+    rig.settle()
+    rig._settings["loads"] = {T: LOADED}
+    rig.start()
+    rig.refusing[T] = f"{T}: column v is stored as long"
+    rig.send("t", (3, canal("t", 1, "b")))
+    rig.settle()
+    (why,) = broken(rig)
+    assert why.behind == {}
+    assert why.reason.startswith("column v is stored as long")
+    assert rig.done(T) == 3
+    rig.send("t", (4, canal("t", 1, "c")))
+    rig.settle()
+    assert rig.done(T) == 4
+    assert len(broken(rig)) == 1
+
+
+def test_a_revoke_amid_the_release_of_a_load_begins_it_once_more_by_itself(tmp_path: Path) -> None:
+    """Nobody refused anything: a load that waited for a person's word would wait for ever."""
+    rig = rig_of(tmp_path, batch_bytes=150)
+    rig.send("t", *[(offset, canal("t", offset, "a")) for offset in (2, 3, 4)])
+    rig.settle()
+    rig._settings["loads"] = {T: LOADED}
+    rig.start()
+    rig.tick()
+    rig.write()
+    rig.tick()
+    assert isinstance(rig.work[0], msg.WriteBatch)
+    rig.feed(msg.Forget((S0,), 1))
+    rig.settle()
+    assert len(rig.rows[T]) == 3
+    assert not broken(rig)
+    assert T not in rig.listed
+
+
+@pytest.mark.parametrize("spilled", [True, False])
+def test_a_message_that_can_not_be_read_over_the_rows_ends_the_load(
+    spilled: bool, tmp_path: Path
+) -> None:
+    """In its spill, or once that is written and the table waits for its name."""
+    rig = rig_of(tmp_path, dead_letters=False, quarantine=False)
+    bad = (3, canal("t", 2, "b", sqlType={"id": "?"}, data="none"))
+    rig.send("t", (2, canal("t", 1, "a")), *([bad] if spilled else []))
+    rig.settle()
+    rig._settings["loads"] = {T: LOADED}
+    rig.start()
+    rig.settle()
+    if not spilled:
+        rig.send("t", bad)
+        rig.settle()
+    (why,) = broken(rig)
+    assert "offset 3" in why.reason
+    assert why.behind == {}
     assert not rig.heard(msg.PipelineFailed)
 
 

@@ -87,7 +87,9 @@ def one_seed(shaped: Shaped, seed: int) -> Driver:
     durable = LoadDurable.with_history(history, rng.choice(((0.15, 0.15), (0.03, 0.1))))
     driver = Driver(durable, rng, ["t0"], faults, crashes=rng.choice((0, 3)))
     driver.run()
-    assert driver.ended == "done", driver.ended
+    assert driver.ended_rightly, driver.ended
+    if driver.ended != "done":
+        return  # rows of before are loaded by no later one here
     for rows in history.stream.tables.values():
         shown = {key: made for key, row in rows.items() if (made := shaped.of(dict(row)))}
         rows.clear()

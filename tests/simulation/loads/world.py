@@ -40,6 +40,10 @@ SETTINGS = LoadSettings(
 )
 
 
+REFUSED = "it can't hold that"
+"""What the sink says of rows that it refuses."""
+
+
 class LoadWorld(World):
     """Reads no further than the log is."""
 
@@ -214,6 +218,7 @@ class Driver:
             return
         except JobFailed as error:
             self.ended = f"failed: {error}"
+            self.counts["refused"] += REFUSED in self.ended
             return
         self._crash(0.05)  # before it is remembered
         if isinstance(outcome, Finished):
@@ -242,6 +247,12 @@ class Driver:
             if why != before[name].get("why", ""):
                 kinds = {"statement": "a statement", "move": "a key is", "altered": "was altered"}
                 self.counts.update(kind for kind, said in kinds.items() if said in why)
+
+    @property
+    def ended_rightly(self) -> bool:
+        """It is done, or its sink refused the stream's changes over the rows, and it says so."""
+        refused = self.ended is not None and REFUSED in self.ended
+        return self.ended == "done" or (refused and bool(self.faults.get("refusals")))
 
     @property
     def over(self) -> bool:
