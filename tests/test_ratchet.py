@@ -34,7 +34,7 @@ class Measures(NamedTuple):
 
 
 MOST = {
-    "sources": Measures(552, 16, 15, 1),
+    "sources": Measures(528, 16, 15, 1),
     "tests and benchmarks": Measures(525, 34, 7, 3),
 }
 IN_CIRCLES = 0

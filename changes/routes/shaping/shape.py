@@ -33,9 +33,8 @@ class Shape:
     """What a route asks for. Raises ValueError where it contradicts itself.
 
     ``filter`` is an expression (``changes.routes.expressions``), ``computed`` one for each new
-    column.
-    ``masks`` by column in the configuration's words; ``salt`` is a secret. ``columns``: these alone
-    are shown; ``drop``: these are not. ``delete`` soft: deleted rows stay, and say so.
+    column. ``masks`` by column in the configuration's words; ``salt`` is a secret. ``columns``:
+    these alone are shown; ``drop``: these are not. ``delete`` soft: deleted rows stay, and say so.
     ``history``: each version of a row stays.
     ``metadata`` are columns that tell where a row comes from. ``shard``: a column of the key that
     has the part of the table's name which the group of a pattern in ``shard_of`` takes.

@@ -174,13 +174,9 @@ class Counts(Summed):
     oldest_write_seconds: float | None
 
 
-class Pipeline(Lag, Counts):
-    """One pipeline."""
+class Reading(TypedDict):
+    """Whether a pipeline reads, and what the broker does not give."""
 
-    pipeline: str
-    group: str
-    stage: str
-    failure: str | None
     assigned: bool
     paused: bool
     paused_by_a_person: Paused | None
@@ -188,6 +184,15 @@ class Pipeline(Lag, Counts):
     broker_unreachable_seconds: float | None
     log_ends_unknown_seconds: float | None
     log_ends_error: str | None
+
+
+class Pipeline(Lag, Counts, Reading):
+    """One pipeline."""
+
+    pipeline: str
+    group: str
+    stage: str
+    failure: str | None
     freshness_seconds: float | None
     offset_file: OffsetFile
     dead_letters: DeadLetters

@@ -23,6 +23,7 @@ from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status_parts import (
+    freshness_of,
     lag_of,
     last_error,
     partitions_of,
@@ -113,6 +114,10 @@ def document(
         "jobs": list(jobs),
         "credentials": list(credentials),
     }
+    return _judged(found)
+
+
+def _judged(found: doc.Facts) -> doc.Status:
     every = conditions(found)
     kinds = {one.kind for one in every}
     return {
@@ -191,21 +196,14 @@ def _pipeline(
     stage = life.stages.get(name, "starting") if life else "starting"
     reading = stage == "running" and fetcher.assigned and log_ends.unknown_s is None
     targets = targets_of(figures, committer, ends, doubted, now_ms, reading)
-    applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
     return {
         "pipeline": name,
         "group": about.groups[name],
         "stage": stage,
         "failure": life.failures.get(name) if life else None,
-        "assigned": fetcher.assigned,
-        "paused": fetcher.paused,
-        "paused_by_a_person": _paused(pause, now_ms),
-        "held": any(p.held for p in processors),
-        "broker_unreachable_seconds": fetcher.unreachable_s,
-        "log_ends_unknown_seconds": log_ends.unknown_s,
-        "log_ends_error": log_ends.error,
+        **_reading(fetcher, processors, log_ends, _paused(pause, now_ms)),
         **lag_of(partitions, reading),
-        "freshness_seconds": max(applied, default=None),
+        "freshness_seconds": freshness_of(partitions),
         **_counts(fetcher, committer, targets),
         "offset_file": {"saved_seconds_ago": committer.saved_age_s, "error": committer.save_error},
         "dead_letters": {
@@ -217,6 +215,23 @@ def _pipeline(
         "rows_may_differ": doubted,
         "partitions": partitions,
         "targets": targets,
+    }
+
+
+def _reading(
+    fetcher: FetcherFigures,
+    processors: Sequence[ProcessorFigures],
+    log_ends: LogFigures,
+    pause: doc.Paused | None,
+) -> doc.Reading:
+    return {
+        "assigned": fetcher.assigned,
+        "paused": fetcher.paused,
+        "paused_by_a_person": pause,
+        "held": any(p.held for p in processors),
+        "broker_unreachable_seconds": fetcher.unreachable_s,
+        "log_ends_unknown_seconds": log_ends.unknown_s,
+        "log_ends_error": log_ends.error,
     }
 
 

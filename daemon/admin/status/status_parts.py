@@ -47,6 +47,12 @@ def lag_of(partitions: Sequence[doc.Partition], reading: bool) -> doc.Lag:
     }
 
 
+def freshness_of(partitions: Sequence[doc.Partition]) -> float | None:
+    """The pipeline's: that of its oldest partition."""
+    applied = [p["freshness_seconds"] for p in partitions]
+    return max((seconds for seconds in applied if seconds is not None), default=None)
+
+
 def _partition(
     source: TopicPartition, figures: PartitionFigures, log: LogFigures, now_ms: int
 ) -> doc.Partition:

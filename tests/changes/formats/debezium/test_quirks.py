@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from changes.formats.engine.format import pack
-from changes.model.model import HAS_PREFIX, AddColumn, BadMessage, BadRecord, Kind
+from changes.model.model import HAS_PREFIX, BadMessage, BadRecord, Kind
 from tests.changes.formats.debezium.messages import (
     FORMAT,
     POSTGRES,
@@ -197,29 +197,6 @@ def test_statements_of_ticdc() -> None:
     value = record({"source": source, "databaseName": "shop", "ddl": ddl, "tableChanges": []})
     assert FORMAT.peek(value).kind is Kind.DDL
     assert str(FORMAT.ddl(value)[0].table) == "shop.orders"
-
-
-@pytest.mark.parametrize(
-    ("definition", "stored"),
-    [
-        ("BINARY(4) NOT NULL", bytes(4)),
-        ("BINARY NOT NULL", bytes(1)),
-        ("CHAR(3) BYTE NOT NULL", bytes(3)),
-        ("BINARY(4) DEFAULT x'22'", b"\x22\0\0\0"),
-        ("VARBINARY(4) NOT NULL", b""),
-        ("BINARY(4)", None),
-    ],
-)
-def test_stored_rows_of_an_added_binary_are_as_rows_that_come(
-    definition: str, stored: bytes | None
-) -> None:
-    """Debezium fills a BINARY up with zero bytes, which the binary log leaves away."""
-    source = {"connector": "mysql", "db": "shop", "table": "orders"}
-    ddl = f"ALTER TABLE orders ADD c {definition}"
-    value = record({"source": source, "databaseName": "shop", "ddl": ddl, "tableChanges": []})
-    (step,) = FORMAT.ddl(value)[0].steps
-    assert isinstance(step, AddColumn)
-    assert step.default == stored
 
 
 def test_a_renaming_across_databases_is_refused() -> None:
