@@ -205,12 +205,14 @@ def _decoded(layout: CanalLayout, values: Sequence[bytes], start: int, end: int)
     """Decode messages by the layout, up to the first that does not have it."""
     if layout.keys is None or not layout.columns:
         return []
-    if isinstance(values, Values):
-        # Each of them is one object, or ``heads`` would have refused it: so they need no frames.
-        with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
-            messages = layout.decode_lines(values.stretch(start, end))
-            if len(messages) == end - start:
-                return messages
+    if not isinstance(values, Values):
+        return decoded(layout.decode, values[start:end])
+    # Each of them is one object, or ``heads`` would have refused it: so they need no frames.
+    with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+        messages = layout.decode_lines(values.stretch(start, end))
+        if len(messages) == end - start:
+            return messages
+    # A slice would copy all of them, though perhaps the first does not fit.
     return decoded(layout.decode, map(values.__getitem__, range(start, end)))
 
 
