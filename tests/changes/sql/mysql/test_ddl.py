@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -87,8 +88,8 @@ def only(sql: str) -> Ddl:
         ("ADD a varchar(9) DEFAULT x'4142'", [added("a", TEXT, "AB")]),
         ("ADD a varbinary(9) DEFAULT x'00ff'", [added("a", pa.binary(), b"\0\xff")]),
         ("ADD a varbinary(9) DEFAULT 'ab'", [added("a", pa.binary(), b"ab")]),
-        ("ADD a binary(4) DEFAULT 'ab'", [added("a", pa.binary(), b"ab")]),
-        ("ADD a binary(4) NOT NULL", [added("a", pa.binary(), b"")]),
+        ("ADD a binary(4) DEFAULT 'ab'", [replace(added("a", pa.binary(), b"ab"), fixed_bytes=4)]),
+        ("ADD a binary(4) NOT NULL", [replace(added("a", pa.binary(), b""), fixed_bytes=4)]),
         ("ADD a blob NOT NULL", [added("a", pa.binary(), b"")]),
         ("ADD a time DEFAULT '-101:00:00'", [added("a", TEXT, "-101:00:00")]),
         ("ADD a time NOT NULL DEFAULT '01:02:03'", [added("a", TEXT, "01:02:03")]),
