@@ -168,6 +168,9 @@ def _hexadecimal(text: str) -> Decimal | None:
 
 
 def _plain(text: str) -> str:
-    """Times without a fraction that is zero."""
+    """Times without the zeros at a fraction's end."""
     head, point, fraction = text.rpartition(".")
-    return head if point and ":" in head and not fraction.strip("0") else text
+    if not point or ":" not in head or fraction.strip("0123456789"):
+        return text
+    fraction = fraction.rstrip("0")
+    return f"{head}.{fraction}" if fraction else head
