@@ -102,7 +102,7 @@ def start_position(
                 ": the changes between are gone from Kafka; `binlogd offsets reset --to earliest "
                 "--force` goes on without them"
                 if start.offset < log.low
-                else ": the topic was cut or made again"
+                else ": the topic was truncated or recreated"
             )
         )
     return start
@@ -152,7 +152,7 @@ def check_mark(source: TopicPartition, target: str, hwm: int, log: Watermarks) -
     if hwm >= log.high:
         raise PositionError(
             f"{source}: {target} holds changes up to {hwm}, but the log ends at {log.high}: the "
-            "topic was cut or made again, and what it now holds below that mark would be skipped. "
+            "topic was truncated or recreated, and what it holds below that mark would be skipped. "
             "`binlogd tables list` shows the marks; drop the target, or give the topic another one"
         )
 
@@ -208,7 +208,7 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
     for topic, known in recorded.topic_ids.items():
         if topic in now and now[topic] != known:
             raise PositionError(
-                f"topic {topic!r} was deleted and made again since the last run (id {known} then, "
+                f"topic {topic!r} was deleted and recreated since the last run (id {known} then, "
                 f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
                 "one (`binlogd offsets show`). Use another group and other targets, or remove the "
                 "offset file and the targets to read the new topic from its start"

@@ -237,8 +237,8 @@ def _in_the_way(
 
 
 def left_behind(config: SinksConfiguration, targets: Iterable[TargetName]) -> Iterator[str]:
-    """What whoever made it has to make again once another table has the name of one of these: one
-    line a target. Raises DatabaseAway."""
+    """What has to be recreated once another table has the name of one of these: one line a
+    target. Raises DatabaseAway."""
     found, opened = sinks_of(config), dict[str, Exchanges | None]()
     try:
         for target in targets:
@@ -247,7 +247,7 @@ def left_behind(config: SinksConfiguration, targets: Iterable[TargetName]) -> It
                 opened[name] = found[name].exchanges()
             sink = opened.get(name)
             if sink is not None and (left := sink.left_behind(target)):
-                yield f"{target}: to be made again afterwards: {', '.join(left)}"
+                yield f"{target}: to be recreated afterwards: {', '.join(left)}"
     except SinkUnavailable as error:
         raise DatabaseAway(str(error)) from error
     finally:

@@ -23,7 +23,7 @@ class WaitsForName(SinkUnavailable):
 
 class WaitsForRows(SinkUnavailable):
     """The sink is well: rows of another table come or go first, for a foreign key. The stream waits
-    for these on purpose; whoever writes some rows beside it can't."""
+    for these on purpose; a repair that writes some rows beside it can't."""
 
 
 class TargetRefused(Exception):

@@ -66,8 +66,8 @@ def load(
 ) -> Config:
     """Read and check a file. Raises ConfigError with a line for each problem.
 
-    ``lenient`` leaves out what can't be looked up (not in ``[daemon]``): enough for whoever only
-    asks a running daemon, and may not read its secrets.
+    ``lenient`` leaves out what can't be looked up (not in ``[daemon]``): enough to ask a running
+    daemon, without the right to read its secrets.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -82,7 +82,7 @@ class SourceTable:
     """A table as it is now. ``rows`` and ``bytes`` are the database's estimates.
 
     ``definition`` is a fingerprint: it changes with the columns, their types and order, the key,
-    and where the database tells also with TRUNCATE and with a table that is dropped and made again.
+    and where the database tells also with TRUNCATE and with a table that is dropped and recreated.
     """
 
     name: TableName

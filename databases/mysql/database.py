@@ -22,7 +22,7 @@ from databases.mysql.session import MySqlSession
 from databases.mysql.sql import MySqlWords, form_of
 
 _SLOW_READER_S = 3600
-"""A server ends a connection whose client takes no rows for a minute, unless it is told this."""
+"""A server ends a connection whose client takes no rows for a minute, unless this is set."""
 
 _LEAST_PACKET = 4 * LONG_BYTES
 

@@ -196,7 +196,7 @@ class KafkaTopicStore:
 
     def _recreated(self) -> StoreError:
         return StoreError(
-            f"{self._place} was deleted and made again while this runs: what it held is not there. "
+            f"{self._place} was deleted and recreated while this runs: what it held is not there. "
             "Start again: the other stores and the targets know the positions"
         )
 

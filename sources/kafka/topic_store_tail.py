@@ -27,7 +27,7 @@ class TailBehind(Exception):
 
 
 class TopicTail:
-    """Keeps ``Entries`` equal to the topic, whoever writes to it. Any thread may call."""
+    """Keeps ``Entries`` equal to the topic, whichever process writes to it. Any thread may call."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str, entries: Entries) -> None:
         self._settings = settings

@@ -70,7 +70,7 @@ class TopicWatch:
         for topic, at in now.items():
             if (known := self._known[topic]) != at:
                 return (
-                    f"topic {topic!r} was deleted and made again while it was read (id {known} "
+                    f"topic {topic!r} was deleted and recreated while it was read (id {known} "
                     f"before, {at} now): positions and marks are of the old one, and what the new "
                     "one holds below them would be skipped. Use another group and other targets, "
                     "or remove the offset file and the targets to read it from its start"

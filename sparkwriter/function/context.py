@@ -1,4 +1,4 @@
-"""What a handler is told beside the rows."""
+"""What a handler gets beside the rows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Context:
     @property
     def version(self) -> int:
         """Grows from batch to batch, also when a table is read again: 63 bits. A store that keeps
-        the highest version of each key never goes back, whoever comes late."""
+        the highest version of each key never goes back, even for a write that comes late."""
         return self._about.version
 
     def reject(self, row: Mapping[str, Any], reason: str) -> None:

@@ -163,7 +163,7 @@ class Compactor:
     def run(self, target: TargetName, table: LakeTable) -> bool:
         """Write anew what is due, one round; tells whether there is more of it.
 
-        A table in a layout that we don't lay is left to whoever made it so. Raises Fenced,
+        A table in a layout that we don't lay is left as it is: somebody chose it. Raises Fenced,
         SinkUnavailable, one of JavaFailure; then nothing is published.
         """
         begun = time.monotonic()

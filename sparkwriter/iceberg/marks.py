@@ -1,6 +1,6 @@
 """The high-water marks of an Iceberg table: an entry in the summary of the snapshot they tell of.
 
-Whoever reads main reads rows and marks of the same moment.
+A reader of main sees rows and marks of the same moment.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def notes(name: str, text: str) -> dict[str, str]:
 def noted(name: str, get: Callable[[str], object]) -> str | None:
     """What ``notes`` made of a text, None where there is none.
 
-    Raises SinkUnavailable where its parts are of two texts: whoever wrote it was interrupted, and
+    Raises SinkUnavailable where its parts are of two texts: its writer was interrupted, and
     writes it again.
     """
     first = get(name)

@@ -3,7 +3,7 @@
 A write's snapshot is made on a branch of its own. Publishing it is one commit that points main
 at the branch's head and takes the branch away, and it is committed against metadata in which
 main was seen to stand where the write began. The catalog swaps its pointer only if that metadata
-is still the current one, so nothing can come between the look and the swap: whoever lost reads
+is still the current one, so nothing can come between the look and the swap: the loser reads
 again, and finds main moved.
 """
 

@@ -188,7 +188,7 @@ def _with_marks(
     """Have the new table's marks nowhere below the old one's.
 
     They are, where the last messages of a lane had no row: what a target shows must never go back,
-    or whoever remembers more takes it for rolled back.
+    or a daemon that remembers more takes it for rolled back.
     """
     marks = new.marks.lifted(old)
     if marks.offsets == new.marks.offsets:

@@ -1,6 +1,6 @@
 """The mark of a target whose stored rows may differ, set by the step that brings the reason.
 
-Where the columns change first, in a step of their own, it is that one: whoever comes after a crash
+Where the columns change first, in a step of their own, it is that one: a writer after a crash
 finds the columns as the rows have them, and nothing to tell.
 """
 

@@ -34,7 +34,7 @@ class Sessions(Protocol):
         timeout_s: float,
         outdated: Callable[[], bool],
     ) -> ResettableSink:
-        """A sink that goes on in the next session when one has died, and is made again where after
+        """A sink that goes on in the next session when one has died, and is recreated where after
         a failure ``outdated`` says so. Any thread."""
         ...
 
@@ -48,8 +48,8 @@ class Exchanges(Protocol):
         ...
 
     def left_behind(self, target: TargetName) -> Sequence[str]:
-        """What of the target's table one that takes its name does not have: to be made again by
-        whoever made it. Raises SinkUnavailable."""
+        """What of the target's table one that takes its name does not have: to be recreated by
+        its maker. Raises SinkUnavailable."""
         ...
 
     def close(self) -> None:

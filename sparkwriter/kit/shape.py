@@ -1,7 +1,7 @@
 """Which shape a target's rows have: that of its route, and no other.
 
 Rows of two shapes in one table would be a difference that nobody asked for. Kept with the target,
-so that a route that was changed is told at the next write, after a restart and in another member
+so that a route that was changed is noticed at the next write, after a restart and in another member
 too.
 """
 
@@ -25,7 +25,7 @@ def check_shape(batch: StagedBatch, held: str) -> None:
         return
     keys = ", ".join(differing(held, batch.shape))
     raise TargetRefused(
-        f"its rows were shaped by another route than that of now ({keys}): fill it again with"
+        f"its rows were shaped by another route than the present one ({keys}): fill it again with"
         f" `binlogd tables rebuild {batch.target}`, or give the route its former keys"
     )
 

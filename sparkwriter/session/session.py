@@ -79,7 +79,7 @@ _LOCAL = {
     # Without Hadoop's commands: its own starts a `chmod` for each file it makes, twice where there
     # is a checksum beside it (docs/decisions/0035). And with a close that waits for the disk.
     FILE_SYSTEM: CLASS,
-    # Spark's ports are open to whoever is on this machine: it makes a secret that no one else
+    # Spark's ports are open to everybody on this machine: it makes a secret that no one else
     # has, in the memory of its one process (docs/decisions/0042).
     "spark.authenticate": "true",
 }

@@ -81,7 +81,7 @@ def empty(session: Session, target: TargetName, table: DbTable) -> str:
     return f"DELETE FROM {name}"
 
 
-# Carries a stamped step to its end, whoever began it. See ``sparkwriter.sql.mysql_ddl_redo``.
+# Carries a stamped step to its end, of whichever writer. See ``sparkwriter.sql.mysql_ddl_redo``.
 
 
 class StampedSteps:

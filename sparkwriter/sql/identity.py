@@ -1,4 +1,4 @@
-"""Detects that a table was dropped and made again by somebody else: its marks are of other rows.
+"""Detects that a table was dropped and recreated by somebody else: its marks are of other rows.
 
 A table's identity is PostgreSQL's oid, or in MySQL and MariaDB its time of creation, which an
 ALTER TABLE changes, too. It counts beside the ledger's own: a database that was copied as a whole

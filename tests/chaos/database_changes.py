@@ -71,7 +71,7 @@ def table_made_again(rig: DatabaseRig) -> Outcome:
     own = [f"SET ROLE {USER}"] if rig.server.is_postgres else []
     rename = f"ALTER TABLE {{table}}_like RENAME TO {to}"
     statements = (*own, first, "DROP TABLE {table}", rename)
-    return _changed(rig, "a table dropped and made again, reset", "reset", *statements)
+    return _changed(rig, "a table dropped and recreated, reset", "reset", *statements)
 
 
 def marks_forward(rig: DatabaseRig) -> Outcome:
@@ -111,7 +111,7 @@ CHANGES: dict[str, Callable[[DatabaseRig], Outcome]] = {
     "a column dropped, rebuild": column_dropped,
     "a column made narrower, rebuild": column_narrowed,
     "a table dropped, reset": table_dropped,
-    "a table dropped and made again, reset": table_made_again,
+    "a table dropped and recreated, reset": table_made_again,
     "marks set forward, rebuild": marks_forward,
     "a ledger row deleted, reset": ledger_row_deleted,
 }

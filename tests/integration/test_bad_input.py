@@ -121,7 +121,7 @@ def test_a_topic_made_again_is_refused(rig: Rig) -> None:
     rig.run()
     rig.make_again(rig.topic)
     rig.produce(message, message, message)
-    with pytest.raises(Unusable, match="deleted and made again"):
+    with pytest.raises(Unusable, match="deleted and recreated"):
         rig.run()
 
 

@@ -61,7 +61,7 @@ def test_a_shaped_target_after_a_kill_equals_the_shape_of_the_source(rig: Rig) -
     other = write_config(rig, *shape[1:])
     status, said = ended(start(other, "--until-caught-up"))
     assert status != 0
-    assert "were shaped by another route than that of now (filter)" in said
+    assert "were shaped by another route than the present one (filter)" in said
     assert f"binlogd tables rebuild copy.{rig.db}." in said
     rig.produce(ddl(f"{rig.db}.t1", "ALTER", "ALTER TABLE t1 RENAME COLUMN name TO title"))
     status, said = ended(start(write_config(rig, *shape), "--until-caught-up"))

@@ -1,4 +1,4 @@
-"""A topic that is deleted and made again while it is read: its offsets mean other messages."""
+"""A topic that is deleted and recreated while it is read: its offsets mean other messages."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_it_ends_the_reading_and_the_next_assignment(rig: Rig) -> None:
         assert (reader.error, reader.offsets) == (None, list(range(10)))
         rig.make_again(rig.topic)
         rig.produce(*(str(n).encode() for n in range(20)))
-        reader.poll_until_told("was deleted and made again while it was read")
-        with pytest.raises(PositionError, match="deleted and made again"):
+        reader.poll_until_told("was deleted and recreated while it was read")
+        with pytest.raises(PositionError, match="deleted and recreated"):
             reader.resolver([TopicPartition(rig.topic, 0)])
     finally:
         reader.source.close()

@@ -336,7 +336,7 @@ STATES: dict[object, object] = {
     Stage.ENDED: a_pipeline_that_stopped_goes_on_behind_the_record,
     "pipeline": BY_ITSELF,
     "group": BY_ITSELF,
-    "topic_ids": "another group and other targets: the topic was made again",
+    "topic_ids": "another group and other targets: the topic was recreated",
     "partitions": a_group_that_was_moved_goes_on_where_the_file_is,
     "targets": a_reset_that_can_not_be_carried_out_is_given_up,
     "forced": BY_ITSELF,

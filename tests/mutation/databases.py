@@ -13,7 +13,7 @@ OF_DATABASES = (
         ("tests/sparkwriter/sql/test_others.py",),
     ),
     Mutation(
-        "a table that somebody made again has none of the marks",
+        "a table that somebody recreated has none of the marks",
         "sparkwriter/sql/identity.py",
         "    return bool(known) and of_ledger == ledger and identity != table.identity\n",
         "    return False\n",

@@ -158,7 +158,7 @@ def test_a_position_below_the_log_names_both() -> None:
 
 def test_a_position_above_the_log_names_both() -> None:
     """The topic was cut: reading on would miss what is written below."""
-    with pytest.raises(PositionError, match=r"position 1001 \(file\).*100\.\.1000.*made again"):
+    with pytest.raises(PositionError, match=r"position 1001 \(file\).*100\.\.1000.*recreated"):
         start(PartitionState(1001, None))
 
 

@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
 
 def changes() -> st.SearchStrategy[list[Change]]:
-    """Changes of few keys, so that one is often changed, deleted and made again."""
+    """Changes of few keys, so that one is often changed, deleted and recreated."""
     keys = st.integers(0, 6)
     row = st.fixed_dictionaries(
         {

@@ -78,7 +78,7 @@ def version(
 def test_the_target_has_each_version_once(
     minimal: bool, made: list[Change], cuts: list[int]
 ) -> None:
-    """Keys move, rows are deleted and made again; a write is repeated; columns are renamed."""
+    """Keys move, rows are deleted and recreated; a write is repeated; columns are renamed."""
     shape = Shape(history=True, rename=(("phone", "tel"),))
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "sink.db")

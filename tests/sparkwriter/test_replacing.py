@@ -153,5 +153,5 @@ def test_what_is_to_be_made_again_is_named(server: Server, session: Session) -> 
     target = TargetName("out", "shop", "t")
     assert list(left_behind(config(sink), [target, target._replace(table="other")])) == []
     session.run("CREATE INDEX by_n ON shop.t (n)")
-    lines = [f"{target}: to be made again afterwards: index by_n"]
+    lines = [f"{target}: to be recreated afterwards: index by_n"]
     assert list(left_behind(config(sink), [target])) == lines

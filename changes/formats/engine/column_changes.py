@@ -84,7 +84,7 @@ def filled(table: str, names: Iterable[str]) -> tuple[ColumnChange, ...]:
 
 
 def changed_types(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[ColumnChange]:
-    """MySQL types of now that may not hold every value of the former ones."""
+    """MySQL types that may not hold every value of those before them."""
     for name, words in now.items():
         before = was.get(name, words)
         if before == words:

@@ -137,7 +137,7 @@ def unfit_layout(partition_by: Iterable[str], sort_by: Iterable[str]) -> Iterato
         yield f"sort_by: {error}"
 
 
-# The fingerprint of a shape, by which a target knows whether its rows have the shape of now.
+# The fingerprint of a shape, by which a target knows whether its rows have the present shape.
 
 _NOTHING: tuple[Any, ...] = (None, "", [], {}, False)
 

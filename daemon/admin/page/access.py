@@ -56,8 +56,8 @@ class Access:
     hosts: tuple[str, ...] = ()
 
     def refusal(self, path: str, headers: Headers) -> Refusal | None:
-        """Why this request is not answered, None if it is. A probe is, whoever asks: with its
-        status alone where this gives a reason."""
+        """Why this request is not answered, None if it is. A probe is, for everybody:
+        with its status alone where this gives a reason."""
         if self.token and path not in OPEN:
             return None if self._has_token(headers.get("Authorization") or "") else _ASK
         if self.host is None:

@@ -101,7 +101,7 @@ def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
         )
     if not pipeline.remembers:
         yield (
-            "neither file nor kafka-topic: a topic that is made again, a rewound group and a "
+            "neither file nor kafka-topic: a topic that is recreated, a rewound group and a "
             "target that was rolled back are not noticed at the start"
         )
 

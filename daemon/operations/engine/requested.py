@@ -1,4 +1,4 @@
-"""What a request for a job must have, whoever makes it: checked before the job is recorded. Pure.
+"""What a request for a job must have: checked before the job is recorded. Pure.
 
 A request that its kind can't carry out would be recorded, begin, and fail, after it was answered
 with success.

@@ -19,7 +19,7 @@ class Found(NamedTuple):
 
 
 class JobStore:
-    """The files of one state directory. Whoever writes holds that directory's lock.
+    """The files of one state directory. The writer holds that directory's lock.
 
     One thread's, except ``load``.
     """

@@ -50,7 +50,7 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
         line = f"{target}: is read in {left_s:.0f} s, when all that is in the log is visible"
         return line, left_s
     if filled.past is None:
-        # Of now, so at or above the beginning.
+        # The present ones, so at or above the beginning.
         filled.past = step.tables.position(filled.source)
     if filled.past and not step.tables.shown(filled.source, filled.past):
         return f"{target}: waits until the replica has applied {filled.past}", LOOK_S
@@ -67,7 +67,7 @@ def _group(step: Step, target: str, filled: Filled, described: Described) -> tup
     then = ranges[many:] if bound is None else []
     chunks = step.tables.read(filled.source, target, ranges[:many], filled.into, then)
     try:
-        # A definition that was another one for a while is no matter: its statement is in the log.
+        # A definition that was another one for a while is fine: its statement is in the log.
         after = step.tables.describe(filled.source, target)
         if after.definition != filled.definition:
             return _changed(step, filled)

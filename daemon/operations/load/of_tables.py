@@ -100,7 +100,7 @@ def together(plans: Mapping[str, Plan], patterns: Sequence[str]) -> dict[str, Pl
 
 
 def followed(here: InDaemon, job: Job) -> Job:
-    """Wait for a job's end, and say how far it is. Whoever leaves leaves the job as it is."""
+    """Wait for a job's end, and say how far it is. Leaving (Ctrl-C) leaves the job as it is."""
     said = ""
     while True:
         found = next((each for each in here.jobs if each.id == job.id), None)

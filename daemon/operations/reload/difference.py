@@ -45,7 +45,7 @@ class Difference:
 
 def difference(old: Config, new: Config) -> Difference:
     """Between what runs and what the file says now. Secrets are masked, so a rotated one is no
-    difference: whoever uses it reads it again."""
+    difference: its users read it again."""
     was, now = _plain(old), _plain(new)
     lines, restart = list(_sections(was, now)), list(_restarts(was, now))
     changed = []

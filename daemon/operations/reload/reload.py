@@ -287,5 +287,5 @@ def hang_up(desk: Desk) -> None:
     if done.status is Exit.OK:
         log.info("reload_done", changes=[] if lines == ["nothing differs"] else lines)
     else:
-        # Whoever sent the signal reads the log alone.
+        # The sender of a signal reads the log alone.
         log.error("reload_refused", reason="; ".join(lines))

@@ -156,7 +156,7 @@ class Planner:
             for record in self._source.reader().read(source, first, end - 1):
                 candidate = here.get(record.offset)
                 if candidate is not None and candidate.record.value != record.value:
-                    candidate.doubt("the log has another record in its place: it was made again")
+                    candidate.doubt("the log has another record in its place: it was recreated")
                 finder.examine(record)
         finder.finish()
 

@@ -19,7 +19,7 @@ Ends = Mapping[TopicPartition, int]
 """A place in each partition of the log."""
 
 LOOKS = 5
-"""Looks at a row that changes all the time, before it is told as undecided."""
+"""Looks at a row that changes all the time, before it is reported as undecided."""
 
 
 class NotPassed(Exception):

@@ -120,7 +120,7 @@ def has_done(path: Path, replayed: Set[LetterId], before_s: float) -> bool:
 def remove_done(path: Path, replayed: Set[LetterId], before_s: float) -> int:
     """Remove them from a file to which nobody appends, the file itself where no other is left.
 
-    Whoever has it open reads on in what it was. Gives how many went. Raises OSError.
+    A reader that has it open reads on in what it was. Gives how many went. Raises OSError.
     """
     kept = path.with_suffix(".kept")
     make_private_file(kept)

@@ -1,7 +1,7 @@
 """Arrow's columns as the texts that the databases read, each exactly. No code runs a row, but for
 bytes.
 
-What a database can't hold is refused by name, or null where the sink is told so; in a key it is
+What a database can't hold is refused by name, or null where the sink says so; in a key it is
 always refused.
 """
 

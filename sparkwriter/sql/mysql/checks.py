@@ -1,5 +1,5 @@
-"""Whether the user sees the triggers of a table: MySQL and MariaDB hide them from whoever lacks the
-right TRIGGER."""
+"""Whether the user sees the triggers of a table: MySQL and MariaDB hide them without the right
+TRIGGER."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ JOIN pg_publication_rel r ON r.prrelid = c.oid JOIN pg_publication p ON p.oid = 
 WHERE NOT pg_has_role(p.pubowner, 'MEMBER')
 ORDER BY 1
 """
-"""What a table that is loaded anew does not have any more: to be made again."""
+"""What a table that is loaded anew does not have any more: to be recreated."""
 
 
 def take_over(session: Session, old: TargetName, new: TargetName) -> Iterator[str]:

@@ -129,7 +129,7 @@ def test_a_change_in_front_of_the_first_row_marks_no_empty_table(stream: Stream)
 
 
 def test_the_former_list_that_comes_again_is_seen_again(stream: Stream) -> None:
-    """Dropped and made again with other values: each time anew, once the table was filled."""
+    """Dropped and recreated with other values: each time anew, once the table was filled."""
     stream.send(({"id": 2}, {"id": "int32"}), (row(3), FIELDS))
     first = len(stream.reported)
     stream.send(({"id": 4}, {"id": "int32"}))

@@ -235,7 +235,7 @@ def test_marks_beyond_the_log_and_other_topics_are_refused(
     assert "lake.s.t holds changes up to 30, but the log ends at 20" in result.stderr
     strange = Snapshot("shop", world.group, {world.topic: "another"}, {})
     result = world.put(encode(strange))
-    assert "was deleted and made again since the last run" in result.stderr
+    assert "was deleted and recreated since the last run" in result.stderr
     assert (result.exit_code, world.recorded()) == (2, None)
 
 

@@ -30,7 +30,7 @@ def patiently(ask: Callable[[], T]) -> T:
 
 
 def test_a_topic_is_described(store_broker: DevBroker) -> None:
-    """By its id, which a topic that is made again does not have, and its partitions."""
+    """By its id, which a topic that is recreated does not have, and its partitions."""
     name = f"signals-{uuid.uuid4().hex[:8]}"
     admin = AdminClient(settings(store_broker))
     log = SignalTopic(settings(store_broker), name)

@@ -250,11 +250,11 @@ def test_a_topic_made_again_under_a_running_store_is_told(kit: TopicKit) -> None
         assert time.monotonic() < deadline  # each look is a question to the broker
     make_topic(kit, cleanup_policy="compact")
     said: list[str] = []
-    while not any("made again" in text for text in said):
+    while not any("recreated" in text for text in said):
         # Until all of the broker knows the new one, its answers vary.
         assert time.monotonic() < deadline, said
         error = store.set(batch(kit.topic, {0: time.monotonic_ns()})).exception(WITHIN_S)
         said += [str(error)] if error else []
-    with pytest.raises(StoreError, match=f"topic '{kit.offset_topic}' .* made again"):
+    with pytest.raises(StoreError, match=f"topic '{kit.offset_topic}' .* recreated"):
         store.get()
     store.stop()

@@ -115,7 +115,7 @@ def test_what_belongs_to_a_table_goes_over(server, sql, table, writer, rebuilt, 
 
 
 def test_what_does_not_go_over_is_named(server, sql, table, writer, rebuilt, target) -> None:
-    """Indexes, constraints, defaults and the like are to be made again; so it is said when the
+    """Indexes, constraints, defaults and the like are to be recreated; so it is said when the
     tables are exchanged."""
     name = f"shop.{target.table}"
     session = server.connect()

@@ -246,7 +246,7 @@ def test_a_topic_made_again_is_refused(world: World) -> None:
     OffsetFile(world.state, "shop").save(replace(other, topic_ids={world.topic: "another"}))
     done = reset(world, "--to", "earliest", "--execute", "--force")
     assert done.exit_code == 2
-    assert "was deleted and made again" in done.stderr
+    assert "was deleted and recreated" in done.stderr
 
 
 def test_looking_makes_nothing(world: World) -> None:
