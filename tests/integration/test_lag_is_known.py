@@ -40,7 +40,7 @@ def pause(rig: Rig) -> int:
 
 
 def until(rig: Rig, wanted: Callable[[Any], bool], seconds: float = 100.0) -> Any:
-    """The first status in which that is so, of the only pipeline."""
+    """The first status in which that is so, of the only pipeline and whether it is ready."""
     end, status = time.monotonic() + seconds, None
     while time.monotonic() < end:
         try:
@@ -48,7 +48,7 @@ def until(rig: Rig, wanted: Callable[[Any], bool], seconds: float = 100.0) -> An
         except control.ControlError:  # it starts
             threading.Event().wait(0.1)
             continue
-        if wanted(status["pipelines"][0]):
+        if wanted({**status["pipelines"][0], "ready": status["ready"]}):
             return status
         threading.Event().wait(0.1)
     raise AssertionError(status)
@@ -96,8 +96,7 @@ def test_lag_grows_while_reading_pauses_and_is_unknown_without_a_broker(
             assert pipeline["lag_seconds"] > 0
             broker.start()
             tier.gate.set()
-            back = until(rig, lambda p: p["lag_messages"] == 0)
-            assert back["ready"]
+            until(rig, lambda p: p["lag_messages"] == 0 and p["ready"])
         finally:
             tier.gate.set()
             assert member.stop() is Exit.OK
