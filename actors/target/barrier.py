@@ -80,7 +80,7 @@ class Barrier:
 
 def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[fx.TargetEffect]:
     """Note what a barrier changes beside its write, and report what is not followed."""
-    buffer.columns.stated_by(barrier.types, barrier.added, anew=barrier.forget)
+    buffer.columns.stated_by(barrier.types, barrier.added, outdated=barrier.forget)
     buffer.tally.not_understood(len(barrier.unread))
     kept = [("ddl_kept", what) for what in barrier.notes]
     unread = [("ddl_not_understood", what) for what in barrier.unread]

@@ -111,7 +111,7 @@ class TargetBuffer:
         if write is not None:
             self.columns.published(write.batch.doubts)
             self.tally.stored(write.batch.rows)
-            # The name has another table now, or none: its other marks are not those of before.
+            # The name has another table now, or none: its other marks are not the former ones.
             self.reopen |= renamed
         self.life.ended()
         self.life.calm()

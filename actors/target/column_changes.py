@@ -81,7 +81,7 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[fx
     It sets no mark: the first changes of a compacted topic are gone, though its rows are all there.
     With positions an older change may come after it, in another partition.
     """
-    if not staged.begins or not buffer.columns.is_first():
+    if not staged.begins or not buffer.columns.take_first():
         return []
     keyed = (staged.mode or buffer.route.mode) is Mode.UPSERT and staged.positions is None
     if buffer.state.schema is not None or staged.begins == "I" or not keyed:

@@ -46,14 +46,16 @@ class Columns:
         """Take types that came with rows."""
         self.types |= {name.lower(): words for name, words in declared.items()}
 
-    def stated_by(self, types: Mapping[str, str], added: Collection[str], *, anew: bool) -> None:
-        """Take what a statement leaves. ``anew``: what earlier rows showed is out of date."""
-        self.generation += anew
+    def stated_by(
+        self, types: Mapping[str, str], added: Collection[str], *, outdated: bool
+    ) -> None:
+        """Take what a statement leaves. ``outdated``: what earlier rows showed is."""
+        self.generation += outdated
         self.types = dict(types)
         self.stated.update(added)
 
-    def is_first(self) -> bool:
-        """Whether the target's first change of this run is being looked at: once."""
+    def take_first(self) -> bool:
+        """Whether this is the target's first change of this run: True once."""
         first, self.begun = not self.begun, True
         return first
 

@@ -64,7 +64,7 @@ class Quarantines:
         quarantine = Quarantine(reason, SpillState(), rereads=rereads, away=away, since=now)
         for source, (epoch, last) in covered(buffer).items():
             if epochs.get(source) == epoch:
-                quarantine.has(source, epoch, last)
+                quarantine.note_done(source, epoch, last)
         closing = buffer.life.closing
         closed = () if closing is None else closing.chunks(now)
         for chunk in (*closed, *buffer.queue.chunks):
@@ -73,9 +73,9 @@ class Quarantines:
             # Not what the target has: a release would find its mark beyond the spill.
             fresh = chunk.above(buffer.hwm(chunk.source))
             if fresh is not None:
-                quarantine.takes(fresh)
+                quarantine.take(fresh)
             else:
-                quarantine.has(chunk.source, chunk.epoch, chunk.messages.last)
+                quarantine.note_done(chunk.source, chunk.epoch, chunk.messages.last)
         gone = buffer.quarantined(quarantine)
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
@@ -112,7 +112,7 @@ class Quarantines:
         held = 0 if fresh is None else len(fresh.messages)
         buffer.tally.replayed(len(chunk.messages) - held)
         if fresh is not None:
-            quarantine.takes(fresh)
+            quarantine.take(fresh)
             return []
         through = {chunk.source: chunk.messages.last}
         done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)

@@ -75,11 +75,11 @@ class Quarantine:
 
     # --- what happens to it
 
-    def takes(self, chunk: Chunk) -> None:
+    def take(self, chunk: Chunk) -> None:
         """It comes behind all that is in the spill, or waits for it."""
         self.waiting.append(chunk)
 
-    def has(self, source: TopicPartition, epoch: int, last: int) -> None:
+    def note_done(self, source: TopicPartition, epoch: int, last: int) -> None:
         """The lane counts as done up to there once all that waits is spilled."""
         self.through[source], self.epochs[source] = last, epoch
 
@@ -109,11 +109,11 @@ class Quarantine:
         self.position, self.reason = None, reason
 
     def ask(self, retry_at: float | None = None) -> None:
-        """The disk is asked; ``retry_at``: and again then, for what is left."""
+        """A request goes to the disk; ``retry_at``: the next one then, for what is left."""
         self.busy, self.retry_at = True, retry_at
 
     def ask_end(self) -> None:
-        """The disk is asked to remove what is replayed and written."""
+        """A request to remove what is replayed and written goes to the disk."""
         self.ending = True
         self.ask()
 
@@ -143,13 +143,14 @@ class Quarantine:
         return self.attempts
 
     def try_again(self, at: float | None) -> None:
-        """The disk is asked again then; None: at once."""
+        """The next request goes to the disk then; None: at once."""
         self.retry_at = at
 
     def fill(self, *, broken: bool = False) -> None:
         """Nothing more goes in: it has come to its bound, or is ``broken``."""
-        self.full, self.broken = True, self.broken or broken
-        self.busy = self.busy and not broken
+        self.full = True
+        if broken:
+            self.broken, self.busy = True, False
 
     def drop_waiting(self) -> tuple[int, bool]:
         """What is not in the spill holds the frontier, and is read again by the next start. Gives

@@ -24,6 +24,8 @@ from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
 
 log: Any = structlog.get_logger(__name__)
 
+_LOAD_IT = "nothing, where the source's table was empty; else `binlogd tables load {}`"
+
 # Which of the source's tables a target is of: one, unless its route merges several.
 
 
@@ -167,6 +169,11 @@ class Statements(Generic[E]):
         here = self._store.look(batch.target)
         if not isinstance(here, Absent):
             return self._settle(batch, here)
+        if not isinstance(other, Absent):
+            # It may have been made after the renaming of an empty table, or loaded behind it: then
+            # what it held is nowhere, and no mark can say so of a table that is not there.
+            fields = {"renamed_from": str(of), "help": _LOAD_IT.format(batch.target)}
+            log.warning("renamed_without_a_table", target=str(batch.target), **fields)
         self._store.bury(batch.target, here.marks.after(batch))
         return self._store.look(batch.target).state
 

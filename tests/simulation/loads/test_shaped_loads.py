@@ -89,7 +89,7 @@ def one_seed(shaped: Shaped, seed: int) -> Driver:
     driver.run()
     assert driver.ended_rightly, driver.ended
     if driver.ended != "done":
-        return driver  # rows of before are loaded by no later one here
+        return driver  # no later load brings the earlier rows here
     for rows in history.stream.tables.values():
         shown = {key: made for key, row in rows.items() if (made := shaped.of(dict(row)))}
         rows.clear()

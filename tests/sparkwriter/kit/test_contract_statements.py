@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from structlog.testing import capture_logs
 
 from actors.contract.writes import StagedBatch
 from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForName
@@ -170,6 +171,21 @@ def test_a_table_whose_new_name_was_loaded_meanwhile_is_set_aside(
     ]
     assert not exists(sink, table.target)
     assert writer.open(new).hwms == {LANE: 5}
+
+
+def test_a_new_name_whose_former_table_was_loaded_meanwhile_is_said_to_lack_its_rows(
+    writer, table, orders
+) -> None:
+    """The one of the former name is another table by now, or was loaded behind the renaming."""
+    new = table.target._replace(table=f"{table.target.table}_new")
+    writer.write(table.batch(orders(("U", 3, "c", 30)), 5))
+    taker = Staging(table.folder, new, table.schema)
+    with capture_logs() as logs:
+        state = writer.write(taker.batch(None, 2, takes_from=table.target))
+    assert (state.schema, state.hwms) == (None, {LANE: 2})
+    (said,) = [each for each in logs if each["event"] == "renamed_without_a_table"]
+    assert (said["target"], said["renamed_from"]) == (str(new), str(table.target))
+    assert f"binlogd tables load {new}" in said["help"]
 
 
 def play(writers: Callable[[], Any], batches: Sequence[StagedBatch]) -> None:
