@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures plots test-operate wheel deb clean lock lock-jars
+.PHONY: help setup setup-collector setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures plots test-operate wheel deb clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "             LAKE=s3: into an object store behind a REST catalog"
 	@echo "             SINK=postgres or mariadb: into a database of this machine's"
+	@echo "             SOURCE=mariadb, postgres or mysql: binlogd replicate alone, its parts killed"
 	@echo "make demo-load  tables loaded beside changes and a kill -9, verified, repaired (MariaDB)"
 	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
 	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
@@ -21,6 +22,7 @@ help:
 	@echo "make compare  beside what people would run instead; 1 hour on 2 cores; var/compare.json"
 	@echo "             ONLY=databases: into PostgreSQL and MariaDB (apt-get install both servers)"
 	@echo "             ONLY=load: first loads from MariaDB, beside Debezium and Spark's JDBC read"
+	@echo "             ONLY=topics: Avro with a registry, a topic a table; keys over partitions"
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
 	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
@@ -55,10 +57,14 @@ setup-s3:
 	@setup/setup.sh "$(PYTHON)" tests "s3 $(EXTRAS)"
 	@$(VENV)/python -m demo.servers.jars fetch rest
 
+setup-collector:
+	@setup/setup.sh "$(PYTHON)" "" "collector mariadb postgresql $(EXTRAS)"
+
 # LAKE=s3: the tables are behind a REST catalog over an object store, both on this machine.
 # SINK=postgres or mariadb: they are in a server of this machine's packages.
-demo: $(if $(filter s3,$(LAKE)),setup-s3,setup)
-	@$(VENV)/python -m demo $(if $(LAKE),--lake $(LAKE)) $(if $(SINK),--sink $(SINK))
+# SOURCE=mariadb, postgres or mysql (setup/mysql.sh): a real database, binlogd replicate alone.
+demo: $(if $(SOURCE),setup-collector,$(if $(filter s3,$(LAKE)),setup-s3,setup))
+	@$(VENV)/python -m $(if $(SOURCE),demo.replicate $(SOURCE),demo) $(if $(LAKE),--lake $(LAKE)) $(if $(SINK),--sink $(SINK))
 
 # Tables that were there before their stream: MariaDB (apt-get install mariadb-server), a load beside
 # changes, a kill -9, a verification, a repair.
@@ -153,10 +159,11 @@ bench-compare: setup-tests
 # SCALE=1 are the sizes of docs/performance.md, 0.1 is for an hour on two cores. ONLY="wide many"
 # and CONTESTANTS="binlogd expert" name what is run, PEERS=all has Flink fetched (1 GB), too.
 # LAKE=s3: the tables are behind a REST catalog over S3, both of this machine. ONLY=databases: into
-# PostgreSQL and MariaDB; ONLY=load: first loads from MariaDB. Both are run only where they are named.
+# PostgreSQL and MariaDB; ONLY=load: first loads from MariaDB; ONLY=topics: Avro with a registry, keys
+# over partitions. These are run only where they are named.
 SCALE ?= 0.1
 LAKE ?=
-compare: $(if $(LAKE),setup-lake,setup-tests)
+compare: $(if $(LAKE)$(filter topics wide-avro,$(ONLY)),setup-lake,setup-tests)
 	@mkdir -p var
 	$(VENV)/python -m bench.compare --scale $(SCALE) --only "$(ONLY)" \
 		--contestants "$(CONTESTANTS)" --peers "$(PEERS)" --lake "$(LAKE)"
@@ -177,9 +184,10 @@ soak: setup-tests
 	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
 
 # DURATION=... in seconds (ten minutes without). SEEDS=30- are those from 30 on, "3,7,10-19" these,
-# "regression" the kept ones. SOURCES=mariadb,postgres READERS=debezium,maxwell,canal WIRE=json
-# PARTITIONS=1 SINKS=iceberg,postgres,mariadb,sqlite name what runs; OPERATOR=1 gives commands beside
-# the statements, OWN=1 makes targets beforehand. LIVE="--steps 40 --without rename_table" for more.
+# "regression" the kept ones. SOURCES=mariadb,postgres READERS=debezium,maxwell,canal PARTITIONS=1
+# WIRE=json,avro,proto,jsonschema SINKS=iceberg,postgres,mariadb,sqlite name what runs; OPERATOR=1
+# gives commands beside the statements, OWN=1 makes targets beforehand. LIVE="--steps 40 --without
+# rename_table" for more.
 LIVE_SECONDS := $(if $(filter file,$(origin DURATION)),600,$(DURATION))
 live: setup-tests
 	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) $(if $(SEEDS),--seeds "$(SEEDS)") \
@@ -210,7 +218,8 @@ lock:
 	$(LOCK) --upgrade requirements-tests.in -o requirements-tests.txt
 	$(LOCK) --upgrade requirements-build.in -o requirements-build.txt
 	$(LOCK) --upgrade requirements-java.in -o requirements-java.txt
+	$(LOCK) --upgrade --no-deps requirements-live.in -o requirements-live.txt
 
 lock-jars: setup
-	@$(VENV)/python -m sparkwriter.session.jars lock
+	@$(VENV)/python -m actors.runtime.jars lock
 	@$(VENV)/python -m demo.servers.jars lock

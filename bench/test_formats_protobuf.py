@@ -13,7 +13,7 @@ from changes.formats import FORMATS
 from changes.formats.engine.format import pack
 from changes.formats.engine.proto_files import messages
 from changes.model.model import FormatOptions, Mode
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 ROWS = 20_000
 TYPES = ("int(11)", "varchar(40)", "varchar(40)", "varchar(20)", "decimal(10,2)", "datetime")

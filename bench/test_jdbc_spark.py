@@ -15,18 +15,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table as Lines
 
+from actors.runtime.jars import extra_jars, lake_jars
+from actors.runtime.java import find_java
+from bench.kept import keep
 from bench.test_jdbc_write import STORED, TICKS_A_SECOND, cpu_s, orders
 from changes.model.model import OP, Column, TableSchema, TargetName
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.session.jars import extra_jars, lake_jars
-from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
 from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.store import JdbcStore
@@ -110,7 +111,7 @@ def test_one_connection_and_spark(
     server: Server,
     tmp_path: Path,
     rows: int,
-    benchmark: Callable[[Callable[[], None]], None],
+    benchmark: Any,
 ) -> None:
     """Both in turn, into tables of their own; half of a batch is new where there are enough."""
     fields = orders([1]).schema
@@ -141,8 +142,7 @@ def test_one_connection_and_spark(
     store.close()
     session.close()
     show(server, rows, took)
-    benchmark.extra_info.update(took)  # type: ignore[attr-defined]
-    benchmark(lambda: None)  # what was measured is beside it
+    keep(benchmark, took)
 
 
 def prepare(server: Server, session: Session, rows: int) -> str:

@@ -22,12 +22,12 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from rich.console import Console
 from rich.table import Table as Lines
 
+from actors.runtime.java import find_java
 from bench.test_write import LANE, ROUNDS, SCHEMA, rows_of
 from changes.model.model import KeyBound, TargetName
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.section import CompactionSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.session.java import find_java
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.session import start_session
 from tests.lake.lakes import LAKES

@@ -16,7 +16,7 @@ RUNS = 1_000
 
 
 def test_acknowledgement_among_10_000_lanes(benchmark: BenchmarkFixture) -> None:
-    """At most 2 µs per acknowledged run is wanted; the figure is for 1,000 of them."""
+    """At most 2 µs per acknowledged run is required; the figure is for 1,000 of them."""
     ledger = LaneLedger()
     ledger.assign(SOURCE, 0)
     lanes = [f"lake.s.t{number}" for number in range(LANES)]

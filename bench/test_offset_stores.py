@@ -16,7 +16,7 @@ PARTITIONS = 100
 
 
 def test_10_000_lanes_to_the_durable_file(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
-    """Under 50 ms is wanted, with both fsyncs, the file before kept, and every mark a new one."""
+    """Under 50 ms is required, with both fsyncs, the file before kept, and every mark a new one."""
     calm_collector()  # as the daemon does
     store = FileStore(tmp_path, "shop")
     store.start()

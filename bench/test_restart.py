@@ -159,7 +159,7 @@ def _make_tables(known: Known, catalog: LakeCatalog) -> None:
 def test_restart_to_the_first_new_commit(
     benchmark: BenchmarkFixture, known: Known, news: str
 ) -> None:
-    """Under 15 s is wanted beside Spark's own start, whether one table has news or all have."""
+    """Under 15 s is required beside Spark's own start, whether one table has news or all have."""
     tables = known.tables[-1:] if news == "one table" else known.tables
     found = benchmark.pedantic(lambda: known.restart(tables), rounds=1)
     benchmark.extra_info.update({name: round(value, 2) for name, value in found.items()})

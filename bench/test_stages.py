@@ -6,7 +6,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from actors.contract import messages as msg
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.runtime.mailbox import DataQueue, Mailbox
 from bench.rig import message, messages
 from changes.formats import FORMATS

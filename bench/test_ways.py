@@ -24,21 +24,22 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from rich.console import Console
 from rich.table import Table as Lines
 
+from actors.runtime.jars import lake_jars
+from actors.runtime.java import find_java
 from bench.fit import least_squares
+from bench.kept import keep
 from bench.test_write import Table
 from changes.sql.spark import write_strategy as ways
-from changes.sql.spark.write_strategy import Facts, Way
+from changes.sql.spark.write_strategy import BatchFacts, WriteWay
 from sparkwriter.iceberg import statements
 from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.stored_keys import KeySet
-from sparkwriter.session.jars import lake_jars
-from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
 
 SIZES = [int(rows) for rows in os.environ.get("BENCH_WAYS_ROWS", "500000,4000000").split(",")]
 BATCHES = (10_000, 200_000)
 ROUNDS = 3
-MEASURED = (Way.APPEND, Way.INSERT, Way.VECTOR, Way.REPLACE)
+MEASURED = (WriteWay.APPEND, WriteWay.INSERT, WriteWay.VECTOR, WriteWay.REPLACE)
 
 
 class Point(NamedTuple):
@@ -71,19 +72,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 class Forced:
     """In place of ``ways.choose``: the way is given, and what would have decided is kept."""
 
-    way: Way | None = None
+    way: WriteWay | None = None
     stored: int = 0
     files: int = 0
 
-    def __call__(self, facts: Facts) -> Way:
+    def __call__(self, facts: BatchFacts) -> WriteWay:
         self.stored, self.files = facts.stored or 0, facts.files
         return self.way or ways.choose(facts)
 
 
 @pytest.fixture(scope="module")
-def points(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, list[Point]]:
+def points(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[WriteWay, list[Point]]:
     """All writes, each way in turn so that other work on the machine meets them alike."""
-    found: dict[Way, list[Point]] = {way: [] for way in MEASURED}
+    found: dict[WriteWay, list[Point]] = {way: [] for way in MEASURED}
     rng, forced, new = random.Random(7), Forced(), count(max(SIZES), max(BATCHES))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(statements, "choose", forced)
@@ -95,7 +98,7 @@ def points(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
                 for number in range(ROUNDS + 1):
                     for way in MEASURED:
                         forced.way, end = way, next(new)
-                        if way in (Way.APPEND, Way.INSERT):
+                        if way in (WriteWay.APPEND, WriteWay.INSERT):
                             took = other.write(range(end, end + rows))
                         else:
                             took = into.write(rng.sample(range(size), rows))
@@ -105,10 +108,10 @@ def points(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
-def test_costs(points: dict[Way, list[Point]], benchmark: BenchmarkFixture) -> None:
+def test_costs(points: dict[WriteWay, list[Point]], benchmark: BenchmarkFixture) -> None:
     """What fits the writes best, beside what the daemon reckons with."""
-    vector, append = points[Way.VECTOR], points[Way.APPEND]
-    replace, insert = points[Way.REPLACE], points[Way.INSERT]
+    vector, append = points[WriteWay.VECTOR], points[WriteWay.APPEND]
+    replace, insert = points[WriteWay.REPLACE], points[WriteWay.INSERT]
     _, lay = fitted(append, lambda point: [point.rows])
     tables = [(point.files + (point.stored >> 20)) * point.rows for point in vector]
     known = [count * ways.SEEK_TABLE_ROW_S for count in tables]
@@ -127,8 +130,7 @@ def test_costs(points: dict[Way, list[Point]], benchmark: BenchmarkFixture) -> N
         lines.add_row(name, f"{seconds:.3g}", f"{getattr(ways, name):.3g}")
     Console(width=100).print(lines)
     show(points)
-    benchmark.extra_info.update(load=os.getloadavg()[0], **measured)
-    benchmark(lambda: None)  # what was measured is beside it
+    keep(benchmark, {"load": os.getloadavg()[0], **measured})
 
 
 def fitted(points: list[Point], facts: Callable[[Point], list[float]]) -> list[float]:
@@ -137,14 +139,14 @@ def fitted(points: list[Point], facts: Callable[[Point], list[float]]) -> list[f
     return least_squares(rows, [point.cpu_s for point in points])
 
 
-def reckoned(way: Way, point: Point) -> float:
+def reckoned(way: WriteWay, point: Point) -> float:
     """What the costs in ways.py say of a write, in seconds of one core."""
     lay = point.rows * ways.LAY_ROW_S
-    if way is Way.APPEND:
+    if way is WriteWay.APPEND:
         return lay
-    if way is Way.INSERT:
+    if way is WriteWay.INSERT:
         return ways.INSERT_S + point.rows * ways.INSERT_ROW_S
-    if way is Way.REPLACE:
+    if way is WriteWay.REPLACE:
         job = ways.JOB_S + point.stored * ways.JOB_ROW_S + point.rows * ways.JOB_BATCH_ROW_S
         return job + lay
     tables = point.files + (point.stored >> 20)
@@ -163,7 +165,7 @@ def table_row_s() -> float:
     return (time.process_time() - begun) / 10 / len(keys)
 
 
-def show(points: dict[Way, list[Point]]) -> None:
+def show(points: dict[WriteWay, list[Point]]) -> None:
     """The medians of what was measured."""
     lines = Lines("way", "stored rows", "files", "batch", "clock s", "processor s", "ways.py")
     for way, those in points.items():

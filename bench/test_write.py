@@ -23,6 +23,8 @@ from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from actors.contract.writes import StagedBatch
+from actors.runtime.jars import lake_jars
+from actors.runtime.java import find_java
 from changes.model.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
@@ -32,8 +34,6 @@ from sparkwriter.iceberg.ownership import ForeignSnapshots, anonymous
 from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep
-from sparkwriter.session.jars import lake_jars
-from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
 
 SIZES = [int(text) for text in os.environ.get("BENCH_TABLE_ROWS", "500000,5000000").split(",")]

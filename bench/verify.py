@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from actors.runtime.programs import HOST
 from bench.compare.measure import family
 from demo.broker import DevBroker
 from demo.load.daemon import Daemon, write_config
 from demo.produce import create_topic
 from demo.servers.mariadb import MariaDb
 from demo.servers.postgres import Postgres
-from demo.servers.program import HOST
 
 USER, PASSWORD = "binlogd", "only-for-the-bench"
 TABLE = "shop.customers"

@@ -7,15 +7,16 @@ from typing import Protocol
 
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
+from databases.base.log_end import LogEnd, NoEnd
 from databases.base.port import Moment
 from databases.base.section import DatabaseSection
 from databases.base.url import Login
 from databases.mysql.database import MySqlDatabase
 from databases.postgres.database import PostgreSqlDatabase
-from settings.rotation import Configuration, current_password
+from settings.rotation import SecretSettings, current_password
 
 
-class Databases(Configuration, Protocol):
+class Databases(SecretSettings, Protocol):
     """What is read of a configuration."""
 
     @property
@@ -68,6 +69,17 @@ class Primary:
     def moment(self) -> Moment:
         """The primary's now: all that was read before is at or below it."""
         return (self._primary or self._read).moment()
+
+    def log_end(self) -> LogEnd:
+        """Where the primary's log is now: all that was read before is in it."""
+        return (self._primary or self._read).log_end()
+
+    def shows(self, end: LogEnd) -> bool:
+        """Whether reads see all that was in the primary's log at that end. What a replica lacks of
+        that, ``shown`` tells of a position that comes after it."""
+        if self._primary is not None:
+            return not isinstance(end, NoEnd)
+        return self._read.shows(end)
 
     def position(self) -> str:
         """What a read of the replica must have, to have all that is in the log now. Empty where the

@@ -23,7 +23,7 @@ from databases.base.port import SourceColumn, SourceTable
 from databases.mysql import sql as mysql_sql
 from databases.postgres import sql as postgresql_types
 
-DEBEZIUM = "debezium-json"
+DEBEZIUM = ("debezium", "debezium-json")
 
 _EPOCH = {
     Form.DATE: "1970-01-01",
@@ -67,8 +67,11 @@ def as_streamed(
     format_: str,
     types: ColumnTypes = (),
     stored: Mapping[str, str] | None = None,
+    *,
+    collected: bool = False,
 ) -> Streamed:
-    """A table as a pipeline's stream would store it.
+    """A table as a pipeline's stream would store it. ``collected``: its reader is a collector's
+    Debezium, which has unsigned numbers of 64 bits exactly.
 
     ``kind`` is the database's (``sections.Address.kind``), ``format_`` a known one, not ``auto``.
     ``types`` are the route's. ``stored``: types of the present target's columns, by name.
@@ -80,7 +83,7 @@ def as_streamed(
         if kind == "postgresql" and column.generated:
             continue  # PostgreSQL does not publish it
         try:
-            own = _own(column, kind, format_)
+            own = _own(column, kind, format_, collected=collected)
             lower = column.name.lower()
             type_ = _wanted(own, format_, declared.get(lower), there.get(lower))
         except ValueError as error:
@@ -98,22 +101,24 @@ def _as_text(column: SourceColumn, format_: str, type_: str) -> SourceColumn:
     return replace(column, form=Form.TEXT, zero=zeros[column.form])
 
 
-def _own(column: SourceColumn, kind: str, format_: str) -> StreamedColumn:
+def _own(column: SourceColumn, kind: str, format_: str, *, collected: bool) -> StreamedColumn:
     """The column as its format has it without declared types. Raises ValueError."""
     if column.form is None:
         raise ValueError(column.refused)
     if kind == "postgresql":
-        if format_ != DEBEZIUM:
+        if format_ not in DEBEZIUM:
             raise ValueError(f"format {format_} is not read from PostgreSQL")
         return StreamedColumn(column, postgresql_types.lake_type(column.type, column.form))
-    return _own_of_mysql(column, format_)
+    return _own_of_mysql(column, format_, collected=collected)
 
 
-def _own_of_mysql(column: SourceColumn, format_: str) -> StreamedColumn:
+def _own_of_mysql(column: SourceColumn, format_: str, *, collected: bool) -> StreamedColumn:
     base, form = mysql_sql.base_of(column.type)[0], column.form
     by_words = iceberg_type(from_mysql(column.type).arrow)
-    if format_ == DEBEZIUM:
-        return _debezium_mysql(column, base, by_words)
+    if format_ in DEBEZIUM:
+        own = _debezium_mysql(column, base, by_words)
+        exact = collected and base == "bigint"
+        return StreamedColumn(own.column, by_words) if exact else own
     if base in ("uuid", "inet4", "inet6"):
         raise ValueError(f"format {format_} has no text of a {base}")
     if base == "binary":
@@ -128,6 +133,8 @@ def _own_of_mysql(column: SourceColumn, format_: str) -> StreamedColumn:
         return StreamedColumn(whole, _ALIYUN.get(base, by_words))
     if _is_untyped(format_):
         return StreamedColumn(_untyped(column, base), "string")
+    if format_ == "upsert":
+        raise ValueError("its writer's schemas say the types of upsert rows, not the database")
     raise ValueError(f"format {format_} is not known here")
 
 
@@ -194,7 +201,7 @@ def _may_become(own: str, stored: str, format_: str) -> bool:
 
 def _declared(format_: str, words: str) -> str:
     """The lake's type of a configured one. Raises ValueError."""
-    parse = configured_wire_type if format_ == DEBEZIUM else configured_type
+    parse = configured_wire_type if format_ in DEBEZIUM else configured_type
     return iceberg_type(parse(words).arrow)
 
 
@@ -208,7 +215,7 @@ def _unlike_texts(own: StreamedColumn, format_: str, declared: str | None) -> It
     scale = mysql_sql.base_of(type_)[1].rpartition(",")[2]
     if form is Form.DECIMAL:
         # Java prints a zero with more digits than six as 0E-7.
-        if format_ == DEBEZIUM or not is_digits(scale.strip()) or int(scale) <= 6:
+        if format_ in DEBEZIUM or not is_digits(scale.strip()) or int(scale) <= 6:
             return
     elif form in (Form.DATE, Form.LOCAL, Form.TIME) and _prints_alike(own, format_, declared):
         return
@@ -216,9 +223,9 @@ def _unlike_texts(own: StreamedColumn, format_: str, declared: str | None) -> It
 
 
 def _prints_alike(own: StreamedColumn, format_: str, declared: str | None) -> bool:
-    if format_ == DEBEZIUM:
+    if format_ in DEBEZIUM:
         return declared == "string"  # else, without a schema, it is a number
-    if format_ == "ogg-json":
+    if not FORMATS[format_].prints_as_database:
         return False
     digits = mysql_sql.base_of(own.column.type)[1]
     return own.column.form is Form.DATE or digits in ("", "0")

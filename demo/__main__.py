@@ -20,6 +20,9 @@ from types import FrameType
 
 import pyarrow as pa
 
+from actors.runtime.jars import JarsError
+from actors.runtime.java import CHECKOUT, VAR, JavaMissing
+from actors.runtime.programs import ProgramError
 from changes.model.errors import SinkUnavailable
 from databases.base.errors import DatabaseError
 from demo.broker import BrokerError, DevBroker
@@ -27,11 +30,8 @@ from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of
 from demo.lakes import CHANGES, LAKES, DemoLake
 from demo.produce import ProduceError, create_topic, produce
-from demo.servers.program import ServerError
 from demo.shop import Shop
 from demo.steps import Steps, TooLong
-from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import CHECKOUT, VAR, JavaMissing
 from sparkwriter.session.java_api import JavaFailure, reason
 
 TOPIC = "shop"
@@ -170,7 +170,7 @@ def main() -> int:
         changes = options.changes or CHANGES[options.lake]
         _say(run(var, options.config, changes, options.seed, options.lake))
     except (
-        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, ServerError,
+        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, ProgramError,
         SinkUnavailable,
     ) as problem:  # fmt: skip
         print(f"demo: FAILED\n{problem}", file=sys.stderr)

@@ -9,6 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from actors.runtime.jars import JarsError
+from actors.runtime.java import JavaMissing
 from changes.model.errors import SinkUnavailable
 from daemon.config.file import ConfigError, load
 from demo.compare import compare_all
@@ -16,8 +18,6 @@ from demo.expected import expected_tables, keys_of
 from demo.lake import CATALOG, open_session, read_tables
 from demo.shop import DATABASE, Shop
 from sparkwriter.iceberg.section import IcebergSection
-from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import JavaMissing
 from sparkwriter.session.java_api import JavaFailure, reason
 
 

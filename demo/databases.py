@@ -25,7 +25,7 @@ _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema =
 
 @contextmanager
 def database(kind: str) -> Iterator[tuple[str, str]]:
-    """Start a server; gives its URL and its user. Raises ServerError."""
+    """Start a server; gives its URL and its user. Raises ProgramError."""
     # PostgreSQL runs as a user of its own, who must reach it.
     folder = Path(tempfile.mkdtemp(prefix=f"binlogd-{kind}-"))
     folder.chmod(0o755)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkwriter.session.jars import extra_jars, lake_jars
-from sparkwriter.session.java import find_java
+from actors.runtime.jars import extra_jars, lake_jars
+from actors.runtime.java import find_java
 from sparkwriter.session.session import start_session
 from sparkwriter.session.spark_conf import needed_extras
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from actors.runtime.java import CHECKOUT
 from demo.databases import KINDS, database, read_database
 from demo.lake import embedded, open_session, read_tables
 from demo.servers.s3_lake import S3Lake
 from demo.shop import DATABASE
-from sparkwriter.session.java import CHECKOUT
 
 
 class DemoLake(NamedTuple):
@@ -71,4 +71,4 @@ LAKES: Mapping[str, Callable[[Path], AbstractContextManager[DemoLake]]] = {
     "s3": _s3,
     **{kind: partial(_database, kind) for kind in KINDS},
 }
-"""By name: each starts the servers that it needs, and ends them. Raises ServerError."""
+"""By name: each starts the servers that it needs, and ends them. Raises ProgramError."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
-from offsets.position import NO_OFFSET, Step, TopicPartition, is_job_lane, is_load, still_open
+from offsets.position import NO_OFFSET, EntryStep, TopicPartition, is_job_lane, is_load, still_open
 
 V = TypeVar("V")
 
@@ -57,7 +57,7 @@ class FencedWrite(Protocol):
         ...
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> EntryStep | None:
         """What the target holds afterwards of the message of which the write is part."""
         ...
 
@@ -82,7 +82,7 @@ class Marks:
 
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     groups: Mapping[TopicPartition, str] = field(default_factory=dict)
-    steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
+    steps: Mapping[TopicPartition, EntryStep] = field(default_factory=dict)
 
     def of(self, lane: TopicPartition) -> int:
         """A lane's mark, NO_OFFSET where it has none."""
@@ -292,8 +292,8 @@ def _reach(write: FencedWrite, lane: TopicPartition) -> int:
     return write.lanes[lane].through if write.step is None else write.step.offset
 
 
-def _entries(text: str) -> Iterator[tuple[TopicPartition, int, str, Step | None]]:
+def _entries(text: str) -> Iterator[tuple[TopicPartition, int, str, EntryStep | None]]:
     for lane, entry in json.loads(text).items():
         mark, group, *step = entry if isinstance(entry, list) else (entry, "")
-        at = Step(*map(int, step[0])) if step else None
+        at = EntryStep(*map(int, step[0])) if step else None
         yield TopicPartition.parse(lane), int(mark), group, at

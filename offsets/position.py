@@ -63,7 +63,7 @@ class Run(NamedTuple):
     through: int
 
 
-class Step(NamedTuple):
+class EntryStep(NamedTuple):
     """How much of an unfinished message a target holds: the first ``done`` of its entries.
 
     Entries of all targets count. ``rows``: how many rows of the
@@ -76,8 +76,8 @@ class Step(NamedTuple):
 
 
 def still_open(
-    steps: Mapping[TopicPartition, Step], marks: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, Step]:
+    steps: Mapping[TopicPartition, EntryStep], marks: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, EntryStep]:
     """The steps that still count: of messages that the lanes' marks have not come to."""
     return {lane: step for lane, step in steps.items() if marks.get(lane, NO_OFFSET) < step.offset}
 

@@ -16,7 +16,7 @@ from offsets.position import NO_OFFSET, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class LoadHindered:
     """Why a load can't go on as it was begun, one line.
 
     ``behind``: of lanes the message behind which it may begin again; none: it is given up.
@@ -38,7 +38,7 @@ class Load:
     job: str
     since: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int] | None = None
-    broken: Broken | None = None
+    broken: LoadHindered | None = None
 
     @property
     def filling(self) -> bool:
@@ -66,7 +66,7 @@ the job waits a minute after the first one, and twice as long after each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class SwapRefused:
     """Why the new table could not take its name, one line, and how often that was tried."""
 
     reason: str
@@ -98,7 +98,7 @@ class Rebuild:
     cancelled: bool = False
     load: Load | None = None
     leftover: tuple[str, ...] = ()
-    refused: Refused | None = None
+    refused: SwapRefused | None = None
     begun_at: Mapping[TopicPartition, int] = field(default_factory=dict)
     lost: Mapping[TopicPartition, int] = field(default_factory=dict)
 

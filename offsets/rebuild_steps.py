@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from offsets.position import TopicPartition
-from offsets.rebuild import Broken, Load, Rebuild, Refused, last_held
+from offsets.rebuild import Load, LoadHindered, Rebuild, SwapRefused, last_held
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 
 
@@ -73,7 +73,7 @@ def is_complete(snapshot: Snapshot, target: str) -> bool:
     return rebuild.into not in snapshot.spills and rebuild.passed_by(frontiers)
 
 
-def refused(snapshot: Snapshot, target: str, why: Refused) -> Snapshot:
+def refused(snapshot: Snapshot, target: str, why: SwapRefused) -> Snapshot:
     """The new table could not take its name: the pipeline goes on, and the job decides."""
     rebuild = replace(snapshot.rebuilds[target], refused=why)
     return replace(snapshot, rebuilds={**snapshot.rebuilds, target: rebuild})
@@ -153,7 +153,7 @@ def loaded(snapshot: Snapshot, target: str, ends: Mapping[TopicPartition, int]) 
     return replace(snapshot, rebuilds={**snapshot.rebuilds, target: filled})
 
 
-def broken(rebuild: Rebuild, why: Broken) -> Rebuild:
+def broken(rebuild: Rebuild, why: LoadHindered) -> Rebuild:
     """The load can't go on. What is said later of the same begins further behind."""
     load = rebuild.load
     assert load is not None
@@ -162,7 +162,7 @@ def broken(rebuild: Rebuild, why: Broken) -> Rebuild:
         why = before  # what was given up stays so
     elif before is not None and why.behind:
         further = {s: max(at, why.behind.get(s, at)) for s, at in before.behind.items()}
-        why = Broken(why.reason, {**why.behind, **further})
+        why = LoadHindered(why.reason, {**why.behind, **further})
     return replace(rebuild, load=replace(load, broken=why))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from offsets.position import TopicPartition
-from offsets.rebuild import Broken, Load, Rebuild, Refused
+from offsets.rebuild import Load, LoadHindered, Rebuild, SwapRefused
 from offsets.snapshot import MarkMoves
 
 V = TypeVar("V")
@@ -59,7 +59,7 @@ class LoadForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         """Raises ValueError at a name that is no partition."""
         ends = None if self.ends is None else sources(self.ends)
         why = self.broken
-        broken = None if why is None else Broken(why.reason, sources(why.behind))
+        broken = None if why is None else LoadHindered(why.reason, sources(why.behind))
         return Load(self.job, sources(self.since), ends, broken)
 
 
@@ -98,7 +98,7 @@ class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         """Raises ValueError at a name that is no partition."""
         load = None if self.load is None else self.load.value()
         until, left, why = sources(self.until), self.leftover, self.refused
-        refused = None if why is None else Refused(why.reason, why.attempts)
+        refused = None if why is None else SwapRefused(why.reason, why.attempts)
         return Rebuild(
             self.into, until, self.keep_old, self.cancelled, load, left, refused,
             sources(self.begun_at), sources(self.lost),

@@ -5,7 +5,7 @@ The rules are those of design section 5; each has a test of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -66,6 +66,7 @@ def start_position(
     configured_offset: int | None,
     forced: bool = False,
     topic_is_read: bool = False,
+    topic_is_new: bool = False,
 ) -> Start:
     """Decide where to read a partition from.
 
@@ -73,8 +74,9 @@ def start_position(
     expire). ``configured_offset`` is the offset that ``timestamp`` or ``offset`` came to (None:
     nothing at or after that time, which is the end). ``forced``: the configuration overrules what
     is recorded, this once. ``topic_is_read``: another partition of the topic has a record or a
-    commit, so this one was added since: the configured start was for those that there were. Raises
-    PositionError naming both sides.
+    commit, so this one was added since: the configured start was for those that there were.
+    ``topic_is_new``: the same of a topic that a pattern takes since. Raises PositionError naming
+    both sides.
     """
     if forced:
         start = _configured(configured, configured_offset, log)
@@ -86,6 +88,9 @@ def start_position(
     elif topic_is_read and not (configured is StartAt.OFFSET and configured_offset is not None):
         remark = "the topic is read already: this partition is new, and read from its beginning"
         start = Start(log.low, "new partition", remark)
+    elif topic_is_new and not (configured is StartAt.OFFSET and configured_offset is not None):
+        remark = f"the topic is new, and what it held below {log.low} is gone from Kafka already"
+        start = Start(log.low, "new topic", remark if log.low else None)
     else:
         start = _configured(configured, configured_offset, log)
         if start.offset > log.low:
@@ -102,7 +107,7 @@ def start_position(
                 ": the changes between are gone from Kafka; `binlogd offsets reset --to earliest "
                 "--force` goes on without them"
                 if start.offset < log.low
-                else ": the topic was truncated or recreated"
+                else f": the topic was truncated or recreated. {OTHER_LOG}"
             )
         )
     return start
@@ -147,13 +152,29 @@ def _configured(configured: StartAt, offset: int | None, log: Watermarks) -> Sta
             return Start(offset, "configured: offset")
 
 
+WITHOUT_IT = (
+    "`binlogd offsets reset` can't move them to the new one. To go on without it, leave it out of "
+    "`topics`, or name it in `exclude_topics` where a pattern takes it. To read the new one, give "
+    "it a pipeline of its own with another group and other targets; or remove the offset file and "
+    "the targets to read all from the start"
+)
+"""The ways out of a topic that was recreated."""
+
+OTHER_LOG = (
+    "Of a topic that was truncated, `binlogd offsets reset --to earliest --force` reads what there "
+    "is; one that was recreated is left out of `topics`, or named in `exclude_topics` where a "
+    "pattern takes it, and read by a pipeline of its own with another group and other targets"
+)
+"""The ways out of a log that is another one, or shorter."""
+
+
 def check_mark(source: TopicPartition, target: str, hwm: int, log: Watermarks) -> None:
     """Refuse a target whose mark lies beyond the log's end: it would skip new changes unseen."""
     if hwm >= log.high:
         raise PositionError(
             f"{source}: {target} holds changes up to {hwm}, but the log ends at {log.high}: the "
             "topic was truncated or recreated, and what it holds below that mark would be skipped. "
-            "`binlogd tables list` shows the marks; drop the target, or give the topic another one"
+            f"`binlogd tables list` shows the marks. {OTHER_LOG}"
         )
 
 
@@ -203,6 +224,19 @@ def ways_out(pipeline: str, target: str, gap: Gap | None = None) -> str:
     return f"{reset} applies them again where the log still has them, {rebuild}"
 
 
+def topics_begun(
+    recorded: Snapshot, now: Mapping[str, str], named: Collection[str], *, first: bool
+) -> dict[str, str]:
+    """The topics, with their ids, that were there when the pipeline began, or that it has read.
+
+    ``now``: the topics that are there; ``named``: those that the configuration names. A topic that
+    a pattern takes since the ``first`` start comes to them when it is read, not before: until then
+    nothing says that its messages were.
+    """
+    begun = {topic: id_ for topic, id_ in now.items() if first or topic in named}
+    return {**recorded.topic_ids, **begun}
+
+
 def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
     """Refuse a topic that was deleted and recreated: its offsets mean other messages now."""
     for topic, known in recorded.topic_ids.items():
@@ -210,6 +244,5 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
             raise PositionError(
                 f"topic {topic!r} was deleted and recreated since the last run (id {known} then, "
                 f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
-                "one (`binlogd offsets show`). Use another group and other targets, or remove the "
-                "offset file and the targets to read the new topic from its start"
+                f"one (`binlogd offsets show`). {WITHOUT_IT}"
             )

@@ -38,7 +38,7 @@ class ResetRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ResetSurroundings:
     """What the broker and the configuration say. ``changelogs``: the pipeline has targets that
     list what happened; ``compacted`` are topics that lose messages which others replaced."""
 
@@ -86,7 +86,7 @@ class ResetPlan:
         return still and not self.marks
 
 
-def plan_reset(recorded: Snapshot, around: Surroundings, request: ResetRequest) -> ResetPlan:
+def plan_reset(recorded: Snapshot, around: ResetSurroundings, request: ResetRequest) -> ResetPlan:
     """Plan a reset of what is recorded."""
     refusals = [*_in_the_way(recorded, request)]
     losses = [*_unknown(recorded, request)]
@@ -152,7 +152,7 @@ class _Partition:
     def __init__(
         self,
         recorded: Snapshot,
-        around: Surroundings,
+        around: ResetSurroundings,
         request: ResetRequest,
         source: TopicPartition,
     ) -> None:

@@ -4,9 +4,12 @@ rotated."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 
 from settings.secrets import Redactor
+from settings.section import Section
+
+SectionT = TypeVar("SectionT", bound=Section, covariant=True)
 
 
 class SinkSettings(Protocol):
@@ -26,18 +29,8 @@ class WithPassword(Protocol):
         ...
 
 
-class Configuration(Protocol):
-    """What is read again of a configuration. Any thread."""
-
-    @property
-    def sink(self) -> Mapping[str, SinkSettings]:
-        """The sinks by their names."""
-        ...
-
-    @property
-    def database(self) -> Mapping[str, WithPassword]:
-        """The databases by their names."""
-        ...
+class Rereadable(Protocol):
+    """A configuration whose secrets can be read again. Any thread."""
 
     @property
     def referring_settings(self) -> frozenset[str]:
@@ -54,8 +47,22 @@ class Configuration(Protocol):
         """What keeps them out of all output."""
         ...
 
-    def again(self) -> Configuration | None:
+    def again(self) -> Self | None:
         """What its file says now; None without a file, or where that can't be read at the time."""
+        ...
+
+
+class SecretSettings(Rereadable, Protocol):
+    """Its sinks and databases."""
+
+    @property
+    def sink(self) -> Mapping[str, SinkSettings]:
+        """The sinks by their names."""
+        ...
+
+    @property
+    def database(self) -> Mapping[str, WithPassword]:
+        """The databases by their names."""
         ...
 
 
@@ -66,7 +73,7 @@ class RotatedSettings:
     changed in the file takes a restart.
     """
 
-    def __init__(self, config: Configuration, settings: Mapping[str, str], sink: str) -> None:
+    def __init__(self, config: SecretSettings, settings: Mapping[str, str], sink: str) -> None:
         """``settings`` as of ``SinkSection.settings``."""
         self._config = config
         self._sink = sink
@@ -96,7 +103,29 @@ class RotatedSettings:
                 for key in self._first}  # fmt: skip
 
 
-def current_password(config: Configuration, database: str) -> str:
+class RegistryConfiguration(Rereadable, Protocol[SectionT]):
+    """Its schema registries."""
+
+    @property
+    def registry(self) -> Mapping[str, SectionT]:
+        """The registries by their names."""
+        ...
+
+
+def current_registry(config: RegistryConfiguration[SectionT], registry: str) -> SectionT:
+    """A registry's section with its secrets as their files or credentials have them now."""
+    first, at = config.registry[registry], f"registry.{registry}."
+    referring = {key.removeprefix(at) for key in config.referring_settings if key.startswith(at)}
+    fresh = config.again() if referring else None
+    section = None if fresh is None else fresh.registry.get(registry)
+    if fresh is None or section is None:
+        return first
+    config.redactor.learn(fresh.secrets)
+    keys = {key.partition(".")[0] for key in referring}
+    return first.model_copy(update={key: getattr(section, key) for key in keys})
+
+
+def current_password(config: SecretSettings, database: str) -> str:
     """A database's password as its file or credential has it now; else as at the start."""
     first = config.database[database].password
     refers = f"database.{database}.password" in config.referring_settings

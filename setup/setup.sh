@@ -75,11 +75,11 @@ install_test_packages() {
 
 find_java() {
     local home
-    if ! home=$($venv/bin/python -m sparkwriter.session.java 2>/dev/null); then
+    if ! home=$($venv/bin/python -m actors.runtime.java 2>/dev/null); then
         say "no Java 17 or 21 here: one of our own in var/java"
         pip install --require-hashes --no-deps -r requirements-java.txt ||
             fail "no Java 17 or 21, and none could be fetched: install openjdk-17-jre-headless (Debian) or set JAVA_HOME"
-        home=$($venv/bin/python -m sparkwriter.session.java make-home) || fail "the Java in var/java does not run"
+        home=$($venv/bin/python -m actors.runtime.java make-home) || fail "the Java in var/java does not run"
     fi
 }
 
@@ -88,14 +88,14 @@ fetch_jars() {
     wanted=$(hash_of jars/jars.lock)
     if ! is_done var/jars/verified "$wanted"; then
         say "jars of jars/jars.lock (105 MB)"
-        $venv/bin/python -m sparkwriter.session.jars fetch --dest var/jars || exit 1
+        $venv/bin/python -m actors.runtime.jars fetch --dest var/jars || exit 1
         echo "$wanted" >var/jars/verified
     fi
 }
 
 # Where `binlogd` looks for them; the hashes are looked at each time.
 fetch_extras() {
-    [ ${#extras[@]} = 0 ] || $venv/bin/python -m sparkwriter.session.jars extras "${extras[@]}" || exit 1
+    [ ${#extras[@]} = 0 ] || $venv/bin/python -m actors.runtime.jars extras "${extras[@]}" || exit 1
 }
 
 check_python

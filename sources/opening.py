@@ -3,16 +3,22 @@ line here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sources.base.configuration import Configuration
 from sources.base.port import Source
-from sources.base.topics import Topics
+from sources.base.topics import Cluster, Topics
+from sources.kafka.cluster import KafkaCluster
 from sources.kafka.logs import KafkaLogs
 from sources.kafka.topics import KafkaTopics
 
 ADAPTERS: dict[str, Callable[[Configuration, str], Source]] = {"kafka": KafkaLogs}
 """The adapters by the configuration's name of the kind."""
+
+
+def open_cluster(settings: Mapping[str, str | int | float | bool], answer_s: float) -> Cluster:
+    """What holds topics, by a client's settings. Sends no query yet; each takes ``answer_s``."""
+    return KafkaCluster(settings, answer_s)
 
 
 def open_source(config: Configuration, pipeline: str) -> Source:

@@ -14,28 +14,20 @@ from changes.model.model import TargetName
 from changes.routes.routing import Route
 from databases.base.errors import DatabaseAway
 from databases.base.section import DatabaseSection
-from settings.rotation import Configuration
-from sparkwriter.function.adapter import PythonSink
-from sparkwriter.function.section import PythonSection
-from sparkwriter.iceberg.adapter import IcebergSink
-from sparkwriter.iceberg.section import IcebergSection
+from settings.rotation import SecretSettings
 from sparkwriter.kit.port import Exchanges, Sink
 from sparkwriter.kit.stand_in_names import new_table, put_aside
-from sparkwriter.sections import AnySink
+from sparkwriter.sections import AnySink, make_sink
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures
 from sparkwriter.spark_sessions import SparkConfiguration, SparkSessions
-from sparkwriter.sql.adapter import JdbcSink
-from sparkwriter.sql.section import JdbcSection
-from sparkwriter.sqlite.adapter import SqliteSink
-from sparkwriter.sqlite.section import SqliteSection
 
 log: Any = structlog.get_logger(__name__)
 
 # The kinds of sink that a configuration may name. Imported only where sinks are looked at.
 
 
-class SinksConfiguration(SparkConfiguration, Configuration, Protocol):
+class SinksConfiguration(SparkConfiguration, SecretSettings, Protocol):
     """The configuration as the sinks see it."""
 
     @property
@@ -60,19 +52,7 @@ class SinksConfiguration(SparkConfiguration, Configuration, Protocol):
 
 def sinks_of(config: SinksConfiguration) -> dict[str, Sink]:
     """Each ``[sink.NAME]`` by its name."""
-    return {name: _sink(name, section, config) for name, section in config.sink.items()}
-
-
-def _sink(name: str, section: AnySink, config: SinksConfiguration) -> Sink:
-    match section:
-        case IcebergSection():
-            return IcebergSink(name, section, config)
-        case PythonSection():
-            return PythonSink(name, section)
-        case SqliteSection():
-            return SqliteSink(name, section)
-        case JdbcSection():
-            return JdbcSink(name, section, config)
+    return {name: make_sink(name, section, config) for name, section in config.sink.items()}
 
 
 def says_no_tls(config: SinksConfiguration) -> Iterator[tuple[str, str]]:
@@ -80,8 +60,7 @@ def says_no_tls(config: SinksConfiguration) -> Iterator[tuple[str, str]]:
     for name, section in config.database.items():
         yield from ((f"database.{name}.url", line) for line in section.warnings())
     for name, sink in config.sink.items():
-        if isinstance(sink, JdbcSection):
-            yield from ((f"sink.{name}.url", line) for line in sink.warnings())
+        yield from ((f"sink.{name}.url", line) for line in sink.warnings())
 
 
 T = TypeVar("T")

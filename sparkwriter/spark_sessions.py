@@ -13,15 +13,15 @@ from typing import Protocol, TypeVar
 import structlog
 
 from actors.contract.ports import ResettableSink
+from actors.runtime.jars import JarsError, extra_jars, lake_jars, local_jar
+from actors.runtime.java import JavaMissing, find_java
 from actors.staging.folder import RunFolder
 from changes.model.errors import SinkUnavailable
 from databases.base.section import DatabaseSection
 from sparkwriter.iceberg.sink import CATALOG, warm_up, warm_up_catalog
-from sparkwriter.session.jars import JarsError, extra_jars, lake_jars, local_jar
-from sparkwriter.session.java import JavaMissing, find_java
 from sparkwriter.session.java_api import JavaGarbage
 from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.session.keeper import KeeperSettings, SessionFigures, SessionKeeper
+from sparkwriter.session.keeper import SessionFigures, SessionKeeper, SessionKeeperSettings
 from sparkwriter.session.living_sink import (
     NEXT_WITHIN_S,
     LivingSink,
@@ -97,9 +97,11 @@ class SparkSessions:
     """``sparkwriter.kit.port.Sessions``: a JVM for this process, started again when it has
     ended."""
 
-    def __init__(self, config: SparkConfiguration, settings: KeeperSettings | None = None) -> None:
+    def __init__(
+        self, config: SparkConfiguration, settings: SessionKeeperSettings | None = None
+    ) -> None:
         self._config = config
-        self._settings = settings or KeeperSettings()
+        self._settings = settings or SessionKeeperSettings()
         self._keeper: SessionKeeper[SparkJvm] | None = None
         self._garbage = JavaGarbage()
         self._folder: RunFolder | None = None

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.changes import conformance
 from tests.needs import missing, needed
+from tests.time_limit import in_turn, skip_when_over
 
 if TYPE_CHECKING:  # `make quick` runs without it
     from pyspark.sql import SparkSession
@@ -37,15 +38,21 @@ settings.load_profile("binlogd")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for Spark or for the broker is an integration test, said so or not."""
+    """Whatever asks for Spark or for the broker is an integration test, said so or not.
+
+    TEST_TURN puts another file first.
+    """
     for item in items:
         if NEED_A_JVM.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("integration")
+    if turn := os.environ.get("TEST_TURN"):
+        items[:] = in_turn(items, turn)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """What is missing of a machine, or the samples of other projects, skips a test with a line."""
+    skip_when_over()
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     absent = any(value is conformance.ABSENT for value in parameters)
     if absent or item.get_closest_marker("conformance") is not None:
@@ -123,8 +130,8 @@ def spark(
     lake: Lake, spark_master: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """The one Spark session of the test run, with the catalog ``lake``; started at first use."""
+    from actors.runtime.java import find_java
     from sparkwriter.iceberg.sink import CATALOG, warm_up_catalog
-    from sparkwriter.session.java import find_java
     from sparkwriter.session.session import start_session
     from tests.lake.sessions import CONF, jars_for
 
@@ -143,7 +150,7 @@ def spark(
 @pytest.fixture(scope="session")
 def drivers() -> None:
     """Spark's drivers of databases; ends the test where one was not fetched."""
-    from sparkwriter.session.jars import JarsError, extra_jars
+    from actors.runtime.jars import JarsError, extra_jars
 
     for name in ("mariadb", "postgresql"):
         try:

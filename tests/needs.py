@@ -14,7 +14,9 @@ from typing import NoReturn
 
 import pytest
 
-from demo.servers.program import ServerMissing
+from actors.runtime.jars import JarsError
+from actors.runtime.programs import ProgramMissing
+from collector.jars import EXTRA, worker_classpath
 
 
 def tool(name: str) -> str:
@@ -38,5 +40,13 @@ def needed() -> Iterator[None]:
     """End the test where a server that is started inside is missing."""
     try:
         yield
-    except ServerMissing as problem:
+    except ProgramMissing as problem:
         missing(problem.name, problem.why)
+
+
+def collector_jars() -> None:
+    """End the test where Kafka Connect and Debezium are missing."""
+    try:
+        worker_classpath()
+    except JarsError as problem:
+        missing(EXTRA, str(problem))

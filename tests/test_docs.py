@@ -12,7 +12,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from changes.formats import FORMATS
 from setup.docs_hook import on_page_markdown
+from sparkwriter.sections import KINDS
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -48,10 +50,29 @@ def test_the_index_has_every_decision() -> None:
         assert f"| {number} | [{title}]({page.name}) |" in index
 
 
+def test_each_format_has_its_place() -> None:
+    """In both tables of the formats, and among the values of the configuration's key."""
+    tables = (CHECKOUT / "docs/formats.md").read_text().splitlines()
+    keys = (CHECKOUT / "docs/configuration.md").read_text().splitlines()
+    (key,) = (line for line in keys if line.startswith("| `format` |"))
+    for name in FORMATS:
+        assert sum(line.startswith(f"| `{name}` |") for line in tables) == 2
+        assert f"`{name}`" in key
+
+
+def test_each_kind_of_sink_has_its_chapter() -> None:
+    keys = (CHECKOUT / "docs/configuration.md").read_text()
+    for kind in KINDS:
+        assert f'### `kind = "{kind}"`' in keys
+
+
 def test_each_symptom_has_its_place_in_the_menu() -> None:
     """Whoever is woken finds the page without a search; the parts come in the reader's order."""
     menu = yaml.safe_load((CHECKOUT / "mkdocs.yml").read_text())["nav"]
-    parts = ["Start", "Configure", "Operate", "Formats", "Sinks", "Performance", "Reliability"]
+    parts = [
+        "Start", "Configure", "Operate", "Collector", "Formats", "Sinks", "Performance",
+        "Reliability",
+    ]  # fmt: skip
     assert [next(iter(part)) for part in menu] == [*parts, "Design"]
     for page in CHECKOUT.glob("docs/runbook/*.md"):
         assert f"runbook/{page.name}" in str(menu)

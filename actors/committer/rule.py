@@ -14,10 +14,16 @@ from actors.runtime.mailbox import Tick
 from offsets.ledger import LaneLedger
 from offsets.parts import RunningTrail
 from offsets.position import Lane, LogEpochs, Timeline, TopicPartition
-from offsets.rebuild import Broken
+from offsets.rebuild import LoadHindered
 from offsets.rebuild_steps import broken
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.store import below_spills
+
+SOME = 20
+"""Partitions that an event names."""
+
+PROGRESS_S = 0.2
+"""Between two reports of progress, as often as the bar is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +61,15 @@ class CommitterLogic:
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
         self._report_caught_up = until is not None
+        self._awaited: TopicPartition | None = None
+        self._moved, self._told_at = False, float("-inf")
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
         # Of these the group does not know yet that an operator has moved them.
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._left = dict(recorded.partitions)
+        self._read: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[str, str] = {}
+        self._gone: frozenset[str] = frozenset()
         self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
@@ -91,6 +102,8 @@ class CommitterLogic:
                 out = self._noted(message)
             case msg.EpochStarted():
                 out = self._started(message)
+            case msg.TopicsGone(topics):
+                out = self._topics_gone(topics)
             case msg.Confirmed(frontiers):
                 self._confirmed.update(frontiers)
                 self._reset.difference_update(frontiers)
@@ -114,7 +127,8 @@ class CommitterLogic:
                 out = self._save_failed(reason)
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
-        return out + self._rebuilt() + self._caught_up()
+        caught_up = self._caught_up()
+        return out + self._rebuilt() + self._progressed(now, last=bool(caught_up)) + caught_up
 
     def _noted(
         self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken
@@ -141,9 +155,25 @@ class CommitterLogic:
         self._running[source] = RunningTrail(started.running)
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
+        if started.topic_id is not None:
+            self._topic_ids[source.topic] = started.topic_id
         # File before data: a start that was configured or forced must not be decided again, at
         # another place, because the process died before the first regular save.
-        return holes + self._save()
+        return holes if started.more else holes + self._save()
+
+    def _topics_gone(self, topics: frozenset[str]) -> list[fx.CommitterEffect]:
+        """Report each once, with what is lost with it, and wait for nothing of it."""
+        new, self._gone = topics - self._gone, topics
+        self._until = {s: end for s, end in self._until.items() if s.topic not in topics}
+        out: list[fx.CommitterEffect] = []
+        frontiers = self._frontiers()
+        for topic in sorted(new):
+            mine = [source for source in sorted(frontiers) if source.topic == topic]
+            pending = sum(max(0, self._read.get(s, 0) - frontiers[s]) for s in mine)
+            applied = {str(source): frontiers[source] for source in mine[:SOME]}
+            fields = {"topic": topic, "applied_below": applied, "read_not_applied": pending}
+            out.append(fx.Log("warning", "topic_gone", fields))
+        return out
 
     def _holes(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
         """What another member has read of a partition is not in a table that is filled here."""
@@ -201,7 +231,7 @@ class CommitterLogic:
             mark = TargetMark(version, dict(state.hwms), rows_may_differ=differs)
             self._marks[target] = mark
         self._changes += written.changes
-        out.append(fx.Tell(self._supervisor, self._progress()))
+        self._moved = True
         return out
 
     def _dead_lettered(self, letter: msg.DeadLettered) -> list[fx.CommitterEffect]:
@@ -209,7 +239,8 @@ class CommitterLogic:
         if self._epochs.get(letter.source) != letter.epoch:
             return self._drop_stale(letter.source, letter.epoch)
         self._ledger.done(Lane(letter.source, msg.DEAD_LETTERS), letter.offset)
-        return [fx.Tell(self._supervisor, self._progress())]
+        self._moved = True
+        return []
 
     def _list_spill(self, target: str, mark: SpillMark | None) -> list[fx.CommitterEffect]:
         if mark is None:
@@ -218,7 +249,7 @@ class CommitterLogic:
             self._spills[target] = mark
         return []
 
-    def _load_broken(self, into: str, why: Broken) -> list[fx.CommitterEffect]:
+    def _load_broken(self, into: str, why: LoadHindered) -> list[fx.CommitterEffect]:
         """Recorded before the messages count as done that the table will not get any more."""
         for target, rebuild in self._rebuilds.items():
             if rebuild.into == into:
@@ -244,6 +275,13 @@ class CommitterLogic:
             if (holder := next(iter(ledger.holders(source)), None)) is not None
         ]
         return self._debt.look(held, now)
+
+    def _progressed(self, now: float, *, last: bool) -> list[fx.CommitterEffect]:
+        """Tell the supervisor now and then: it takes a look at all partitions."""
+        if not self._moved or (now < self._told_at + PROGRESS_S and not last):
+            return []
+        self._moved, self._told_at = False, now
+        return [fx.Tell(self._supervisor, self._progress())]
 
     def _progress(self) -> msg.Progress:
         frontiers = self._ledger.frontiers()
@@ -279,12 +317,17 @@ class CommitterLogic:
     def _caught_up(self) -> list[fx.CommitterEffect]:
         if not self._report_caught_up:
             return []
-        # Where the log ends inside a message its rest may never come: it is not waited for.
-        applied = {source: self._ledger.applied(source) for source in self._ledger.sources}
-        if any(applied.get(source, -1) < end for source, end in self._until.items()):
+        if self._awaited is None or not self._is_behind(self._awaited):
+            self._awaited = next(filter(self._is_behind, self._until), None)
+        if self._awaited is not None:
             return []
         self._report_caught_up = False
         return [fx.Tell(self._supervisor, msg.CaughtUp(self._pipeline))]
+
+    def _is_behind(self, source: TopicPartition) -> bool:
+        """Where the log ends inside a message its rest may never come: it is not waited for."""
+        applied = self._ledger.applied(source) if source in self._epochs else -1
+        return applied < self._until.get(source, -1)
 
     # --- the stores, then the group
 
@@ -303,7 +346,7 @@ class CommitterLogic:
         return Snapshot(
             pipeline=self._recorded.pipeline,
             group=self._recorded.group,
-            topic_ids=self._recorded.topic_ids,
+            topic_ids={**self._recorded.topic_ids, **self._topic_ids},
             partitions={
                 source: replace(
                     state, confirmed=self._confirmed.get(source), reset=source in self._reset
@@ -370,6 +413,7 @@ class CommitterLogic:
                 known = self._logs.pop(source).below(frontier)
                 running = self._running.pop(source).at(frontier)
                 self._left[source] = PartitionState(frontier, None, known, running=running)
+                self._read[source] = self._ledger.position(source)
                 del self._epochs[source]
                 del self._timelines[source]
                 self._ledger.drop(source)

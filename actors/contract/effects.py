@@ -14,8 +14,10 @@ from actors.contract.of_outcomes import DeadLetter
 from actors.contract.of_targets import RecordBatch
 from actors.contract.raw_messages import Messages, SpillRecord
 from actors.contract.writes import StagedBatch
+from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TableSchema, TargetName
 from changes.routes.routing import TargetRoute
+from offsets.key_partitioning import Partitioned
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, TargetMark
 
@@ -74,12 +76,25 @@ class Consume:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Stop the flow of all assigned partitions; polling goes on. Idempotent."""
+    """Stop the flow of assigned partitions, of all without ``sources``; polling goes on.
+    Idempotent."""
+
+    sources: tuple[TopicPartition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Let all assigned partitions flow again. Idempotent."""
+    """Let assigned partitions flow again, all without ``sources``. Idempotent."""
+
+    sources: tuple[TopicPartition, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantSchemas:
+    """Have schemas of the pipeline's registry on the disk. ``SchemasKept`` comes back with those
+    that are there already, and again for each that comes later."""
+
+    identities: tuple[SchemaId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +165,8 @@ class Stage:
     merged: frozenset[str] | None = None
     """The target's columns, in small letters, where several source tables may feed it: then
     ``Staged.tables`` says whose inserts lack some. None: it is of one table."""
+    partitioned: Partitioned | None = None
+    """Each key has one partition: that is looked at, too. None: partitions say nothing of keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +265,7 @@ class SaveSnapshot:
 
 Shared = Tell | WakeAt | Reply | Log | Hold | Offer
 """What the shell itself carries out, for any actor."""
-OfFetcher = Consume | Pause | Resume | Commit | ReleaseSources | Restart | CloseSource
+OfFetcher = Consume | Pause | Resume | WantSchemas | Commit | ReleaseSources | Restart | CloseSource
 OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
 OfWriter = OpenInSink | Publish | RemoveStaged
 FetcherEffect = Shared | OfFetcher

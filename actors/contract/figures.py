@@ -18,6 +18,24 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class SchemasAwaited:
+    """Messages of a topic that wait for schemas, and some of these."""
+
+    messages: int
+    schemas: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryFigures:
+    """A pipeline's schema registry. ``away``: why it gives no answer, and since when, by the
+    pipeline's own messages. ``awaited``: by topic what waits for a schema, and for which ones."""
+
+    away: str | None = None
+    away_s: float | None = None
+    awaited: Mapping[str, SchemasAwaited] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FetcherFigures:
     """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: since
     when no broker is connected. ``repeated``: messages that the producer sent again, by its
@@ -42,6 +60,9 @@ class FetcherFigures:
     """By topic, where they are detected from the messages."""
     formats_awaited: Mapping[str, int] = field(default_factory=dict)
     """Topics whose format is not detected yet, with the number of messages that wait for it."""
+    registry: RegistryFigures = field(default_factory=RegistryFigures)
+    topics_gone: frozenset[str] = frozenset()
+    """Topics that were read and are not there any more."""
 
 
 @dataclass(frozen=True, slots=True)

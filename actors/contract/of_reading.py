@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from actors.contract.addresses import Address
 from actors.contract.of_targets import RecordBatch
+from changes.formats.wire.schemas import SchemaId
 from offsets.parts import Running
 from offsets.position import EpochSpan, LogEpoch, Run, TopicPartition
-from offsets.rebuild import Broken
+from offsets.rebuild import LoadHindered
 from offsets.recovery import Watermarks
 from offsets.snapshot import SpillMark
 
@@ -50,6 +51,10 @@ class Polled:
     """The source can't be read on (a position outside the log...): why, in one line."""
     state: SourceState | None = None
     """From time to time, when it has changed."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """From time to time, how many partitions topics have."""
+    gone: frozenset[str] | None = None
+    """Topics that were read and are not there any more. None: the same as before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,17 @@ class Assigned:
     """The producer's numbers at the starts, where they are recorded."""
     unrecorded: frozenset[TopicPartition] = frozenset()
     """Those of which neither a record nor the group says how far they were read."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many partitions their topics have, where each key has one partition."""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of their topics, where they were asked for."""
+
+    def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
+        """What the committer hears of one of them."""
+        start, until = self.starts[source], self.logs[source].high
+        confirmed, log = self.confirmed.get(source), self.epochs.get(source)
+        running, id_ = self.running.get(source), self.topic_ids.get(source.topic)
+        return EpochStarted(epoch, source, start, until, confirmed, log, running, id_, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +151,39 @@ class StopFetching:
     """Read no more; let the processors write what they hold."""
 
 
+@dataclass(frozen=True, slots=True)
+class SchemasKept:
+    """These schemas of the pipeline's registry are on the disk: messages that need them go on."""
+
+    identities: tuple[SchemaId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaMissing:
+    """The registry has no such schema, for longer than its grace, or one that can't be used: each
+    message that needs it is a bad one. ``SchemasKept`` may follow."""
+
+    identity: SchemaId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRefused:
+    """The registry has another schema under the identity than the one that is kept: nothing that
+    names it is decoded, with either."""
+
+    identity: SchemaId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryState:
+    """Whether a registry answers: ``away`` says why not, None: it does."""
+
+    registry: str
+    away: str | None
+
+
 # Messages to the committer: what was read and sent on, and what the stores hold.
 
 
@@ -144,6 +193,7 @@ class EpochStarted:
 
     ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit,
     ``log`` the leader epoch and ``running`` the numbers that were recorded with the start.
+    ``topic_id``: None where it was not asked for. ``more``: others of this assignment follow.
     """
 
     epoch: int
@@ -153,6 +203,15 @@ class EpochStarted:
     confirmed: int | None
     log: LogEpoch | None = None
     running: Running | None = None
+    topic_id: str | None = None
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsGone:
+    """These topics are not there any more: nothing of theirs is waited for."""
+
+    topics: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,4 +296,4 @@ class LoadBroken:
     """
 
     into: str
-    why: Broken
+    why: LoadHindered

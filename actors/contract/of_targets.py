@@ -9,9 +9,10 @@ from actors.contract.addresses import Address
 from actors.contract.raw_messages import Messages, SpillRecord, SpillState
 from actors.contract.writes import TargetState
 from changes.formats.engine.column_changes import ColumnChange
-from changes.formats.engine.lacking import Shown
+from changes.formats.engine.lacking import ShownColumns
 from changes.model.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import TargetRoute
+from offsets.key_partitioning import KeyPartitioning
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
@@ -59,13 +60,21 @@ class BadMessageAt:
     """The first message that can't be applied: in which of the request's lanes, and
     at which place there.
 
-    ``of_table``: it has other columns or another key than those before it (``BadRecord``).
+    ``of_table`` and ``of_keys`` as of ``BadRecord``.
     """
 
     lane_index: int
     index: int
     reason: str
     of_table: bool = False
+    of_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCounts:
+    """How many partitions topics have."""
+
+    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +109,29 @@ class Staged:
     """The letter of the first change that was decoded."""
     refused: str | None = None
     """Why the target can't have the shape that its route asks for. Then nothing is staged."""
+    not_by_key: str | None = None
+    """Why its changes may not be in the partitions of their keys. Then nothing is staged."""
+    key_partitioning: KeyPartitioning | None = None
+    """How the keys of what was decoded are spread, where each has one partition."""
     moves: bool = False
     """Some row takes what it lacks from the stored row of another key."""
     carried: frozenset[str] | None = None
     """As of ``changes.model.model.Changes``, of what was decoded (without earlier files)."""
-    tables: Mapping[str, Shown] = field(default_factory=dict)
+    tables: Mapping[str, ShownColumns] = field(default_factory=dict)
     """What each source table's rows have, where some inserts lack a column and the target is of
     several tables (``Stage.merged``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageFailed:
-    """The staging folder did not take the file (disk full...); nothing of it remains."""
+    """The staging folder did not take the file (disk full...); nothing of it remains.
+
+    ``elsewhere``: a record is not in its key's partition, by the number of them as far as known.
+    """
 
     target: TargetName
     reason: str
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Refuses rows of a second partition for a keyed table, unless source positions give an order.
+"""Refuses rows of a second partition for a keyed table, unless something gives an order.
 
 Partitions have no order between them: an older row of a second one would be written over a newer
-one. The rule is asked twice: by the processor where it has staged rows, and by the sink inside the
-publish, because only there the lanes of the group's other members are known. A lane is known by its
-mark, whatever moved it there.
+one. No order is needed where each key has one partition (``offsets.key_partitioning``), and source
+positions in the rows give one. The rule is asked twice: by the processor where it has staged rows,
+and by the sink inside the publish, because only there the lanes of the group's other members are
+known. A lane is known by its mark, whatever moved it there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from actors.contract.writes import StagedBatch
 from changes.model.errors import TargetRefused
 from changes.model.model import Mode
-from offsets.fence import of_streams
+from offsets.fence import Straggler, of_streams
+from offsets.key_partitioning import KeyPartitioning
 from offsets.position import TopicPartition
 
 
@@ -46,18 +48,31 @@ def second_lane(
 
 
 def check_one_lane(
-    batch: StagedBatch, marks: Mapping[TopicPartition, int], kept: str | None
+    batch: StagedBatch,
+    marks: Mapping[TopicPartition, int],
+    kept: str | None,
+    held: KeyPartitioning | None,
 ) -> None:
     """Raise TargetRefused where a batch's rows would come beside another lane's, without an order.
+    Raise Straggler where another member of the group knew of more partitions: what it knew is the
+    target's now, and the rows are checked once more.
 
-    For a sink, which shows ``marks`` now and keeps the positions ``kept``. The publish's
-    compare-and-set must make sure that nothing comes between this look and the publish.
+    For a sink, which shows ``marks`` now, keeps the positions ``kept``, and knows that its keys are
+    spread as ``held`` says. The publish's compare-and-set must make sure that nothing comes between
+    this look and the publish.
     """
     if batch.path is None or has_order(batch.mode, batch.positions, kept):
         return
-    streams = of_streams(batch.lanes)
-    lanes = {*marks, *streams}
-    for source, span in streams.items():
+    if batch.key_partitioning is not None:
+        if batch.key_partitioning.is_behind(held):
+            raise Straggler("another member has heard of more partitions")
+        if (why := batch.key_partitioning.problem_after(held, marks)) is not None:
+            raise TargetRefused(why)
+        return
+    # A repair names lanes where they stand: its rows are of no lane.
+    moved = {s: span for s, span in of_streams(batch.lanes).items() if span.through > span.after}
+    lanes = {*marks, *moved}
+    for source, span in moved.items():
         place = f"up to offset {span.through}"
         why = second_lane(str(batch.target), source, place, lanes, batch.positions)
         if why is not None:
@@ -71,6 +86,6 @@ def _way_out(carried: str | None) -> str:
             "second one to another target"
         )
     return (
-        'route the second one to another target, use mode = "append", or set positions where the '
-        "messages carry any"
+        'set partitioned_by = "key" where each key is always in one partition, route the second '
+        'one to another target, use mode = "append", or set positions where the messages carry any'
     )

@@ -6,15 +6,17 @@ errors beside a protocol are those that its methods raise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from actors.contract.addresses import Address
 from actors.contract.effects import Spill, Stage
 from actors.contract.of_outcomes import DeadLetter
 from actors.contract.of_reading import Assigned, Confirmed, Polled, Revoked
 from actors.contract.of_targets import Staged, StageFailed
 from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.contract.writes import StagedBatch, Swap, TargetState
+from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import MarkMoves, TargetMark
@@ -170,12 +172,14 @@ class RecordSource(Protocol):
         """Wait for that many messages, for that long. Called regularly, or the group drops us."""
         ...
 
-    def pause(self) -> None:
-        """Stop the flow of every assigned partition; repeating it changes nothing."""
+    def pause(self, sources: Collection[TopicPartition] | None = None) -> None:
+        """Stop the flow of assigned partitions, of every one without ``sources``; repeating it
+        changes nothing."""
         ...
 
-    def resume(self) -> None:
-        """Let every assigned partition flow again; repeating it changes nothing."""
+    def resume(self, sources: Collection[TopicPartition] | None = None) -> None:
+        """Let assigned partitions flow again, every one without ``sources``; repeating it changes
+        nothing."""
         ...
 
     def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
@@ -192,6 +196,16 @@ class RecordSource(Protocol):
 
     def close(self) -> None:
         """Leave the group. Partitions are revoked inside."""
+        ...
+
+
+class Schemas(Protocol):
+    """The schemas of one registry, kept on the disk. Called by fetchers; never waits for the
+    registry: what it answers later comes to the fetcher as a message."""
+
+    def want(self, user: Address, identities: Iterable[SchemaId]) -> tuple[SchemaId, ...]:
+        """Have these kept, and compared with the registry's from then on. Returns those that are
+        kept already; of the others ``user`` hears. Raises nothing that a registry may cause."""
         ...
 
 

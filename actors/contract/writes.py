@@ -16,7 +16,8 @@ from changes.model.model import (
 )
 from changes.routes.shaping.partial import RowFilter
 from offsets.fence import Span, is_amid
-from offsets.position import Step, TopicPartition
+from offsets.key_partitioning import KeyPartitioning
+from offsets.position import EntryStep, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class StagedBatch:
     group: str = ""
     """Whose members may write these lanes: the consumer group and its cluster. The target keeps
     it beside each mark that the write moves. Empty: of no group, and different from each."""
-    step: Step | None = None
+    step: EntryStep | None = None
     """The write is part of a message of several entries, and this is what the target holds of that
     afterwards. Then the lanes are one; before the last part its mark is just below the message."""
     begun: int = 0
@@ -104,6 +105,9 @@ class StagedBatch:
     words: the target keeps them, and is marked where one of before is gone."""
     filter: RowFilter | None = None
     """The same; but of rows that lack columns the stored ones may decide whether they are there."""
+    key_partitioning: KeyPartitioning | None = None
+    """How the rows' keys are spread over partitions, where each key has one: the sink keeps it with
+    the target, and refuses rows that are spread otherwise. None: partitions say nothing of keys."""
 
     @property
     def is_barrier(self) -> bool:
@@ -143,10 +147,12 @@ class TargetState:
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     version: str | None = None
     positions: str | None = None
-    steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
+    steps: Mapping[TopicPartition, EntryStep] = field(default_factory=dict)
     covered: bool = field(default=False, compare=False)
     diverged: bool = field(default=False, compare=False)
     rows_may_differ: str | None = None
+    key_partitioning: KeyPartitioning | None = None
+    """How its rows' keys are spread over partitions, where it keeps that."""
 
 
 @dataclass(frozen=True, slots=True)

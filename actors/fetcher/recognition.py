@@ -1,7 +1,8 @@
-"""Detects topics' formats from their first messages, and holds these until then.
+"""Holds messages that can't be read yet: of an unknown format, or of a schema that is not kept yet.
 
-No message of a topic goes on before its format is known, so the order stays, and the frontier stays
-below: after a crash the same messages are read, and the same format is detected.
+A topic's format is detected from its first messages. A schema is fetched from the registry. No
+message goes on before both are known, so the order stays, and the frontier stays below: after a
+crash the same messages are read, and the same format is detected.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from itertools import islice
 from actors.contract import messages as msg
 from actors.contract.raw_messages import MESSAGE_OVERHEAD
 from changes.formats.auto import AutoFormat, detector
-from changes.formats.engine.format import Format, Packed, unpack
-from changes.formats.recognise import confidences, not_read, recognised, unclear
+from changes.formats.engine.format import Format, Packed, mark_in, unpack
+from changes.formats.recognise import recognised, unclear, why_not_read
+from changes.formats.wire.frames import needed
+from changes.formats.wire.schemas import SchemaId
+from changes.model.registry import Registry
 from offsets.position import TopicPartition
 
 
@@ -25,10 +29,14 @@ class RecognitionBounds:
 
     ``messages``: more only puts off the error that names what came; fewer, and a compacted topic
     that begins with the ends of many keys stops the pipeline. ``bytes`` bound the memory.
+
+    A partition that waits for a schema is paused, so it holds what one poll brought. ``of_all``
+    bounds these together: with more in hand nothing is polled.
     """
 
     messages: int = 1000
     bytes: int = 8 << 20
+    of_all: int = 64 << 20
 
 
 class NotRecognised(Exception):
@@ -37,38 +45,102 @@ class NotRecognised(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Batches that may go on, in their partitions' order, and the format that was just detected."""
+    """Batches that may go on, in their partitions' order, the formats that were just detected, and
+    schemas that nobody was asked for yet."""
 
-    batches: tuple[msg.Fetched, ...]
-    detected: msg.FormatDetected | None = None
+    batches: tuple[msg.Fetched, ...] = ()
+    detected: tuple[msg.FormatDetected, ...] = ()
+    wanted: tuple[SchemaId, ...] = ()
+
+    def __add__(self, other: Recognised) -> Recognised:
+        """Both, this one's batches first."""
+        wanted = (*self.wanted, *other.wanted)
+        return Recognised(self.batches + other.batches, self.detected + other.detected, wanted)
 
 
 class Recognition:
     """The topics of one pipeline; used by the fetcher's thread alone.
 
-    With another format than ``auto`` all is known.
+    With another format than ``auto`` all formats are known, without a registry all schemas.
     """
 
-    def __init__(self, format_: Format, bounds: RecognitionBounds) -> None:
+    def __init__(
+        self, format_: Format, bounds: RecognitionBounds, registry: Registry | None = None
+    ) -> None:
         self._format = detector(format_)
+        self._framed = format_.framed
         self._bounds = bounds
+        self._registry = registry
         self._held: dict[TopicPartition, list[msg.Fetched]] = {}
+        self._awaited: dict[TopicPartition, set[SchemaId]] = {}
+        self._asked: set[SchemaId] = set()
+        self._settled: set[SchemaId] = set()
 
     def take(self, fetched: msg.Fetched) -> Recognised:
-        """Take a batch; raises NotRecognised when enough was seen."""
-        format_, topic = self._format, fetched.source.topic
+        """Take a batch; raises NotRecognised when enough was seen of an unknown format."""
+        lacking = self._lacking(fetched)
+        if lacking or fetched.source in self._awaited:
+            self._held.setdefault(fetched.source, []).append(fetched)
+            self._awaited.setdefault(fetched.source, set()).update(lacking)
+            wanted = tuple(sorted(lacking - self._asked))
+            self._asked.update(wanted)
+            return Recognised(wanted=wanted)
+        return Recognised((fetched,)) if self._format is None else self._detect(fetched)
+
+    def settle(self, identities: Iterable[SchemaId]) -> Recognised:
+        """These schemas are kept, or will not come: what waited for no others goes on. So do
+        messages whose format a schema shows that comes late.
+
+        Raises NotRecognised.
+        """
+        self._settled.update(identities)
+        for source in [s for s, awaited in self._awaited.items() if awaited <= self._settled]:
+            del self._awaited[source]
+        found = Recognised()
+        for source in [each for each in self._held if each not in self._awaited]:
+            for fetched in self._held.pop(source, ()):  # another one may have let it go
+                found += self.take(fetched)
+        return found
+
+    def _lacking(self, fetched: msg.Fetched) -> set[SchemaId]:
+        """The schemas that a batch needs and that are not kept yet."""
+        if self._registry is None or not self._may_be_framed(fetched):
+            return set()
+        return needed(fetched.values, self._registry) - self._settled
+
+    def needed_by(self, value: bytes | None) -> set[SchemaId]:
+        """The schemas that one message needs, marked or not."""
+        if self._registry is None or value is None:
+            return set()
+        return needed((value[len(mark_in(value)) :],), self._registry)
+
+    def _may_be_framed(self, fetched: msg.Fetched) -> bool:
+        """Whether records of this topic may name schemas. The bytes of some other format may look
+        as if they did, so that one is asked first."""
+        format_ = self._format
         if format_ is None:
-            return Recognised((fetched,))
-        name, detected = format_.topics.of(topic), None
+            return self._framed
+        topic = fetched.source.topic
+        name = format_.topics.of(topic)
+        if name is None:
+            first = islice(_records(fetched.values), self._bounds.messages)
+            name = _first_detected(format_, topic, first)
+        return name is None or format_.may_be_framed(name)
+
+    def _detect(self, fetched: msg.Fetched) -> Recognised:
+        format_, topic = self._format, fetched.source.topic
+        assert format_ is not None
+        name = format_.topics.of(topic)
+        detected: tuple[msg.FormatDetected, ...] = ()
         held: list[msg.Fetched] = []
         if name is None:
             left = max(0, self._bounds.messages - self.waiting[topic])
-            name = _first_detected(topic, islice(_records(fetched.values), left))
+            name = _first_detected(format_, topic, islice(_records(fetched.values), left))
             if name is None:
                 self._hold(fetched)
-                return Recognised(())
+                return Recognised()
             format_.topics.choose(topic, name)
-            detected = msg.FormatDetected(topic, name)
+            detected = (msg.FormatDetected(topic, name),)
             held = [each for source in self._sources(topic) for each in self._held.pop(source)]
         if (problem := format_.problem(name)) is not None:
             raise NotRecognised(f"{topic} is of format {name}: {problem}")
@@ -94,7 +166,9 @@ class Recognition:
             yield from _records(fetched.values)
 
     def _sources(self, topic: str) -> list[TopicPartition]:
-        return sorted(source for source in self._held if source.topic == topic)
+        """A topic's partitions that wait for its format alone."""
+        held = self._held.keys() - self._awaited.keys()
+        return sorted(source for source in held if source.topic == topic)
 
     def holds(self, source: TopicPartition) -> bool:
         """Whether messages of a partition wait: then its position has not moved."""
@@ -103,6 +177,7 @@ class Recognition:
     def drop(self, source: TopicPartition) -> None:
         """Forget a partition that was taken away."""
         self._held.pop(source, None)
+        self._awaited.pop(source, None)
 
     @property
     def known(self) -> Mapping[str, str]:
@@ -111,34 +186,53 @@ class Recognition:
 
     @property
     def waiting(self) -> Counter[str]:
-        """The messages that wait, by topic."""
+        """The messages that wait for their topic's format, by topic."""
+        return self._count(self._held.keys() - self._awaited.keys())
+
+    @property
+    def awaiting_schemas(self) -> dict[TopicPartition, tuple[SchemaId, ...]]:
+        """The partitions that wait for schemas, and for which."""
+        return {s: tuple(sorted(ids - self._settled)) for s, ids in self._awaited.items()}
+
+    def waiting_for_schemas(self) -> Counter[str]:
+        """The messages that wait for schemas, by topic."""
+        return self._count(self._awaited)
+
+    def _count(self, sources: Iterable[TopicPartition]) -> Counter[str]:
         waiting: Counter[str] = Counter()
-        for source, held in self._held.items():
-            waiting[source.topic] += sum(len(fetched.values) for fetched in held)
+        for source in sources:
+            waiting[source.topic] += sum(len(fetched.values) for fetched in self._held[source])
         return waiting
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more may be taken before a schema comes."""
+        return bool(self._awaited) and self.held_bytes > self._bounds.of_all
 
     @property
     def held_bytes(self) -> int:
         """What they take."""
-        return sum(self._bytes(topic) for topic in self.waiting)
+        return sum(map(_size, self._held.values()))
 
     def _bytes(self, topic: str) -> int:
-        return sum(
-            MESSAGE_OVERHEAD + len(value or b"")
-            for source in self._sources(topic)
-            for fetched in self._held[source]
-            for value in fetched.values
-        )
+        return sum(_size(self._held[source]) for source in self._sources(topic))
 
 
-def _first_detected(topic: str, records: Iterable[Packed]) -> str | None:
-    """The format of the first record that shows one. Raises NotRecognised for a record of a writer
-    that is not read, however many others may follow."""
+def _size(held: Iterable[msg.Fetched]) -> int:
+    values = (value for fetched in held for value in fetched.values)
+    return sum(MESSAGE_OVERHEAD + len(value or b"") for value in values)
+
+
+def _first_detected(format_: AutoFormat, topic: str, records: Iterable[Packed]) -> str | None:
+    """The format of the first record that shows one. Raises NotRecognised where none does and one
+    is of a writer that is not read, however many others may follow."""
+    unread: str | None = None
     for record in records:
-        if (name := recognised(confidences(record))) is not None:
+        if (name := recognised(format_.confidences(record))) is not None:
             return name
-        if (whose := not_read(record)) is not None:
-            raise NotRecognised(f"{topic} holds {whose}, which is not read")
+        unread = unread or why_not_read(record, format_.registry)
+    if unread is not None:
+        raise NotRecognised(f"{topic} {unread}")
     return None
 
 

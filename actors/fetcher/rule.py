@@ -9,7 +9,7 @@ overtake its registration.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -17,48 +17,18 @@ from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.offers import Offers, Rate
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
-from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds
+from actors.fetcher.recognition import NotRecognised, Recognised, Recognition
+from actors.fetcher.schema_wait import SchemaWait
+from actors.fetcher.settings import FetcherSettings
 from actors.fetcher.sorting import PassedOver, Sorter
 from actors.runtime.mailbox import Tick
 from changes.formats.engine.format import Format
+from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TableName
 from changes.routes.routing import Router, shard_of
 from offsets.parts import MissingPart, TooLarge
 from offsets.position import EpochSpan, TopicPartition
 from offsets.recovery import Watermarks
-
-
-@dataclass(frozen=True, slots=True)
-class FetcherSettings:
-    """How the source is polled.
-
-    ``poll_timeout_s`` is how long a poll waits for ``max_messages``: the latency of a quiet
-    source. While a share waits for room in a mailbox nothing is polled; only when that has taken
-    ``patience_s`` are the partitions paused, for a pause throws away what the client has fetched
-    ahead (a third of all traffic under load, measured). While paused, polls return nothing and
-    only keep the membership: every ``paused_poll_s`` is plenty, and room in a mailbox wakes the
-    fetcher by itself. ``ddl_not_understood_stops``: a statement about no table that can't be
-    read stops the pipeline; else it is reported.
-    """
-
-    ddl_not_understood_stops: bool = False
-    max_messages: int = 5000
-    poll_timeout_s: float = 0.1
-    patience_s: float = 1.0
-    paused_poll_s: float = 0.25
-    part_bytes: int = 64 << 20
-    """Bytes of messages that lack parts, at most. Less: a large row of several shards at once
-    stops the pipeline. More only costs memory."""
-    recognition: RecognitionBounds = field(default_factory=RecognitionBounds)
-    until: Mapping[TopicPartition, int] | None = None
-    """Where a run ends that reads only what is there. A topic whose format is not detected by then
-    ends the run with an error. None: the run goes on."""
-    messages_per_s: float | None = None
-    """What is read at most, on average over a second."""
-    paused: bool = False
-    """A person paused reading in an earlier run."""
-    dead_letters: bool = False
-    """Messages that can't be looked at are stored and passed over, instead of stopping it all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +72,8 @@ class FetcherLogic:
     ) -> None:
         self._pipeline = pipeline
         self._settings = settings
-        self._recognition = Recognition(format_, settings.recognition)
+        self._recognition = Recognition(format_, settings.recognition, settings.registry)
+        self._schemas = SchemaWait(self._recognition)
         self._left_out_named = router.left_out_named
         self._sorter = Sorter(
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
@@ -116,14 +87,14 @@ class FetcherLogic:
         self._positions: dict[TopicPartition, int] = {}
         self._epoch = 0
         self._offers = Offers(self._processors)
-        self._stopped = False
-        self._flushed = False
+        self._stopped = self._flushed = False
         self._delivering = False
         self._closed = False
         self._paused = False
         self._asked_to_pause = settings.paused
         self._rate = Rate(settings.messages_per_s)
         self._was_assigned = False
+        self._gone: frozenset[str] = frozenset()
         self._unreachable_since: float | None = None
         self._messages = 0
 
@@ -146,6 +117,16 @@ class FetcherLogic:
                 return self._reread(epochs)
             case msg.CommitFrontiers():
                 return self._commit(message)
+            case msg.SchemasKept(identities):
+                self._schemas.kept(identities)
+                return self._settle(identities)
+            case msg.SchemaMissing(identity, reason):
+                return [self._schemas.missing(identity, reason), *self._settle((identity,))]
+            case msg.SchemaRefused(_, reason):
+                return self._fail(reason)
+            case msg.RegistryState():
+                self._schemas.hear(message, now)
+                return []
             case msg.PauseReading(paused):
                 return self._pause_reading(paused)
             case msg.StopFetching():
@@ -159,7 +140,8 @@ class FetcherLogic:
 
     @property
     def _blocked(self) -> bool:
-        return self._stopped or self._asked_to_pause or self._offers.waiting
+        waits = self._offers.waiting or self._recognition.full
+        return self._stopped or self._asked_to_pause or waits
 
     def _poll(self, now: float) -> list[fx.FetcherEffect]:
         settings = self._settings
@@ -176,9 +158,12 @@ class FetcherLogic:
         return [fx.Consume(most, settings.poll_timeout_s), fx.WakeAt(now)]
 
     def _polled(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:
-        out: list[fx.FetcherEffect] = []
+        out: list[fx.FetcherEffect] = self._counted(polled.counts)
         if polled.state is not None:
             self._hear(polled.state, now)
+        if polled.gone is not None and polled.gone != self._gone:
+            self._gone = polled.gone
+            out.append(fx.Tell(self._committer, msg.TopicsGone(polled.gone)))
         self._rate.read(sum(len(fetched.offsets) for fetched in polled.batches))
         for fetched in polled.batches:
             if fetched.source in self._partitions and not self._stopped:
@@ -187,6 +172,8 @@ class FetcherLogic:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
             return out
+        if not any(isinstance(each, fx.WantSchemas) for each in out):  # whose answer does it
+            out += self._schemas.flow(paused=self._paused)
         for source, position in polled.positions.items():
             if self._recognition.holds(source):
                 continue
@@ -195,7 +182,7 @@ class FetcherLogic:
                 out.append(self._dispatched(nothing, position, {}, last=True))
         if polled.error is not None:
             out += self._fail(polled.error)
-        return out + self._undetected(polled.positions) + self._flush()
+        return out + self._undetected(polled, now) + self._flush()
 
     def _flush(self) -> list[fx.FetcherEffect]:
         """Report the end of a run that reads only what is there, once all is taken."""
@@ -208,28 +195,48 @@ class FetcherLogic:
         return list(self._offers.flush())
 
     def _look_at(self, fetched: msg.Fetched) -> list[fx.FetcherEffect]:
-        """Hold messages of a topic whose format is not known yet, and send on the others."""
-        out: list[fx.FetcherEffect] = []
+        """Hold messages that can't be read yet, and send on the others."""
         try:
-            recognised = self._recognition.take(fetched)
+            return self._go_on(self._recognition.take(fetched))
         except NotRecognised as unknown:
             return self._fail(str(unknown))
-        if (detected := recognised.detected) is not None:
+
+    def _settle(self, identities: tuple[SchemaId, ...]) -> list[fx.FetcherEffect]:
+        """Schemas are kept, or will not come: what waited for them goes on."""
+        if self._stopped:
+            return []
+        try:
+            out = self._go_on(self._recognition.settle(identities))
+        except NotRecognised as unknown:
+            return self._fail(str(unknown))
+        if self._stopped:
+            return out
+        out += self._schemas.flow(paused=self._paused)
+        return out if self._blocked else [*out, *self._resume(), fx.WakeAt(0.0)]
+
+    def _go_on(self, recognised: Recognised) -> list[fx.FetcherEffect]:
+        out: list[fx.FetcherEffect] = []
+        for detected in recognised.detected:
             fields = {"topic": detected.topic, "format": detected.format}
             out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, detected)]
+        if recognised.wanted:
+            out.append(fx.WantSchemas(recognised.wanted))
         for batch in recognised.batches:
             if not self._stopped:
                 out += self._take(batch)
         return out
 
-    def _undetected(self, positions: Mapping[TopicPartition, int]) -> list[fx.FetcherEffect]:
-        """Fail a run that reads only what is there, where messages still wait for a format."""
+    def _undetected(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:
+        """Fail a run that reads only what is there, where messages still wait for a format, or too
+        long for a schema."""
         if self._settings.until is None or self._stopped:
             return []
+        if (why := self._schemas.given_up(now, self._settings.schema_patience_s)) is not None:
+            return self._fail(why)
         ends = self._settings.until
         for topic in self._recognition.waiting:
             mine = [source for source in ends if source.topic == topic]
-            if all(positions.get(s, self._positions.get(s, -1)) >= ends[s] for s in mine):
+            if all(polled.positions.get(s, self._positions.get(s, -1)) >= ends[s] for s in mine):
                 return self._fail(self._recognition.problem(topic))
         return []
 
@@ -298,11 +305,11 @@ class FetcherLogic:
             out += self._offers.give(to, batch)
         if problem is None:
             return out, None
+        reason = self._schemas.why_missing(fetched.values[good]) or problem.reason
         if not letter:
-            reason = f"{source} offset {fetched.offsets[good]}: {problem.reason}"
-            return out + self._fail(reason), None
+            return out + self._fail(f"{source} offset {fetched.offsets[good]}: {reason}"), None
         rest = _behind(fetched, good)
-        sent = self._dead_letter(reassembled, fetched, good, problem.reason, last=rest is None)
+        sent = self._dead_letter(reassembled, fetched, good, reason, last=rest is None)
         return out + sent, rest
 
     def _dead_letter(
@@ -382,32 +389,30 @@ class FetcherLogic:
         if not self._paused:
             return []
         self._paused = False
-        return [fx.Resume(), fx.Log("debug", "reading_resumed", {})]
+        return [*self._schemas.resumed(), fx.Log("debug", "reading_resumed", {})]
 
     # --- assignment
 
+    def _counted(self, counts: Mapping[str, int]) -> list[fx.FetcherEffect]:
+        """Tell the processors how many partitions topics have."""
+        return [fx.Tell(p, msg.PartitionCounts(counts)) for p in self._processors if counts]
+
     def _assigned(self, assigned: msg.Assigned) -> list[fx.FetcherEffect]:
-        out: list[fx.FetcherEffect] = []
+        out: list[fx.FetcherEffect] = self._counted(assigned.counts)
         self._was_assigned = True
-        for source, start in assigned.starts.items():
+        for left, (source, start) in enumerate(assigned.starts.items(), 1 - len(assigned.starts)):
             self._epoch += 1
-            log = assigned.logs[source]
             self._partitions[source] = _AssignedPartition(
-                self._epoch, log, start, source in assigned.unrecorded
+                self._epoch, assigned.logs[source], start, source in assigned.unrecorded
             )
             self._positions[source] = start
             running = assigned.running.get(source)
             at_frontier = source in assigned.at_frontier
             self._parts.begin(source, at_frontier=at_frontier, running=running)
-            confirmed = assigned.confirmed.get(source)
-            known = assigned.epochs.get(source)
-            started = msg.EpochStarted(
-                self._epoch, source, start, log.high, confirmed, known, running
-            )
+            started = assigned.started(source, self._epoch, more=left < 0)
             out.append(fx.Tell(self._committer, started))
         # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.
-        out.append(fx.Pause() if self._paused else fx.Resume())
-        return out
+        return out + ([fx.Pause()] if self._paused else self._schemas.resumed())
 
     def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[fx.FetcherEffect]:
         """Of what is lost another member may write already; at the end the drain has waited."""
@@ -491,6 +496,8 @@ class FetcherLogic:
             left_out_named=self._left_out_named(),
             formats=self._recognition.known,
             formats_awaited=dict(self._recognition.waiting),
+            registry=self._schemas.figures(now),
+            topics_gone=self._gone,
         )
 
     # --- the end

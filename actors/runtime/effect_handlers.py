@@ -19,6 +19,7 @@ from actors.contract.ports import (
     LogAway,
     NotKept,
     RecordSource,
+    Schemas,
     SpillBroken,
     Spills,
     StagedFiles,
@@ -78,9 +79,12 @@ class FetcherEffects:
         pipeline: str,
         run: Run,
         settling: Settling,
+        schemas: Schemas | None = None,
     ) -> None:
-        """``settling`` must be known to the directory as the pipeline's ``settling``."""
+        """``settling`` must be known to the directory as the pipeline's ``settling``. ``schemas``:
+        those of its registry, where it has one."""
         self._run = run
+        self._schemas, self._me = schemas, Address(pipeline, "fetcher")
         self._settling = settling
         self._ticket = 0
         self._source = source
@@ -97,10 +101,13 @@ class FetcherEffects:
                     self._source.start(self)
                     self._started = True
                 return self._source.poll(max_messages, timeout_s)
-            case fx.Pause():
-                self._source.pause()
-            case fx.Resume():
-                self._source.resume()
+            case fx.Pause(sources):
+                self._source.pause(sources)
+            case fx.Resume(sources):
+                self._source.resume(sources)
+            case fx.WantSchemas(identities):
+                assert self._schemas is not None  # without a registry no message needs one
+                return msg.SchemasKept(self._schemas.want(self._me, identities))
             case fx.Commit(frontiers, wait):
                 self._source.commit(frontiers, wait)
             case fx.ReleaseSources(sources, commit, settle):

@@ -29,6 +29,7 @@ class Periodic:
         self._failed = failed
         self._log = structlog.get_logger().bind(actor=actor)
         self._closed = threading.Event()
+        self._due = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -40,9 +41,14 @@ class Periodic:
         """Begin with a first round."""
         self._thread.start()
 
+    def wake(self) -> None:
+        """Begin the next round now, or once the one under way has ended. Any thread."""
+        self._due.set()
+
     def close(self, within_s: float = 0.0) -> None:
         """Begin no further round, and wait so long for the one under way."""
         self._closed.set()
+        self._due.set()
         if within_s and self._thread.is_alive():
             self._thread.join(within_s)
 
@@ -52,7 +58,8 @@ class Periodic:
                 self._act()
             except Exception:
                 self._log.exception(self._failed)
-            self._closed.wait(self._every_s())
+            self._due.wait(self._every_s())
+            self._due.clear()
 
 
 @contextmanager

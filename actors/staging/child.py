@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection
 
 from actors.contract.messages import Staged, StageFailed
 from actors.staging.collector import calm_collector
-from actors.staging.process import Job, Kind
-from actors.staging.staged_tables import ParquetTables, Tables
+from actors.staging.process import Kind, StageJob
+from actors.staging.staged_tables import ParquetTables, StagedStorage
 from actors.staging.work import StageWork
 from changes.formats.auto import make_format
 from changes.model.records import Values
@@ -32,7 +32,7 @@ class SharedValues:
         self._memory = memory
         self._view: mmap.mmap | None = None
 
-    def put_into(self, job: Job) -> Job:
+    def put_into(self, job: StageJob) -> StageJob:
         """The job with its messages."""
         begins = list(accumulate(map(sum, job.sizes), initial=0))
         if not begins[-1]:
@@ -55,13 +55,13 @@ class SharedValues:
             self._view.madvise(mmap.MADV_DONTNEED)
 
 
-def serve(pipe: Connection, memory: int, tables: Tables) -> None:
+def serve(pipe: Connection, memory: int, tables: StagedStorage) -> None:
     """Stage batch after batch. Returns when the parent is gone."""
     try:
         works: dict[str, tuple[Kind, int, StageWork]] = {}
         values = SharedValues(memory)
         while True:
-            job: Job = pipe.recv()
+            job: StageJob = pipe.recv()
             if works.get(job.pipeline, ())[:2] != (job.kind, job.run):
                 work = StageWork(make_format(*job.kind), tables)
                 works[job.pipeline] = job.kind, job.run, work
@@ -71,7 +71,7 @@ def serve(pipe: Connection, memory: int, tables: Tables) -> None:
         return
 
 
-def _answer(work: StageWork, job: Job, values: SharedValues) -> Staged | StageFailed | str:
+def _answer(work: StageWork, job: StageJob, values: SharedValues) -> Staged | StageFailed | str:
     """An error in our own code goes to the parent too, which stops the daemon."""
     try:
         return work.stage(values.put_into(job).request, job.path)
@@ -79,7 +79,7 @@ def _answer(work: StageWork, job: Job, values: SharedValues) -> Staged | StageFa
         return traceback.format_exc()
 
 
-def main(tables: Tables) -> None:
+def main(tables: StagedStorage) -> None:
     """Run with the numbers of the two descriptors that the parent left open."""
     # The parent handles a signal to the group (Ctrl-C): it drains, and then ends this process.
     for number in (signal.SIGINT, signal.SIGTERM):

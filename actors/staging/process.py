@@ -50,7 +50,7 @@ Kind = tuple[str, FormatOptions]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class StageJob:
     """One batch. The values are in the shared memory, one after another; ``sizes`` are theirs.
     ``run``: what is known of the targets is of one run of the pipeline's processor.
 
@@ -108,7 +108,7 @@ class StageProcess:
                     replace(lane, messages=_without_values(lane.messages)) for lane in request.lanes
                 )
                 lean_request = replace(request, lanes=lean)
-                self._pipe.send(Job(pipeline, kind, run, lean_request, path, sizes))
+                self._pipe.send(StageJob(pipeline, kind, run, lean_request, path, sizes))
                 answer = self._pipe.recv()
             except (EOFError, ConnectionError) as error:
                 status = self._process.wait(STOP_TIMEOUT_S)

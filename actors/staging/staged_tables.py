@@ -12,7 +12,7 @@ from actors.runtime.files import make_private_file
 from changes.sql.spark.write_strategy import ROWS_A_TASK
 
 
-class Tables(Protocol):
+class StagedStorage(Protocol):
     """The storage of staged tables. Its methods raise OSError."""
 
     def read(self, path: str) -> pa.Table:
@@ -24,7 +24,7 @@ class Tables(Protocol):
         ...
 
 
-class StagedTables(Tables, Protocol):
+class StagedTables(StagedStorage, Protocol):
     """One from which a table is removed, too."""
 
     def remove(self, path: str) -> None:

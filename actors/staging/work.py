@@ -14,11 +14,13 @@ import pyarrow.compute as pc
 
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
-from actors.staging.staged_tables import Tables
+from actors.staging.key_lanes import CountUnknown, Elsewhere, KeyLanes, NotByKey, Records
+from actors.staging.staged_tables import StagedStorage
 from changes.formats.engine.assemble import Pieces
 from changes.formats.engine.column_changes import ColumnChange, changed_types
 from changes.formats.engine.format import Format, TableDecoder
-from changes.formats.engine.lacking import Shown, common, shown_by_tables
+from changes.formats.engine.lacking import ShownColumns, common, shown_by_tables
+from changes.formats.wire.decoder import NotKept
 from changes.model.model import (
     CHANGELOG_COLUMNS,
     FROM,
@@ -43,6 +45,7 @@ from changes.routes.shaping.decoder import FormatRecords, ShapedDecoder
 from changes.routes.shaping.names import ShapeRefused
 from changes.routes.shaping.partial import as_whole, redecided
 from changes.routes.shaping.shape import Shape
+from offsets.key_partitioning import KeyPartitioning
 
 # Tells what each source table's rows have, of a target that several tables may feed.
 
@@ -52,27 +55,27 @@ Decoded = Sequence[tuple[LaneMessages, Changes]]
 
 def tables_shown(
     request: Stage, decoded: Decoded, schema: TableSchema, format_: Format
-) -> Mapping[str, Shown]:
+) -> Mapping[str, ShownColumns]:
     """By source table what its rows have, under the target's names; none where no insert lacks a
     column, so that whole rows cost nothing. A table that is not known is empty."""
     if request.merged is None:
         return {}
     wide = request.merged.union(column.name.lower() for column in schema.columns)
-    found: dict[str, Shown] = {}
+    found: dict[str, ShownColumns] = {}
     for lane, changes in decoded:
         has = changes.carried
         if has is None or wide <= {name.lower() for name in has}:
             continue
         for table, shown in _by_table(lane, changes, request.route.shape, has, format_):
-            found[table] = shown.and_(found.get(table, Shown()))
+            found[table] = shown.and_(found.get(table, ShownColumns()))
     return found
 
 
 def _by_table(
     lane: LaneMessages, changes: Changes, shape: Shape, has: frozenset[str], format_: Format
-) -> Iterable[tuple[str, Shown]]:
+) -> Iterable[tuple[str, ShownColumns]]:
     pieces, values = changes.origins, lane.messages.values
-    unknown = [("", Shown(has, has))]
+    unknown = [("", ShownColumns(has, has))]
     if not isinstance(pieces, Pieces):  # a filter has taken rows away
         return unknown
     read = max(pieces.records) + 1
@@ -86,12 +89,12 @@ def _by_table(
     made = has - {shape.name_of(name) for name in pieces.columns}
     made |= {name for name, _ in shape.computed}
     return [
-        (table, Shown(_having(shape, rows.any, made), _inserts(shape, rows, made)))
+        (table, ShownColumns(_having(shape, rows.any, made), _inserts(shape, rows, made)))
         for table, rows in shown_by_tables(pieces, tables).items()
     ]
 
 
-def _inserts(shape: Shape, rows: Shown, made: frozenset[str]) -> frozenset[str] | None:
+def _inserts(shape: Shape, rows: ShownColumns, made: frozenset[str]) -> frozenset[str] | None:
     return None if rows.inserts is None else _having(shape, rows.inserts, made)
 
 
@@ -104,6 +107,12 @@ def _named(shape: Shape, names: Iterable[str]) -> frozenset[str]:
     return frozenset(shape.name_of(name) for name in names if shape.shows(name))
 
 
+_LOST = (
+    "The folder of schemas was lost or can't be read: restore it, or let the registry answer: it "
+    "is asked again for each schema in use, every check_every_s. It then goes on by itself"
+)
+
+
 class StageWork:
     """Stages the batches of one pipeline, and remembers its targets' columns.
 
@@ -111,21 +120,32 @@ class StageWork:
     """
 
     def __init__(
-        self, format_: Format, tables: Tables, now_s: Callable[[], float] = time.time
+        self, format_: Format, tables: StagedStorage, now_s: Callable[[], float] = time.time
     ) -> None:
         self._format = format_
         self._tables = tables
         self._now_s = now_s
         self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
         self._declared: dict[TargetName, Mapping[str, str]] = {}
+        self._key_lanes = KeyLanes(format_.record_keys)
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
-        """Stage the request. A full disk is an answer, and so is a shape that does not fit; any
-        other fault is raised."""
+        """Stage the request. A full disk is an answer, and so is a shape that does not fit, or keys
+        that are not in their partitions; any other fault is raised."""
         try:
             return self._stage(request, path)
+        except OSError as error:
+            return StageFailed(request.route.name, f"{path}: {error}")
         except ShapeRefused as error:
             return Staged(request.route.name, refused=str(error))
+        except Elsewhere as error:
+            return StageFailed(request.route.name, str(error), elsewhere=True)
+        except NotByKey as error:
+            return Staged(request.route.name, not_by_key=str(error))
+        except CountUnknown as error:
+            return StageFailed(request.route.name, str(error))
+        except NotKept as error:
+            return StageFailed(request.route.name, f"{error.reason}. {_LOST}")
 
     def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
         target, decoder = request.route.name, self._decoder(request)
@@ -137,11 +157,9 @@ class StageWork:
             return Staged(target, changes=changes, nulled=nulled, bad=bad)
         assert schema is not None
         upsert = bool(schema.keys)
-        try:
-            table = self._table(request, decoded, schema.keys)
-            size = self._tables.write(path, table)
-        except OSError as error:
-            return StageFailed(target, f"{path}: {error}")
+        spread = self._key_partitioning(request, bad, schema)
+        table = self._table(request, decoded, schema.keys)
+        size = self._tables.write(path, table)
         declared, changed = self._declarations(target, decoder, table, again=request.all_types)
         if request.earlier_files:
             changed = tuple(each._replace(amid=True) for each in changed)
@@ -166,7 +184,23 @@ class StageWork:
             moves=FROM in table.column_names,
             carried=common(part.carried for part in decoded),
             tables=tables_shown(request, read, schema, self._format),
+            key_partitioning=spread,
         )
+
+    def _key_partitioning(
+        self, request: Stage, bad: BadMessageAt | None, schema: TableSchema
+    ) -> KeyPartitioning | None:
+        """How the keys of the good records are spread. Raises NotByKey, CountUnknown."""
+        if request.partitioned is None or not schema.keys:
+            return None
+        lanes = request.lanes if bad is None else request.lanes[: bad.lane_index + 1]
+        good = [Records(at.source, at.messages.offsets, at.messages.values) for at in lanes]
+        if bad is not None:
+            last = good[-1]
+            good[-1] = last._replace(values=last.values[: bad.index])
+        target, shape = request.route.name, request.route.shape
+        read = [records for records in good if records.values]
+        return self._key_lanes.partitioning(target, request.partitioned, read, schema, shape)
 
     def _decoder(self, request: Stage) -> TableDecoder:
         """The target's decoder, a new one for each generation."""
@@ -232,7 +266,8 @@ def _decode_all(
         if changes is not None:
             decoded.append((lane, _counted_on(changes, lane.rows_before)))
         if bad is not None:
-            return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
+            why = bad.reason, bad.of_table, bad.of_keys
+            return decoded, BadMessageAt(place, bad.index, *why)
     return decoded, None
 
 
@@ -253,6 +288,8 @@ def _decode(decoder: TableDecoder, lane: LaneMessages) -> tuple[Changes | None, 
     while offsets:
         try:
             return decoder.decode(lane.source.partition, offsets, values), bad
+        except NotKept:
+            raise
         except BadRecord as error:
             # Without the bad one the layout may differ: the good part may be shorter.
             bad, offsets, values = error, offsets[: error.index], values[: error.index]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from actors.contract import effects as fx
+from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.runtime.backoff import Waits
 from actors.target.buffer import TargetBuffer
@@ -15,6 +16,10 @@ from actors.target.buffer import TargetBuffer
 RACES_AT_ONCE = 8
 """Lost races after which a target counts as unavailable. Each loss is another member's success;
 fewer would let a busy neighbour slow a target down, more would hide a catalog that never yields."""
+
+COUNT_KNOWN_S = 15.0
+"""How long a record that is not in its key's partition may wait: more partitions may be there than
+are known. Sources look every 5 s; shorter than two looks refuses tables for nothing."""
 
 RACE_WAIT_S = 0.05
 """After the first lost race, growing by as much: about what a small commit takes."""
@@ -54,8 +59,14 @@ class Attempts:
         buffer.life.schedule_retry(now + wait)
         return fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})
 
-    def stage_failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
-        """The disk did not take a staged file: schedule a retry."""
+    def stage_failed(
+        self, buffer: TargetBuffer, failed: msg.StageFailed, now: float
+    ) -> fx.Log | msg.Staged:
+        """The disk did not take a staged file: schedule a retry. What stays in another partition
+        than its key's is refused."""
+        reason = failed.reason
+        if failed.elsewhere and now - buffer.note_elsewhere(now) >= COUNT_KNOWN_S:
+            return msg.Staged(failed.target, not_by_key=reason)
         buffer.tally.failed(reason, now)
         attempt = buffer.life.stage_failed()
         wait = self._waits.after(attempt)

@@ -8,9 +8,9 @@ from actors.contract import effects as fx
 from actors.contract.writes import Doubt, StagedBatch
 from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
-from actors.target.ddl_view import OF_LANES, NotFollowed, Rewrites, View, is_shadow
+from actors.target.ddl_view import OF_LANES, NotFollowed, Rewrites, StatementView, is_shadow
 from actors.target.divergence import Known, doubts_of, known_after
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from changes.formats import configured_types
 from changes.formats.engine.format import Format
 from changes.model.model import (
@@ -37,7 +37,7 @@ class AnotherTable(Exception):
 
 
 @dataclass(slots=True)
-class Wanted:
+class Total:
     """The steps, and what becomes of the target's name.
 
     ``table``: whose statements they are, where the target is meant to be of one table alone;
@@ -103,12 +103,16 @@ def _shaped(statement: Ddl, buffer: TargetBuffer) -> Ddl:
 class BarrierPlanner:
     """Plans one processor's barriers. Pure."""
 
-    def __init__(self, format_: Format, router: Router, policy: DdlPolicy) -> None:
+    def __init__(
+        self, format_: Format, router: Router, policy: DdlPolicy, *, by_key: bool = False
+    ) -> None:
+        """``by_key``: each key has one partition."""
+        self._by_key = by_key
         self._format = format_
         self._router = router
         self._policy = policy
 
-    def plan(self, buffer: TargetBuffer, chunk: Chunk, batch_id: str) -> Barrier:
+    def plan(self, buffer: TargetBuffer, chunk: PendingShare, batch_id: str) -> Barrier:
         """Plan the statement, before which all that came before is written. Raises DataError.
 
         Its offset is recorded by the write, so after a restart it is a replay like any other.
@@ -118,22 +122,22 @@ class BarrierPlanner:
             return barrier
         place = f"{chunk.source} offset {chunk.messages.first}"
         at = f"at {place}"
-        wanted = Wanted()
+        total = Total()
         try:
             for statement in self._format.ddl(chunk.messages.values[0]):
                 if buffer.route in self._router.targets(statement.table):
                     statement = _shaped(statement, buffer)
-                    self._take(statement, buffer, wanted, barrier, at)
-                    self._doubt(statement, buffer, wanted, barrier, at)
+                    self._take(statement, buffer, total, barrier, at)
+                    self._doubt(statement, buffer, total, barrier, at)
         except (BadMessage, RouteConflict, AnotherTable, NotFollowed) as error:
             quarantine = isinstance(error, NotFollowed) and error.quarantine
             raise DataError(f"{place}: {error}", quarantine=quarantine) from error
-        moved = wanted.moves_to is not None or wanted.takes_from is not None
+        moved = total.moves_to is not None or total.takes_from is not None
         mode = buffer.state.mode or buffer.route.mode
         stored = buffer.state.schema is not None
         # A changelog's rows are what happened: nothing changes them.
-        doubts = tuple(wanted.doubts) if stored and mode is Mode.UPSERT else ()
-        changed = bool(wanted.ddl or doubts) or wanted.becomes is not None
+        doubts = tuple(total.doubts) if stored and mode is Mode.UPSERT else ()
+        changed = bool(total.ddl or doubts) or total.becomes is not None
         if not moved and not (stored and changed):
             # A table that is not there yet is made from its first row, with all its columns.
             return barrier
@@ -143,17 +147,17 @@ class BarrierPlanner:
             mode=mode,
             schema=buffer.state.schema or TableSchema((), ()),
             lanes=buffer.spans(buffer.through),
-            ddl=tuple(wanted.ddl),
-            moves_to=wanted.moves_to,
-            takes_from=wanted.takes_from,
+            ddl=tuple(total.ddl),
+            moves_to=total.moves_to,
+            takes_from=total.takes_from,
             doubts=doubts,
-            table=wanted.table,
-            becomes=wanted.becomes,
+            table=total.table,
+            becomes=total.becomes,
         )
         return barrier
 
     def _doubt(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
+        self, statement: Ddl, buffer: TargetBuffer, total: Total, barrier: Barrier, place: str
     ) -> None:
         """Note what the statement may change in stored rows without a row. Raises NotFollowed.
 
@@ -162,28 +166,30 @@ class BarrierPlanner:
         known, stored = barrier.types, buffer.state.schema
         steps = statement.steps if statement.refused is None else statement.lenient
         barrier.types = known_after(replace(statement, steps=steps), known)
-        new = (step.column.name for step in steps if isinstance(step, AddColumn))
+        # By key the rows of each partition show when they have it.
+        named = () if self._is_by_key(buffer) else steps
+        new = (step.column.name for step in named if isinstance(step, AddColumn))
         barrier.added |= {f"{statement.table} {name.lower()}" for name in new}
         if stored is None or (buffer.state.mode or buffer.route.mode) is Mode.APPEND:
             return
-        before = len(wanted.doubts)
+        before = len(total.doubts)
         if statement.unread is not None:
-            wanted.doubts.append(Doubt(f"{statement.table}: a statement not understood {place}"))
+            total.doubts.append(Doubt(f"{statement.table}: a statement not understood {place}"))
         elif statement.refused is not None and self._policy.unknown_default == "null":
-            wanted.doubts.append(Doubt(f"{statement.table}: {statement.refused} {place}"))
+            total.doubts.append(Doubt(f"{statement.table}: {statement.refused} {place}"))
         merges = self._router.merges(statement.table, buffer.route.name)
         if merges:
             known = {}
-        first = not wanted.ddl[1:]
+        first = not total.ddl[1:]
         found = tuple(doubts_of(statement, known, stored, place, first=first))
         if found and self._policy.lossy_change != "report":
             raise Rewrites(statement, found, self._policy.lossy_change != "stop")
-        wanted.doubts += found
-        if len(wanted.doubts) > before and not merges and wanted.becomes is None:
-            wanted.acts(statement.table)
+        total.doubts += found
+        if len(total.doubts) > before and not merges and total.becomes is None:
+            total.acts(statement.table)
 
     def _take(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
+        self, statement: Ddl, buffer: TargetBuffer, total: Total, barrier: Barrier, place: str
     ) -> None:
         table, target = statement.table, buffer.route.name
         if statement.unread is not None:
@@ -196,16 +202,17 @@ class BarrierPlanner:
         lanes, types = self._has_lanes(buffer), configured_types(buffer.route.types)
         statement = self._lenient(statement, barrier, place, changelog=changelog, lanes=lanes)
         merges = self._router.merges(table, target)
-        view = View(self._policy, changelog, merges, lanes, statement, types)
+        by_key = self._is_by_key(buffer)
+        view = StatementView(self._policy, changelog, merges, lanes, statement, types, by_key)
         steps = tuple(view.table_steps(barrier.notes))
         view.check_named(buffer.route.keys)
-        if wanted.moves_to is not None and steps:
+        if total.moves_to is not None and steps:
             raise NotFollowed(statement, "a change after a RENAME in one message")
         if steps:
-            wanted.ddl.append(steps)
+            total.ddl.append(steps)
             if not merges:
-                wanted.acts(table)
-        self._names(statement, buffer, wanted, barrier, place)
+                total.acts(table)
+        self._names(statement, buffer, total, barrier, place)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
 
     def _lenient(
@@ -220,7 +227,8 @@ class BarrierPlanner:
             return statement
         refusal = NotFollowed(statement, statement.refused)
         nulls = self._policy.unknown_default == "null"
-        if not statement.lenient or (lanes and not changelog and not nulls):
+        late = lanes and not changelog and not nulls and not self._by_key
+        if not statement.lenient or late:
             raise refusal
         steps = statement.lenient
         if not changelog and nulls:
@@ -235,7 +243,7 @@ class BarrierPlanner:
         return replace(statement, steps=steps, refused=None)
 
     def _names(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
+        self, statement: Ddl, buffer: TargetBuffer, total: Total, barrier: Barrier, place: str
     ) -> None:
         """Follow what happens to the table's name. Where the new one has the same target, that is
         to be of the new name from here on, and nothing else."""
@@ -251,7 +259,7 @@ class BarrierPlanner:
                 f"{of} took the place of {table}, an online schema change whose shadow tables no "
                 "route takes: stored rows stay as they are, NULL in columns that are new"
             )
-            wanted.doubts.append(Doubt(f"{of} took the place of {table} {place}"))
+            total.doubts.append(Doubt(f"{of} took the place of {table} {place}"))
             return
         for other in filter(None, (to, of)):
             if self._router.twin(table, target, other) is None:
@@ -260,8 +268,8 @@ class BarrierPlanner:
         moves_to = None if to is None else self._router.twin(table, target, to)
         takes_from = None if of is None else self._router.twin(table, target, of)
         if to is not None and not self._router.merges(table, target):
-            wanted.acts(table)
-            wanted.becomes = to
+            total.acts(table)
+            total.becomes = to
         if target in (moves_to, takes_from):
             return
         for name in filter(None, (target, moves_to, takes_from)):
@@ -270,16 +278,21 @@ class BarrierPlanner:
                 raise NotFollowed(statement, f"RENAME TABLE while {rebuilt} is being rebuilt")
         if self._has_lanes(buffer):
             raise NotFollowed(statement, f"RENAME TABLE{OF_LANES}")
-        if wanted.moves_to is not None or wanted.takes_from is not None:
+        if total.moves_to is not None or total.takes_from is not None:
             raise NotFollowed(statement, "a second RENAME in one message")
-        wanted.moves_to, wanted.takes_from = moves_to, takes_from
+        total.moves_to, total.takes_from = moves_to, takes_from
 
     def _has_lanes(self, buffer: TargetBuffer) -> bool:
-        """Whether the target keeps positions, or will once it is made: maybe by another lane."""
+        """Whether rows may come in several partitions: it keeps positions, or will; or by key."""
+        if self._is_by_key(buffer):
+            return True
         if buffer.state.schema is not None:
             return buffer.state.positions is not None
         route = buffer.route
         return self._format.table_decoder(route.mode, route.keys, route.types).positions is not None
+
+    def _is_by_key(self, buffer: TargetBuffer) -> bool:
+        return self._by_key and (buffer.state.mode or buffer.route.mode) is Mode.UPSERT
 
     def _is_swap(self, table: TableName, to: TableName, of: TableName) -> bool:
         """Whether an online schema change ends here, both its shadow tables left out."""

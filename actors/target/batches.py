@@ -20,53 +20,54 @@ from actors.target.batching import (
     check_steps,
     close_rows,
     close_staged_files,
+    held_partitioning,
     problem_of,
     record_at,
     rows_batch,
+    with_files,
 )
 from actors.target.buffer import TargetBuffer
 from actors.target.column_changes import any_columns, note_column_changes, with_column_changes
 from actors.target.entry_groups import EntryGroups
-from actors.target.pending import Chunk, Closing, StagedFile
+from actors.target.pending import Closing, PendingShare, StagedFile
+from actors.target.settings import ProcessorSettings
 from changes.formats.engine.format import Format
-from changes.formats.engine.lacking import common
-from changes.model.model import DdlPolicy
 from changes.routes.routing import Router
+from offsets.key_partitioning import Partitioned
 from offsets.position import NO_OFFSET, TopicPartition
 
 
 class Batches:
-    """Makes one processor's batches. Deterministic: it answers with effects.
-
-    ``batch_bytes`` bounds what is decoded at once, in raw messages or staged files.
-    """
+    """Makes one processor's batches. Deterministic: it answers with effects."""
 
     def __init__(
         self,
         me: Address,
         format_: Format,
         router: Router,
-        ddl: DdlPolicy,
-        batch_bytes: int,
+        settings: ProcessorSettings,
         run_id: str,
-        dead_letters: bool,
-        group: str,
     ) -> None:
-        """``run_id`` makes batch names unique over restarts.
-
-        ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
-        ``group`` is what the batches carry of it.
-        """
-        self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
+        """``run_id`` makes batch names unique over restarts."""
+        letters, by = settings.dead_letters, settings.partitioner
+        self._dead_letters = Address(me.pipeline, "dead-letters") if letters else None
         self._me = me
         self._committer = Address(me.pipeline, "committer")
         self._router = router
-        self._barriers = BarrierPlanner(format_, router, ddl)
+        self._barriers = BarrierPlanner(format_, router, settings.ddl, by_key=by is not None)
         self._entry_groups = EntryGroups(format_, router, self._barriers, self)
-        self._batch_bytes = batch_bytes
+        self._batch_bytes = settings.buffer_bytes
+        """Bounds what is decoded at once, in raw messages or staged files."""
         self._run_id = run_id
-        self._group = group
+        self._group = settings.group
+        self._partitioned = None if by is None else Partitioned(by, {})
         self._number = 0
+
+    def note_counts(self, counts: Mapping[str, int]) -> list[fx.TargetEffect]:
+        """Take how many partitions topics have."""
+        if self._partitioned is not None:
+            self._partitioned = self._partitioned.counted(counts)
+        return []
 
     def close(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         """Close one batch (or one barrier) of a target that has no write in flight.
@@ -87,7 +88,7 @@ class Batches:
         return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
 
     def _rows(
-        self, buffer: TargetBuffer, chunks: list[Chunk], behind_write: TopicPartition | None
+        self, buffer: TargetBuffer, chunks: list[PendingShare], behind_write: TopicPartition | None
     ) -> list[fx.TargetEffect]:
         """Have chunks decoded and staged: as the batch, or as a file behind the write."""
         staged_files = () if behind_write is not None else self._files_of_one_write(buffer)
@@ -160,11 +161,14 @@ class Batches:
         lanes = tuple(part.lane for part in closing.parts)
         stored = columns.reminder(buffer.state.schema)
         more = columns.generation, stored, not columns.types, any_columns(buffer, closing.table)
-        return fx.Stage(buffer.route, paths, lanes, *more)
+        partitioned = self._partitioned
+        if partitioned is not None:
+            partitioned = partitioned.beside(held_partitioning(buffer))
+        return fx.Stage(buffer.route, paths, lanes, *more, partitioned=partitioned)
 
     def stage_behind(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
-        chunks: list[Chunk] = []
+        chunks: list[PendingShare] = []
         while buffer.queue.chunks and not buffer.queue.barrier_first:
             first = buffer.queue.chunks[0]
             if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
@@ -178,7 +182,7 @@ class Batches:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.life.closing
         assert closing is not None
-        staged = accepted(staged, buffer)
+        staged = accepted(staged, closing, buffer)
         if staged.declared_types is not None:
             buffer.columns.learn(staged.declared_types)
         changed = self._columns(buffer, closing, staged)
@@ -211,7 +215,10 @@ class Batches:
         last = f" {parts[-1].lane.source} offset {parts[-1].through}" if parts else ""
         shared = partial(self._router.shared, buffer.route.name)
         place, behind = f"up to{last}", closing.behind_write is not None
-        return note_column_changes(buffer, staged, place, shared=shared, behind_write=behind)
+        files = closing.staged_files
+        return note_column_changes(
+            buffer, staged, place, shared=shared, behind_write=behind, files=files
+        )
 
     def _restarts(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message is only of other columns than those before it. Where nothing was known
@@ -251,7 +258,8 @@ class Batches:
             ((source, through),) = closing.through.items()
             first = closing.firsts()[source]
             more = staged.changes, staged.size, through, first, closing.table, staged.carried
-            buffer.add_file(StagedFile(source, staged.path, *more))
+            spread = staged.key_partitioning
+            buffer.add_file(StagedFile(source, staged.path, *more, key_partitioning=spread))
         return []
 
     def _batch_staged(
@@ -262,9 +270,7 @@ class Batches:
             return self.nothing_to_write(buffer)
         lanes = buffer.spans(closing.through)
         batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
-        more = sum(file.changes for file in closing.staged_files)
-        carried = common((batch.carried, *(file.carried for file in closing.staged_files)))
-        batch = replace(batch, changes=batch.changes + more, carried=carried)
+        batch = with_files(batch, closing.staged_files)
         # A bad record at the front of a lane was given back: the write has nothing of it.
         through = closing.through
         firsts = {s: at for s, at in closing.firsts().items() if at <= through.get(s, NO_OFFSET)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -12,10 +12,12 @@ from actors.contract.one_lane import has_order, second_lane
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch
 from actors.target.buffer import TargetBuffer
-from actors.target.pending import Chunk, Closing, ClosingPart, DeadRecord, StagedFile
+from actors.target.pending import Closing, ClosingPart, DeadRecord, PendingShare, StagedFile
+from changes.formats.engine.lacking import common
 from changes.model.model import Mode, TableName
 from changes.routes.routing import TargetRoute
 from offsets.fence import Span
+from offsets.key_partitioning import RELOAD, KeyPartitioning
 from offsets.position import TopicPartition
 
 
@@ -34,7 +36,7 @@ class DataError(Exception):
 
 def close_rows(
     buffer: TargetBuffer,
-    chunks: list[Chunk],
+    chunks: list[PendingShare],
     staged_files: tuple[StagedFile, ...],
     behind_write: TopicPartition | None,
 ) -> tuple[Closing, int]:
@@ -81,12 +83,18 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     return f"{lane.source} offset {lane.messages.offsets[bad.index]}: {bad.reason}"
 
 
-def accepted(staged: Staged, buffer: TargetBuffer) -> Staged:
+def accepted(staged: Staged, closing: Closing, buffer: TargetBuffer) -> Staged:
     """Add, to the error of a row without its key, that the key is configured: mostly a route's
-    ``keys`` are meant for another of its tables. Raises DataError where the shape does not fit."""
+    ``keys`` are meant for another of its tables. Raises DataError where the shape does not fit, or
+    the order of a row's changes is lost."""
     if staged.refused is not None:
         raise DataError(f"{buffer.name}: {staged.refused}")
+    if staged.not_by_key is not None:
+        raise DataError(f"{buffer.name}: {staged.not_by_key}", quarantine=True)
     bad, keys = staged.bad, buffer.route.keys
+    if bad is not None and bad.of_keys:
+        files = () if staged.path is None else (staged.path,)
+        raise DataError(f"{problem_of(closing, bad)}: {RELOAD}", *files, quarantine=True)
     if bad is None or not keys or "key column " not in bad.reason:
         return staged
     reason = f"{bad.reason}; the configuration's `keys` names {', '.join(keys)} as the key"
@@ -95,12 +103,12 @@ def accepted(staged: Staged, buffer: TargetBuffer) -> Staged:
 
 def after_bad(
     closing: Closing, bad: BadMessageAt, now: float, *, restarts_columns: bool = False
-) -> list[Chunk]:
+) -> list[PendingShare]:
     """The messages behind a bad one as they came: to be decoded again, they were not staged.
 
     ``restarts_columns``: the bad one is the first of them, and its columns replace those before.
     """
-    chunks: list[Chunk] = []
+    chunks: list[PendingShare] = []
     for place, part in enumerate(closing.parts[bad.lane_index :]):
         begin = bad.index + (not restarts_columns) if place == 0 else 0
         closed = part.lane.messages
@@ -109,7 +117,7 @@ def after_bad(
             continue
         messages = Messages.of(closed.offsets[begin:], closed.values[begin:])
         source, first = part.lane.source, restarts_columns and place == 0
-        chunk = Chunk(source, part.epoch, messages, False, now, first)
+        chunk = PendingShare(source, part.epoch, messages, False, now, first)
         chunks.append(replace(chunk, table=closing.table))
     return chunks
 
@@ -150,6 +158,20 @@ def rows_batch(
         carried=staged.carried,
         whole=filtered and filter_ is None,
         filter=filter_ if filtered else None,
+        key_partitioning=staged.key_partitioning,
+    )
+
+
+def with_files(batch: StagedBatch, files: Sequence[StagedFile]) -> StagedBatch:
+    """The write with what is known of the files whose rows are in it, too."""
+    spread = None
+    for each in (*(file.key_partitioning for file in files), batch.key_partitioning):
+        spread = spread if each is None else each.behind(spread)
+    return replace(
+        batch,
+        changes=batch.changes + sum(file.changes for file in files),
+        carried=common((batch.carried, *(file.carried for file in files))),
+        key_partitioning=spread,
     )
 
 
@@ -192,6 +214,13 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     write = buffer.life.write
     flying = () if write is None else write.batch.lanes
     known = {*buffer.state.hwms, *buffer.through, *flying}
+    if staged.key_partitioning is not None:
+        held = held_partitioning(buffer)
+        why = staged.key_partitioning.problem_after(held, buffer.state.hwms)
+        if why is not None:
+            files = () if staged.path is None else (staged.path,)
+            raise DataError(f"{buffer.name}: {why}", *files, quarantine=True)
+        return
     for part in closing.parts:
         source, messages = part.lane.source, part.lane.messages
         if messages:
@@ -200,3 +229,12 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
             if why is not None:
                 raise DataError(why, *(() if staged.path is None else (staged.path,)))
         known.add(source)
+
+
+def held_partitioning(buffer: TargetBuffer) -> KeyPartitioning | None:
+    """How keys are spread by the latest that is staged, is being written, or is in the target."""
+    write = buffer.life.write
+    flying = None if write is None else write.batch.key_partitioning
+    waiting = [file.key_partitioning for file in buffer.staged_files]
+    latest = (*reversed(waiting), flying, buffer.state.key_partitioning)
+    return next((each for each in latest if each is not None), None)

@@ -16,13 +16,13 @@ from actors.contract.addresses import Address
 from actors.contract.figures import Tally
 from actors.contract.writes import TargetState
 from actors.target.columns import Columns
-from actors.target.pending import Chunk, DeadRecord, Queue, StagedFile
+from actors.target.pending import DeadRecord, PendingShare, Queue, StagedFile
 from actors.target.quarantine_state import Quarantine
-from actors.target.rollback import History
+from actors.target.rollback import PublishHistory
 from actors.target.target_state import Life, Phase
 from changes.routes.routing import TargetRoute
 from offsets.fence import Span
-from offsets.position import NO_OFFSET, Step, TopicPartition
+from offsets.position import NO_OFFSET, EntryStep, TopicPartition
 from offsets.rebuild import Load
 
 
@@ -33,7 +33,7 @@ class Passed(NamedTuple):
     source: TopicPartition
     epoch: int
     offset: int
-    shown: Step
+    shown: EntryStep
     done: int
 
 
@@ -58,7 +58,7 @@ class TargetBuffer:
     marked: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment since which the marks were read, or are to be: before it
     another member may have moved them."""
-    history: History = field(default_factory=History)
+    history: PublishHistory = field(default_factory=PublishHistory)
     write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The first message of each lane in the last write that was handed over."""
     pending_letter: DeadRecord | None = None
@@ -67,6 +67,8 @@ class TargetBuffer:
     """Since when the sink has not answered what it is asked for this target."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
+    elsewhere_since: float | None = None
+    """Since when what is being staged has a record that is not in its key's partition."""
     passed: Passed | None = None
     columns: Columns = field(default_factory=Columns)
     quarantine: Quarantine | None = None
@@ -91,9 +93,18 @@ class TargetBuffer:
         return self.opening(reply_to)
 
     def opened(self, state: TargetState) -> None:
-        """This is what it shows now. What was known of columns may be another member's."""
+        """This is what it shows now. What was known of columns may be another member's.
+
+        That one may have added some. A decoder gets the target's columns at its start, so a new one
+        begins, once files that the former one has staged are written.
+        """
+        self.columns.look_again(changed=self.state.schema != state.schema)
         self.state, self.passed = state, None
-        self.columns.forget_types()
+        self._renew_decoder()
+
+    def _renew_decoder(self) -> None:
+        if self.columns.outdated and not self.staged_files and not self.life.closing:
+            self.columns.change()
 
     def wrote(self, written: msg.Written) -> None:
         """A write of ours is published: from now on nothing below its marks may be missing.
@@ -118,15 +129,23 @@ class TargetBuffer:
         steps = {s: step for s, step in self.state.steps.items() if s not in written.epochs}
         steps |= {s: step for s, step in state.steps.items() if s in written.epochs}
         self.state = replace(state, hwms={**self.state.hwms, **own}, steps=steps)
+        self._renew_decoder()
 
     def answered(self) -> None:
         """The sink has answered, and not that it is away."""
         self.asked_at = None
 
+    def note_elsewhere(self, now: float) -> float:
+        """What is being staged has a record that is not in its key's partition. Since when."""
+        if self.elsewhere_since is None:
+            self.elsewhere_since = now
+        return self.elsewhere_since
+
     def quarantined(self, quarantine: Quarantine, *, whole: bool = False) -> list[str]:
         """Nothing more is written until it is released. ``whole``: the spill has all of it, also
         the message that can't be applied. Returns the staged files that are to be removed."""
         gone = self.drop_all()
+        self.elsewhere_since = None
         waiting = self.life.waiting
         if waiting is not None and waiting.batch.path is not None:
             gone.append(waiting.batch.path)
@@ -183,6 +202,7 @@ class TargetBuffer:
     def staged(self, staged: msg.Staged, files: Collection[StagedFile] = ()) -> None:
         """What was closed is staged; ``files``, earlier ones, are in it and wait no longer."""
         self.life.staged()
+        self.elsewhere_since = None
         self.staged_files = [file for file in self.staged_files if file not in files]
         self.tally.decoded(staged.changes, staged.nulled)
 
@@ -233,7 +253,7 @@ class TargetBuffer:
         """The request to have the target's state read."""
         return msg.OpenTarget(self.route.name, reply_to, self.history.recorded)
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, chunk: PendingShare) -> None:
         """Take a share at the end of its lane. Under a new assignment the marks are read again; for
         a release they have just been."""
         if chunk.epoch not in (msg.OF_SPILL, self.marked.get(chunk.source)):

@@ -14,7 +14,9 @@ from actors.contract.messages import Staged
 from actors.contract.writes import Doubt, StagedBatch
 from actors.target.buffer import TargetBuffer
 from actors.target.divergence import WAY_OUT
+from actors.target.pending import StagedFile
 from changes.formats.engine.column_changes import ColumnChange, is_enumeration
+from changes.formats.engine.lacking import common
 from changes.model.model import Mode, TableName, TableSchema
 from changes.model.types import widen
 from changes.routes.routing import Router
@@ -47,23 +49,27 @@ def note_column_changes(
     *,
     shared: Callable[[], bool],
     behind_write: bool,
+    files: Sequence[StagedFile] = (),
 ) -> list[fx.TargetEffect]:
     """Note what is new, for the next write to carry, and report it.
 
-    ``shared``: whether rows of several tables come to the target; then columns may differ from row
-    to row. ``behind_write``: the file waits behind a write that may change the stored columns.
+    ``files``: earlier ones, whose rows are in what is staged. ``shared``: whether rows of several
+    tables come to the target; then columns may differ from row to row. ``behind_write``: the file
+    waits behind a write that may change the stored columns.
     """
     out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
     out += note_left_out(buffer, staged)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
-    others = {
-        key: report for key, report in _seen(buffer, staged, behind_write) if key not in found
-    }
+    carried = common((staged.carried, *(file.carried for file in files)))
+    seen = _seen(buffer, staged, behind_write, carried)
+    others = {key: report for key, report in seen if key not in found}
     if others and not shared():
         found |= others
+    waits = behind_write and bool(buffer.staged_files)  # one write takes these rows and those
     for key, (what, amid) in found.items():
+        amid = amid or waits
         if (noted := buffer.columns.doubts.get(key)) is not None:
             buffer.columns.doubts[key] = replace(noted, amid=noted.amid or amid)
             continue
@@ -150,8 +156,11 @@ def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Report]:
             yield f"{change.kind} {name}", (f"{change.table}: {change.what}", change.amid)
 
 
-def _seen(buffer: TargetBuffer, staged: Staged, behind_write: bool) -> Iterator[_Report]:
-    """What types show, and columns that the table has not."""
+def _seen(
+    buffer: TargetBuffer, staged: Staged, behind_write: bool, carried: frozenset[str] | None
+) -> Iterator[_Report]:
+    """What types show, and columns that the table has not. ``carried``: those that each insert
+    has, where inserts may lack some."""
     stored, about = buffer.state.schema, buffer.name
     for change in staged.column_changes:
         if not change.table:
@@ -164,6 +173,9 @@ def _seen(buffer: TargetBuffer, staged: Staged, behind_write: bool) -> Iterator[
             yield f"new {name.lower()}", (what, True)
     else:
         lacked = {name.lower() for name in staged.partial}
+        if carried is not None:
+            whole = {name.lower() for name in carried}
+            lacked |= {column.name.lower() for column in staged.schema.columns} - whole
         for name, what in _beside(buffer, stored, staged.schema):
             yield name, (what, name.removeprefix("new ") in lacked)
 

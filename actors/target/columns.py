@@ -37,6 +37,8 @@ class Columns:
     """Changes that rows show and no statement announced, until a write has published them."""
     generation: int = 0
     """How often what is known was out of date, by a DDL or by other columns."""
+    outdated: bool = False
+    """The target has other columns than the decoder knows, which another member gave it."""
     _reminded: int | None = None
     """The last generation for which the decoder got the stored columns."""
     restarted_at: DeadRecord | None = None
@@ -63,13 +65,15 @@ class Columns:
         """A write has published these doubts."""
         self.doubts = {key: each for key, each in self.doubts.items() if each not in carried}
 
-    def forget_types(self) -> None:
-        """Forget the types, because the target is looked at again."""
+    def look_again(self, *, changed: bool) -> None:
+        """Forget the types, because the target is looked at again. ``changed``: it has others."""
         self.types = {}
+        self.outdated |= changed
 
     def change(self) -> None:
         """Start a generation: what decoders know of the columns is out of date."""
         self.generation += 1
+        self.outdated = False
 
     def restart(self, record: DeadRecord) -> None:
         """Rows have other columns than those before: they are decoded as if they were the first."""

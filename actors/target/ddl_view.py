@@ -27,9 +27,9 @@ from changes.model.model import (
 )
 from changes.sql.mysql.tokens import on_one_line
 
-OF_LANES = " of a table that keeps source positions"
-"""Its other lanes may lag behind the statement's: what they still bring is older, and the
-tombstones name the table and its key."""
+OF_LANES = " of a table whose rows come in several partitions"
+"""Its other lanes may lag behind the statement's: what they still bring is older, and where rows
+keep positions the tombstones name the table and its key."""
 
 
 class NotFollowed(Exception):
@@ -56,11 +56,12 @@ class Rewrites(NotFollowed):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StatementView:
     """One statement as one target sees it.
 
-    ``merges``: the target holds other tables too; ``lanes``: it keeps positions, so that the
-    table may come in several partitions. ``types`` are those that the configuration declares.
+    ``merges``: the target holds other tables too; ``lanes``: the table may come in several
+    partitions, ``by_key``: and its rows alone show when its columns change, each partition by
+    itself. ``types`` are those that the configuration declares.
     """
 
     policy: DdlPolicy
@@ -69,11 +70,14 @@ class View:
     lanes: bool
     statement: Ddl
     types: Mapping[str, pa.DataType]
+    by_key: bool = False
 
     def table_steps(self, notes: list[str]) -> Iterator[TableStep]:
         """The steps that the target takes; what it does not is noted. Raises NotFollowed."""
         for step in self.statement.steps:
             match step:
+                case AddColumn() | ChangeColumn() if self.by_key and not _renames(step):
+                    continue
                 case AddColumn():
                     yield self._add_column(step)
                 case DropColumn():
@@ -173,6 +177,10 @@ class View:
 
     def _note(self, notes: list[str], what: str) -> None:
         notes.append(f"{self.statement.table} {what}")
+
+
+def _renames(step: AddColumn | ChangeColumn) -> bool:
+    return isinstance(step, ChangeColumn) and step.old.lower() != step.column.name.lower()
 
 
 def is_shadow(table: TableName, *, new: TableName, old: TableName) -> bool:

@@ -20,12 +20,12 @@ from actors.contract.writes import StagedBatch
 from actors.target.barrier import BarrierPlanner, notes_of
 from actors.target.batching import DataError, check_lanes, problem_of, record_at, rows_batch
 from actors.target.buffer import Passed, TargetBuffer
-from actors.target.pending import Chunk, Closing, ClosingPart, DeadRecord
+from actors.target.pending import Closing, ClosingPart, DeadRecord, PendingShare
 from changes.formats.engine.format import Format, MultiEntry
 from changes.model.model import Mode, TableSchema
 from changes.routes.routing import Router
 from offsets.fence import Span
-from offsets.position import Step, TopicPartition
+from offsets.position import EntryStep, TopicPartition
 
 
 class Writes(Protocol):
@@ -67,7 +67,7 @@ class EntryGroups:
         self._barriers = barriers
         self._writes = writes
 
-    def wait_in(self, chunk: Chunk) -> bool:
+    def wait_in(self, chunk: PendingShare) -> bool:
         """Whether a barrier is a message that has to be taken apart: it has several entries."""
         return (
             isinstance(self._format, MultiEntry)
@@ -117,7 +117,7 @@ class EntryGroups:
         rows = staged.rows if staged.mode is Mode.APPEND else 0
         return self._submit(buffer, batch, closing.entry_group, rows, now)
 
-    def _left(self, buffer: TargetBuffer, chunk: Chunk) -> list[EntryGroup]:
+    def _left(self, buffer: TargetBuffer, chunk: PendingShare) -> list[EntryGroup]:
         """What the target does not hold, and what has not turned out to do nothing."""
         shown = _shown(buffer, chunk)
         passed = buffer.passed
@@ -128,7 +128,7 @@ class EntryGroups:
         return [group for group in all_ if group.done > done]
 
     def _stage(
-        self, buffer: TargetBuffer, chunk: Chunk, group: EntryGroup
+        self, buffer: TargetBuffer, chunk: PendingShare, group: EntryGroup
     ) -> list[fx.TargetEffect]:
         source, epoch, offset = _place(chunk)
         rows = _shown(buffer, chunk).rows
@@ -155,12 +155,12 @@ class EntryGroups:
         batch = replace(
             batch,
             lanes={source: Span(hwm, offset if group.last else offset - 1)},
-            step=Step(offset, group.done, shown.rows + rows),
+            step=EntryStep(offset, group.done, shown.rows + rows),
             begun=shown.done,
         )
         return self._writes.submit(buffer, batch, {source: epoch}, through, through, now)
 
-    def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[fx.TargetEffect]:
+    def _end(self, buffer: TargetBuffer, chunk: PendingShare, now: float) -> list[fx.TargetEffect]:
         """Nothing is left to be done of the message: the mark moves past it, if a part is in."""
         source, epoch, offset = _place(chunk)
         shown = _shown(buffer, chunk)
@@ -189,17 +189,17 @@ def _restart_columns(
     return [fx.Log("warning", "columns_differ", {"target": buffer.name, "what": what})]
 
 
-def _place(chunk: Chunk) -> tuple[TopicPartition, int, int]:
+def _place(chunk: PendingShare) -> tuple[TopicPartition, int, int]:
     return chunk.source, chunk.epoch, chunk.messages.first
 
 
-def _shown(buffer: TargetBuffer, chunk: Chunk) -> Step:
+def _shown(buffer: TargetBuffer, chunk: PendingShare) -> EntryStep:
     """What the target shows of the message."""
     offset = chunk.messages.first
     step = buffer.state.steps.get(chunk.source)
-    return step if step is not None and step.offset == offset else Step(offset, 0)
+    return step if step is not None and step.offset == offset else EntryStep(offset, 0)
 
 
-def _pass(buffer: TargetBuffer, chunk: Chunk, group: EntryGroup) -> None:
+def _pass(buffer: TargetBuffer, chunk: PendingShare, group: EntryGroup) -> None:
     """An entry group does nothing: no write records that."""
     buffer.pass_entries(Passed(*_place(chunk), _shown(buffer, chunk), group.done))

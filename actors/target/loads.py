@@ -18,14 +18,14 @@ from actors.contract.addresses import Address
 from actors.contract.figures import bare
 from actors.contract.raw_messages import SpillState
 from actors.target.buffer import TargetBuffer
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from actors.target.quarantine_state import Quarantine
 from actors.target.unwritten import covered
 from changes.formats.engine.format import Format
 from changes.model.model import BadMessage, Ddl, TargetName
 from changes.routes.routing import Router, shard_of
 from offsets.position import TopicPartition
-from offsets.rebuild import Broken, Load
+from offsets.rebuild import Load, LoadHindered
 
 
 class Loads:
@@ -49,7 +49,7 @@ class Loads:
         if load.filling or load.broken is not None:
             buffer.keep(Quarantine(f"it is being filled by job {load.job}", SpillState()))
 
-    def look(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
+    def look(self, buffer: TargetBuffer, chunk: PendingShare) -> list[fx.TargetEffect]:
         """Messages have come: one that the load can't go on over ends this attempt of it."""
         load = buffer.load
         assert load is not None
@@ -60,9 +60,9 @@ class Loads:
         if what is None:
             return []
         why = f"{chunk.source} offset {last}: {what} while the table is being loaded"
-        return self.end(buffer, Broken(why, {chunk.source: last}))
+        return self.end(buffer, LoadHindered(why, {chunk.source: last}))
 
-    def _statement(self, buffer: TargetBuffer, chunk: Chunk) -> str | None:
+    def _statement(self, buffer: TargetBuffer, chunk: PendingShare) -> str | None:
         """What a message states of the table, None where that changes nothing it shows."""
         try:
             statements = self._format.ddl(chunk.messages.values[0])
@@ -73,7 +73,7 @@ class Loads:
                 return f"a statement ({found.sql[:200]})"
         return None
 
-    def moved(self, buffer: TargetBuffer, staged: msg.Staged) -> Broken | None:
+    def moved(self, buffer: TargetBuffer, staged: msg.Staged) -> LoadHindered | None:
         """Why rows that are staged can't be written over the loaded ones."""
         load, closing = buffer.load, buffer.life.closing
         if load is None or closing is None or not staged.moves:
@@ -88,12 +88,14 @@ class Loads:
             return None
         behind = {part.lane.source: part.through for part in closing.parts} | closing.through
         places = ", ".join(f"{source} up to offset {at}" for source, at in sorted(behind.items()))
-        return Broken(f"{places}: a key is changed by a message without the whole row", behind)
+        return LoadHindered(
+            f"{places}: a key is changed by a message without the whole row", behind
+        )
 
     def give_up(self, buffer: TargetBuffer, bound: int) -> list[fx.TargetEffect]:
         """What is kept has come to its bound."""
         held = f"load.spill_bytes ({bound}) are not enough for what changes meanwhile"
-        return self.end(buffer, Broken(f"{buffer.name}: {held}"))
+        return self.end(buffer, LoadHindered(f"{buffer.name}: {held}"))
 
     def refused(self, buffer: TargetBuffer, reason: str) -> list[fx.TargetEffect] | None:
         """A table whose rows are all there is refused: its load ends, and says why. Nobody looks at
@@ -101,9 +103,9 @@ class Loads:
         load = buffer.load
         if load is None or load.filling or load.broken is not None:
             return None
-        return self.end(buffer, Broken(bare(buffer.name, reason)))
+        return self.end(buffer, LoadHindered(bare(buffer.name, reason)))
 
-    def end(self, buffer: TargetBuffer, why: Broken) -> list[fx.TargetEffect]:
+    def end(self, buffer: TargetBuffer, why: LoadHindered) -> list[fx.TargetEffect]:
         """This attempt is over: the table gets nothing more, and what it has not counts as done."""
         load = buffer.load
         assert load is not None
@@ -117,7 +119,7 @@ class Loads:
         done = msg.Written(buffer.route.name, epochs, through, None)
         return [*out, fx.Tell(self._committer, done)] if through else out
 
-    def passed_over(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
+    def passed_over(self, buffer: TargetBuffer, chunk: PendingShare) -> list[fx.TargetEffect]:
         """What comes for a table whose load is to begin again counts as done."""
         through = {chunk.source: chunk.messages.last}
         buffer.tally.dropped(len(chunk.messages))

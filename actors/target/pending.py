@@ -11,11 +11,12 @@ from actors.contract.effects import LaneMessages
 from actors.contract.multi_entry import EntryGroup
 from actors.contract.raw_messages import Messages
 from changes.model.model import TableName
+from offsets.key_partitioning import KeyPartitioning
 from offsets.position import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class PendingShare:
     """A share as it waits: neighbouring messages of one lane, undecoded."""
 
     source: TopicPartition
@@ -34,7 +35,7 @@ class Chunk:
         """Whether what came before must be written first."""
         return self.ddl or self.restarts_columns
 
-    def above(self, hwm: int) -> Chunk | None:
+    def above(self, hwm: int) -> PendingShare | None:
         """The part of the chunk that the target does not contain yet, None when there is none."""
         fresh = self.messages.above(hwm)
         if fresh is self.messages:
@@ -46,30 +47,30 @@ class Chunk:
 class Queue:
     """Raw messages of a target in their order, with their sums."""
 
-    chunks: deque[Chunk] = field(default_factory=deque)
+    chunks: deque[PendingShare] = field(default_factory=deque)
     messages: int = 0
     size: int = 0
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, chunk: PendingShare) -> None:
         """Add a chunk at the end of its lane."""
         self.chunks.append(chunk)
         self.messages += len(chunk.messages)
         self.size += chunk.messages.size
 
-    def give_back(self, chunk: Chunk) -> None:
+    def give_back(self, chunk: PendingShare) -> None:
         """Put a chunk back at the front: it was taken too early."""
         self.chunks.appendleft(chunk)
         self.messages += len(chunk.messages)
         self.size += chunk.messages.size
 
-    def take(self, limit: int) -> list[Chunk]:
+    def take(self, limit: int) -> list[PendingShare]:
         """Remove chunks of one table from the front: up to a barrier, or until ``limit`` bytes are
         reached.
 
         A barrier (DDL) at the front is taken alone. Chunks are never split: a message's changes
         belong to one batch.
         """
-        taken: list[Chunk] = []
+        taken: list[PendingShare] = []
         size = 0
         while self.chunks and size < limit:
             if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):
@@ -118,6 +119,7 @@ class StagedFile:
     first: int
     table: TableName | None = None
     carried: frozenset[str] | None = None
+    key_partitioning: KeyPartitioning | None = None
 
 
 class ClosingPart(NamedTuple):
@@ -165,12 +167,12 @@ class Closing:
                 found.setdefault(part.lane.source, part.lane.messages.first)
         return found
 
-    def chunks(self, now: float) -> list[Chunk]:
+    def chunks(self, now: float) -> list[PendingShare]:
         """Its messages as they came. That of an entry group waits whole at the front."""
         if self.entry_group is not None:
             return []
         return [
-            Chunk(
+            PendingShare(
                 part.lane.source,
                 part.epoch,
                 Messages.of(part.lane.messages.offsets, part.lane.messages.values),
@@ -181,6 +183,13 @@ class Closing:
             for part in self.parts
             if part.lane.messages
         ]
+
+    def replayed(self) -> list[tuple[TopicPartition, int, int]]:
+        """The parts of which the target has all: partition, epoch, last message."""
+        if self.entry_group is not None:
+            return []
+        parts = [part for part in self.parts if not part.lane.messages]
+        return [(part.lane.source, part.epoch, part.through) for part in parts]
 
     def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
         """What is left when these partitions are revoked, None when that is nothing."""

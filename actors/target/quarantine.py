@@ -19,7 +19,7 @@ from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.runtime.backoff import Waits
 from actors.target.buffer import TargetBuffer
 from actors.target.loads import Loads
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from actors.target.quarantine_state import Quarantine
 from actors.target.settings import ProcessorSettings
 from actors.target.target_state import Phase
@@ -101,7 +101,7 @@ class Quarantines:
         said = fx.Log(level, "release_broke_off", fields)
         return [*out, said, *self._list(buffer, quarantine)]
 
-    def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[fx.TargetEffect]:
+    def take(self, buffer: TargetBuffer, chunk: PendingShare) -> list[fx.TargetEffect]:
         """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
         quarantine = buffer.quarantine
         assert quarantine is not None

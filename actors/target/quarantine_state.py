@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from actors.contract import effects as fx
 from actors.contract.figures import QuarantineFigures
 from actors.contract.raw_messages import SpillState
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from offsets.position import TopicPartition
 
 Lanes = dict[TopicPartition, int]
@@ -24,7 +24,7 @@ class Quarantine:
 
     reason: str
     spill: SpillState
-    waiting: deque[Chunk] = field(default_factory=deque)
+    waiting: deque[PendingShare] = field(default_factory=deque)
     """What is not in the spill yet."""
     rereads: tuple[fx.LogRange, ...] = ()
     """What is no more in memory, and comes before ``waiting``: staged rows are no messages."""
@@ -75,13 +75,14 @@ class Quarantine:
 
     # --- what happens to it
 
-    def take(self, chunk: Chunk) -> None:
+    def take(self, chunk: PendingShare) -> None:
         """It comes behind all that is in the spill, or waits for it."""
         self.waiting.append(chunk)
 
     def note_done(self, source: TopicPartition, epoch: int, last: int) -> None:
         """The lane counts as done up to there once all that waits is spilled."""
-        self.through[source], self.epochs[source] = last, epoch
+        before = self.through.get(source, last) if self.epochs.get(source) == epoch else last
+        self.through[source], self.epochs[source] = max(last, before), epoch
 
     def forget(self, sources: Collection[TopicPartition]) -> None:
         """Partitions went away: what is spilled stays, what waits is read again."""

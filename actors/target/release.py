@@ -13,7 +13,7 @@ from actors.contract.addresses import WRITERS, Address
 from actors.contract.messages import OF_SPILL
 from actors.contract.raw_messages import Messages, SpillRecord
 from actors.target.buffer import TargetBuffer
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from changes.model.model import TableName
 from offsets.position import TopicPartition
 
@@ -122,12 +122,12 @@ class Releases:
         ]
 
 
-def _chunk(records: Sequence[SpillRecord], now: float) -> Chunk:
+def _chunk(records: Sequence[SpillRecord], now: float) -> PendingShare:
     """Records of one lane: rows, or a single barrier."""
     offsets = [record.offset for record in records]
     messages = Messages.of(offsets, [record.value for record in records])
     first = records[0]
-    return Chunk(first.source, OF_SPILL, messages, first.ddl, now, table=first.table)
+    return PendingShare(first.source, OF_SPILL, messages, first.ddl, now, table=first.table)
 
 
 def _kind(record: SpillRecord) -> tuple[TopicPartition, bool, TableName | None]:

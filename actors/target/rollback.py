@@ -19,7 +19,7 @@ from offsets.snapshot import TargetMark
 
 
 @dataclass(slots=True)
-class History:
+class PublishHistory:
     """What one target is known to have published, and from where on it is fed. Nobody else assigns
     its fields."""
 

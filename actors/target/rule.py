@@ -23,12 +23,12 @@ from actors.target.buffer import TargetBuffer
 from actors.target.divergence import remarks_of
 from actors.target.limits import Absences, PausedTargets, Relief
 from actors.target.loads import Awaited, Loads
-from actors.target.pending import Chunk, DeadRecord
+from actors.target.pending import DeadRecord, PendingShare
 from actors.target.quarantine import Quarantines
 from actors.target.quarantine_state import Quarantine
 from actors.target.rebalance import Settlements, as_staged, give_up, over
 from actors.target.release import Releases
-from actors.target.rollback import History
+from actors.target.rollback import PublishHistory
 from actors.target.settings import OpenSpill, ProcessorSettings
 from actors.target.shown import figures, remaining
 from actors.target.target_state import Phase
@@ -62,16 +62,7 @@ class ProcessorLogic:
         """
         self._me = address
         self._settings = settings
-        self._batches = Batches(
-            address,
-            format_,
-            router,
-            settings.ddl,
-            settings.buffer_bytes,
-            run_id,
-            settings.dead_letters,
-            settings.group,
-        )
+        self._batches = Batches(address, format_, router, settings, run_id)
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._awaited = Awaited(address, settings.processors)
         self._settlements = Settlements(address)
@@ -115,8 +106,11 @@ class ProcessorLogic:
                 out = self._opened(message)
             case msg.Staged(target):
                 out = self._staged(target, message)
-            case msg.StageFailed(target, reason):
-                out = [self._attempts.stage_failed(self._of(target), reason, now)]
+            case msg.PartitionCounts(counts):
+                out = self._batches.note_counts(counts)
+            case msg.StageFailed(target):
+                again = self._attempts.stage_failed(self._of(target), message, now)
+                out = [again] if isinstance(again, fx.Log) else self._staged(target, again)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
             case msg.DeadLetterRefused(target, reason):
@@ -171,7 +165,7 @@ class ProcessorLogic:
 
     def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
         name = str(route.name)
-        self._buffers[name] = TargetBuffer(route, history=History(self._recorded.get(name)))
+        self._buffers[name] = TargetBuffer(route, history=PublishHistory(self._recorded.get(name)))
         return self._of(route.name)
 
     def _of(self, target: TargetName | str) -> TargetBuffer:
@@ -208,7 +202,7 @@ class ProcessorLogic:
             if buffer.life.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.dropped(len(share.messages))
             else:
-                chunk = Chunk(
+                chunk = PendingShare(
                     batch.source,
                     batch.epoch,
                     share.messages,
@@ -259,9 +253,9 @@ class ProcessorLogic:
     def _may_stage_behind(self, buffer: TargetBuffer) -> bool:
         """Behind a write or while no writer is free; but not when partitions were revoked: what is
         read again must wait for the marks as they will be, or rows of a write in flight would be
-        staged again."""
+        staged again; nor by a decoder that lacks columns."""
         waits = buffer.life.phase is Phase.READY and not self._writer_free(buffer)
-        free = not buffer.reopen and buffer.pending_letter is None
+        free = not (buffer.reopen or buffer.columns.outdated) and buffer.pending_letter is None
         return (buffer.life.phase is Phase.WRITING or waits) and free
 
     def _writer_free(self, buffer: TargetBuffer) -> bool:

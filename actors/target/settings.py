@@ -55,6 +55,9 @@ class ProcessorSettings:
     group: str
     """See ``StagedBatch.group``."""
     ddl: DdlPolicy
+    partitioner: str | None = None
+    """What chose each record's partition by its key (``changes.model.partitioners``), where each
+    key has one partition; None: partitions say nothing of keys."""
     reread_offsets: int = 20_000
     """How much of the log is read again at once for a spill."""
     retry_base_s: float = RETRY_BASE_S

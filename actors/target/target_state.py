@@ -198,7 +198,7 @@ class Life:
                 self._become(replace(self._state, staging=left))
 
     def staged(self) -> None:
-        """The file is there, or nothing of it is wanted any more."""
+        """The file is there, or nothing of it is needed any more."""
         self.stage_attempts = 0
         self._become(replace(self._open(), staging=None))
 

@@ -33,7 +33,8 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
 
 def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
     """The epoch of each lane and how far it is decoded: those messages are in the write, in
-    files, without rows, or the last one is the bad record that waits for its store."""
+    files, without rows, the target has them, or the last one is the bad record that waits for its
+    store."""
     found: dict[TopicPartition, tuple[int, int]] = {}
     for held in (buffer.life.write, buffer.life.closing, buffer):
         if held is None:
@@ -41,6 +42,9 @@ def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
         for source, last in held.through.items():
             here = (held.epochs[source], last)
             found[source] = max(here, found.get(source, here))
+    closing = buffer.life.closing
+    for source, epoch, last in () if closing is None else closing.replayed():
+        found[source] = max((epoch, last), found.get(source, (epoch, last)))
     if buffer.pending_letter is not None:
         source, epoch, offset = buffer.pending_letter
         found[source] = max((epoch, offset), found.get(source, (epoch, offset)))

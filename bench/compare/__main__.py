@@ -17,6 +17,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from actors.runtime.jars import JarsError
+from actors.runtime.java import CHECKOUT, JavaMissing
+from actors.runtime.programs import ProgramError
 from bench.compare.comparison import Comparison
 from bench.compare.contestants import CONTESTANTS
 from bench.compare.places import PLACES
@@ -24,9 +27,6 @@ from bench.compare.report import show
 from bench.compare.workloads import Workload, workloads
 from demo.broker import BrokerError, DevBroker
 from demo.produce import ProduceError
-from demo.servers.program import ServerError
-from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import CHECKOUT, JavaMissing
 
 DEFAULT_SCALE = 0.1
 """For an hour on two cores; 1 is what docs/performance.md calls the full sizes."""
@@ -35,8 +35,10 @@ DEFAULT_MINUTES = 55.0
 GROUPS: dict[str, Callable[[Workload], object]] = {
     "databases": lambda workload: workload.database,
     "load": lambda workload: workload.source,
+    "topics": lambda workload: workload.topic_a_table or workload.partitions > 1,
 }
-"""Workloads that are run only where they are named: into databases, and first loads from one."""
+"""Workloads that are run only where they are named: into databases, first loads from one, and
+topics as Debezium makes them."""
 
 
 def chosen(scale: float, only: str, contestants: str, peers: str) -> list[Workload]:
@@ -69,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only",
         default="",
         help="names of workloads (all streams into a lake; databases: all into databases; "
-        "load: first loads from one)",
+        "load: first loads from one; topics: Avro with a registry, keys over partitions)",
     )
     parser.add_argument("--contestants", default="", help="names of contestants (all)")
     parser.add_argument("--peers", default="", help="all: those whose files are large, too")
@@ -116,7 +118,7 @@ def main() -> int:
                 comparison.run(workload, began + options.minutes * 60 * number / len(taken))
                 comparison.write(options.out, options.scale)
                 show(console, workload, comparison.results[workload.name])
-    except (ServerError, BrokerError, ProduceError, JarsError, JavaMissing) as problem:
+    except (ProgramError, BrokerError, ProduceError, JarsError, JavaMissing) as problem:
         print(f"compare: {problem}", file=sys.stderr)
         return 1
     return 0 if comparison.is_sound else 1

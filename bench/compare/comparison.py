@@ -14,20 +14,22 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from actors.runtime.jars import jars_folder
+from actors.runtime.java import CHECKOUT
 from bench.compare import report
 from bench.compare.contestants import BASES, CONTESTANTS, Contestant, turns
 from bench.compare.databases import Database
+from bench.compare.expected import fold
+from bench.compare.filled import FilledTopics
 from bench.compare.job import Job
 from bench.compare.lake import Lake, Prepare, Verdict, Verify, VerifyLoad
 from bench.compare.places import Place, Served
 from bench.compare.report import Entry, Results, Run, percentile
 from bench.compare.run import NoFigure, Outcome, run_contestant
 from bench.compare.sources import Source
-from bench.compare.topic import LiveProducer, fill
-from bench.compare.workloads import Workload, fold
+from bench.compare.topic import LiveProducer
+from bench.compare.workloads import Workload
 from demo.produce import create_topic
-from sparkwriter.session.jars import jars_folder
-from sparkwriter.session.java import CHECKOUT
 
 TIME_BOX_S = 60.0
 """For those who would need hours; they say what they reached."""
@@ -54,10 +56,12 @@ class Comparison:
     """At most so many of each contestant."""
     contestants: Mapping[str, Contestant] = field(default_factory=lambda: CONTESTANTS)
     results: Results = field(default_factory=dict)
-    _filled: set[str] = field(default_factory=set)
     _number: int = 0
     _here: Place = field(init=False)
     """Where the workload's tables are."""
+
+    def __post_init__(self) -> None:
+        self._topics = FilledTopics(self.bootstrap, self.var, self.say)
 
     def __enter__(self) -> Comparison:
         return self
@@ -70,6 +74,7 @@ class Comparison:
     ) -> None:
         if "_lake" in self.__dict__:
             self._lake.close()
+        self._topics.close()
 
     @cached_property
     def _lake(self) -> Lake:
@@ -94,10 +99,9 @@ class Comparison:
         ``repeats_until``: by the monotonic clock.
         """
         entries = self.results[workload.name] = {name: Entry() for name in workload.contestants}
-        if workload.contestants and _is_filled(workload) and workload.topic not in self._filled:
-            self.say(f"{workload.topic}: {workload.messages:,} messages into the topic")
-            fill(self.bootstrap, workload)
-            self._filled.add(workload.topic)
+        if _is_filled(workload):
+            for name in workload.contestants:
+                self._topics.fill(_read_by(self.contestants[name], workload))
         self._here = self._place_of(workload)
         try:
             self._prepare(workload)
@@ -135,6 +139,8 @@ class Comparison:
             bootstrap=self.bootstrap,
             topic=topic,
             end=workload.messages,
+            ends=self._topics.ends.get(topic, {}),
+            registry=self._topics.registry(workload),
             live=workload.per_second > 0,
             tables=workload.specs,
             catalog=run.catalog,
@@ -175,7 +181,8 @@ class Comparison:
 
     def _measured(self, workload: Workload, contestant: Contestant, run: _Place) -> Outcome:
         if _is_filled(workload):
-            job = self._job(workload, contestant, run, workload.topic)
+            topic = _read_by(contestant, workload).topic
+            job = self._job(workload, contestant, run, topic)
             return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
         topic = f"{workload.name}-{self._number}"
         create_topic(self.bootstrap, topic)
@@ -205,6 +212,11 @@ class Comparison:
         return self._lake.verify(
             Verify(run.catalog, workload.specs, str(expected), workload.preload, live)
         )
+
+
+def _read_by(contestant: Contestant, workload: Workload) -> Workload:
+    """The workload as it is in the topics that the contestant reads."""
+    return workload.in_one_partition if contestant.one_partition else workload
 
 
 def _is_prepared(workload: Workload) -> bool:

@@ -20,6 +20,8 @@ class Contestant:
     time_boxed: bool = False
     makes_tables: bool = False
     """It can't take the tables as binlogd makes them."""
+    one_partition: bool = False
+    """It reads the same stream from a topic of one partition."""
     big: bool = False
     """Its files are a gigabyte: only with PEERS=all."""
 
@@ -54,6 +56,13 @@ CONTESTANTS = {
             runs=3,
         ),
         Contestant(
+            "binlogd-one-partition",
+            "binlogd, the same stream in one partition",
+            "bench.peers.binlogd",
+            runs=3,
+            one_partition=True,
+        ),
+        Contestant(
             "tutorial",
             "Spark Structured Streaming as the tutorial writes it",
             "bench.peers.streaming_tutorial",
@@ -67,7 +76,7 @@ CONTESTANTS = {
         ),
         Contestant(
             "flink-sql",
-            "Flink SQL in upsert mode, 20 sinks from one source",
+            "Flink SQL in upsert mode, 20 sinks from one source, or a source each",
             "bench.peers.flink_sql",
             makes_tables=True,
             big=True,
@@ -100,6 +109,12 @@ CONTESTANTS = {
             runs=3,
         ),
         Contestant(LOAD, "`tables load` by a running daemon", "bench.peers.binlogd_load", runs=3),
+        Contestant(
+            "binlogd-load-margin",
+            "the same without positions: it waits for `load.margin_s`",
+            "bench.peers.binlogd_load",
+            {"by_positions": "false"},
+        ),
         Contestant(
             "spark-jdbc",
             "spark.read.jdbc between the key's least and greatest, appended",

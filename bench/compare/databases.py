@@ -16,13 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.compare.declared import created
+from bench.compare.expected import Expected, fold
 from bench.compare.job import NAMESPACE, TableSpec
 from bench.compare.lake import Verdict
 from bench.compare.measure import family
 from bench.compare.places import Place, Served
 from bench.compare.rows import COLUMNS, SENT, texts
 from bench.compare.run import NoFigure
-from bench.compare.workloads import Expected, Workload, fold
+from bench.compare.workloads import Workload
 from tests.live.mariadb import MariaDb
 from tests.live.postgres import Postgres
 from tests.live.program import LiveError

@@ -39,13 +39,13 @@ class Job(msgspec.Struct, frozen=True):
     """One run of one contestant on one workload."""
 
     workload: str
-    format: Literal["canal-json", "tencent-dts", "debezium-json"]
+    format: Literal["canal-json", "tencent-dts", "debezium-json", "debezium-avro"]
     mode: Literal["upsert", "append"]
     bootstrap: str
     topic: str
-    """It has one partition, 0."""
+    """It has one partition, 0, unless ``ends`` says other."""
     end: int
-    """Offset, exclusive: what is to be applied."""
+    """How many messages are to be applied: of one partition the offset, exclusive."""
     live: bool
     """The messages are produced while the contestant runs, from its ``begin`` on; else they are
     all there before."""
@@ -63,12 +63,21 @@ class Job(msgspec.Struct, frozen=True):
     peer_jars: str
     """Folder below which the contestants' own jars are, one folder for each list in bench/peers."""
     cores: int
+    ends: dict[str, tuple[int, ...]] = {}
+    """By topic the end of each of its partitions, where that is more than ``topic`` and ``end``."""
+    registry: str = ""
+    """The address of Confluent's API where the schemas of ``debezium-avro`` are."""
     variant: dict[str, str] = {}
     """What tells two runs of one program apart, such as ``{"write": "equality"}``."""
     source: dict[str, str] = {}
     """The database whose table is to be loaded: host, port, user, password. The topic is empty."""
     time_box_s: float | None = None
     """After so long it stops where it can say what it has reached, and says so; None: never."""
+
+    @property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """By topic the end of each of its partitions."""
+        return self.ends or {self.topic: (self.end,)}
 
 
 class Begin(msgspec.Struct, frozen=True, tag_field="event", tag="begin"):
@@ -81,7 +90,7 @@ class Begin(msgspec.Struct, frozen=True, tag_field="event", tag="begin"):
 
 
 class End(msgspec.Struct, frozen=True, tag_field="event", tag="end"):
-    """All below ``reached`` is visible in the tables, and nothing above it: the clock stops."""
+    """The first ``reached`` messages are visible in the tables, and no others: the clock stops."""
 
     reached: int
     figures: dict[str, Any] = {}

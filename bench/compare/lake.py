@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from actors.runtime.jars import extra_jars, lake_jars
+from actors.runtime.java import CHECKOUT, find_java
 from bench.compare import rows
 from bench.compare.fresh import delays_s
 from bench.compare.job import CATALOG, NAMESPACE, TableSpec
@@ -27,8 +29,6 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.store import TABLE_PROPERTIES
-from sparkwriter.session.jars import extra_jars, lake_jars
-from sparkwriter.session.java import CHECKOUT, find_java
 from sparkwriter.session.session import start_session
 
 _TOGETHER = 25

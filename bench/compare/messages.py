@@ -1,13 +1,15 @@
-"""A workload's changes as messages: Canal's flat JSON, Tencent DTS's protobuf, Debezium's JSON."""
+"""A workload's changes as messages: Canal's flat JSON, Tencent DTS's protobuf, Debezium's JSON or
+Avro."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from bench.compare.debezium import debezium_json, key_of
+from bench.compare.debezium_avro import Register, avro_key_of, debezium_avro, unregistered
 from bench.compare.job import NAMESPACE, Column
 from bench.compare.rows import JDBC_TYPES, KEY, SENT, changing, texts
 from bench.compare.workloads import Change, Group, Workload, stream
@@ -22,15 +24,34 @@ Encode = Callable[[int, Group, int | None], bytes]
 """The bytes of a message of this number, sent at this time (ms; None: there is no such column)."""
 
 
-def encoder(workload: Workload) -> Encode:
-    """How the workload's changes are written."""
+class Record(NamedTuple):
+    """A message: its table's number, its key and its value."""
+
+    table: int
+    key: bytes | None
+    value: bytes
+
+
+def encoder(workload: Workload, register: Register = unregistered) -> Encode:
+    """How the workload's changes are written. ``register``: see ``debezium_avro``."""
     names = [table.name for table in workload.specs]
     columns = workload.specs[0].columns
+    if workload.format == "debezium-avro":
+        return debezium_avro(_subjects(workload), columns, register)
     return _ENCODERS[workload.format](names, columns)
 
 
-def keys(workload: Workload) -> Callable[[Group], bytes | None]:
+def _subjects(workload: Workload) -> list[tuple[str, str]]:
+    """Of each table its topic and its name."""
+    tables = workload.specs
+    topics = workload.topics if workload.topic_a_table else workload.topics * len(tables)
+    return [(topic, table.name) for topic, table in zip(topics, tables, strict=True)]
+
+
+def keys(workload: Workload, register: Register = unregistered) -> Callable[[Group], bytes | None]:
     """How a message's key is written: of Debezium alone, the others have none."""
+    if workload.format == "debezium-avro":
+        return avro_key_of(_subjects(workload), register)
     if workload.format == "debezium-json":
         return key_of([table.name for table in workload.specs])
     return lambda _group: None
@@ -38,14 +59,15 @@ def keys(workload: Workload) -> Callable[[Group], bytes | None]:
 
 def messages(workload: Workload) -> Iterator[bytes]:
     """Every message of a workload that is not live."""
-    return (value for _, value in records(workload))
+    return (record.value for record in records(workload))
 
 
-def records(workload: Workload) -> Iterator[tuple[bytes | None, bytes]]:
-    """The same with their keys."""
-    encode, key = encoder(workload), keys(workload)
+def records(workload: Workload, register: Register = unregistered) -> Iterator[Record]:
+    """The same with their tables and keys."""
+    encode, key = encoder(workload, register), keys(workload, register)
     return (
-        (key(group), encode(number, group, None)) for number, group in enumerate(stream(workload))
+        Record(group.table, key(group), encode(number, group, None))
+        for number, group in enumerate(stream(workload))
     )
 
 

@@ -18,10 +18,10 @@ from typing import IO
 
 import msgspec
 
+from actors.runtime.java import CHECKOUT, find_java
 from bench.compare.dying import die_with_parent
 from bench.compare.job import Begin, End, Event, Job, Missing
 from bench.compare.measure import Meter, Used, family
-from sparkwriter.session.java import CHECKOUT, find_java
 
 BEGIN_WITHIN_S = 900.0
 """For a contestant to fetch what it lacks and to warm up."""

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from actors.runtime.programs import HOST, ProgramError
 from bench.compare.job import NAMESPACE
 from bench.compare.measure import family
 from bench.compare.places import Place, Served
 from bench.compare.rows import LOADED
 from bench.compare.workloads import Workload
 from demo.servers.mariadb import MariaDb
-from demo.servers.program import HOST, ServerError
 
 USER = "bench"
 PASSWORD = "only-for-the-comparison"
@@ -52,7 +52,7 @@ class Source(Place):
         self._folder: Path | None = None
 
     def prepare(self, make: Callable[[dict[str, str]], None] | None) -> None:
-        """Start it and make the table. Raises ServerError; ``close`` ends it then, too."""
+        """Start it and make the table. Raises ProgramError; ``close`` ends it then, too."""
         self._lakes.prepare(make)
         # A socket's path may have 107 bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="binlogd-compare-"))
@@ -102,7 +102,7 @@ class Source(Place):
         assert self._server is not None
         answer = self._server.ask(statement)
         if answer.error:
-            raise ServerError(answer.error)
+            raise ProgramError(answer.error)
 
 
 def statements(workload: Workload, dump: Path) -> Iterator[str]:

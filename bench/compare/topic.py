@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from bench.compare.messages import encoder, keys, records
+from bench.compare.debezium_avro import Register, unregistered
+from bench.compare.messages import Record, encoder, keys, records
 from bench.compare.workloads import Workload, stream
 from demo.produce import ProduceError, create_topic
 
@@ -17,23 +18,34 @@ _TICK_S = 0.02
 _FLUSH_WITHIN_S = 120.0
 
 
-def fill(bootstrap: str, workload: Workload) -> int:
-    """Make the topic and write every message; gives its end offset. Raises ProduceError."""
-    create_topic(bootstrap, workload.topic)
-    sender = _Sender(bootstrap, workload.topic)
-    sender.send(records(workload))
+def fill(
+    bootstrap: str, workload: Workload, register: Register = unregistered
+) -> dict[str, tuple[int, ...]]:
+    """Make the topics and write every message; gives by topic the end of each partition.
+
+    Raises ProduceError.
+    """
+    for topic in workload.topics:
+        create_topic(bootstrap, topic, workload.partitions)
+    sender = _Sender(bootstrap, workload.topics, keyed=workload.partitions > 1)
+    sender.send(records(workload, register))
     sender.close()
-    end = end_offset(bootstrap, workload.topic)
-    if end != workload.messages:
-        raise ProduceError(f"{workload.topic} ends at {end}, expected {workload.messages}")
-    return end
+    partitions = range(workload.partitions)
+    ends = {
+        topic: tuple(end_offset(bootstrap, topic, partition) for partition in partitions)
+        for topic in workload.topics
+    }
+    written = sum(map(sum, ends.values()))
+    if written != workload.messages:
+        raise ProduceError(f"{workload.topic} has {written}, expected {workload.messages}")
+    return ends
 
 
-def end_offset(bootstrap: str, topic: str) -> int:
-    """The offset of the next message of partition 0."""
+def end_offset(bootstrap: str, topic: str, partition: int = 0) -> int:
+    """The offset of the partition's next message."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench-ends"})
     try:
-        _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20.0)
+        _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20.0)
     finally:
         consumer.close()
     return int(high)
@@ -44,7 +56,7 @@ class LiveProducer:
 
     def __init__(self, bootstrap: str, topic: str, workload: Workload) -> None:
         self._workload = workload
-        self._sender = _Sender(bootstrap, topic, linger_ms=5)
+        self._sender = _Sender(bootstrap, (topic,), linger_ms=5)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.error: Exception | None = None
@@ -71,22 +83,29 @@ class LiveProducer:
                     if self._stopping.wait(_TICK_S):
                         return
                 now_ms = time.time_ns() // 1_000_000
-                self._sender.send([(key(group), encode(sent, group, now_ms))])
+                self._sender.send([Record(group.table, key(group), encode(sent, group, now_ms))])
             self._sender.close()
         except Exception as problem:  # told by stop()
             self.error = problem
 
 
 class _Sender:
-    """Messages to partition 0 of a topic, in order."""
+    """Messages to one topic, or to that of each table, in order.
 
-    def __init__(self, bootstrap: str, topic: str, linger_ms: int = 20) -> None:
-        self._topic = topic
+    To partition 0; ``keyed``: to that of the message's key, as Java's producer chooses it.
+    """
+
+    def __init__(
+        self, bootstrap: str, topics: Sequence[str], linger_ms: int = 20, *, keyed: bool = False
+    ) -> None:
+        self._topics = topics
+        self._partition = -1 if keyed else 0
         self._failed: list[KafkaError] = []
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
+                "partitioner": "murmur2_random",
                 "log_level": 0,  # what goes wrong is raised by send and close
                 "linger.ms": linger_ms,
                 "compression.type": "lz4",
@@ -95,13 +114,14 @@ class _Sender:
             }
         )
 
-    def send(self, records: Iterable[tuple[bytes | None, bytes]]) -> None:
-        """Hand keys and values over; waits for room. Raises ProduceError."""
-        for key, value in records:
+    def send(self, records: Iterable[Record]) -> None:
+        """Hand messages over; waits for room. Raises ProduceError."""
+        for table, key, value in records:
+            topic = self._topics[table if len(self._topics) > 1 else 0]
             while True:
                 try:
                     self._producer.produce(
-                        self._topic, value, key, partition=0, on_delivery=self._delivered
+                        topic, value, key, self._partition, on_delivery=self._delivered
                     )
                     break
                 except BufferError:
@@ -114,7 +134,7 @@ class _Sender:
         left = self._producer.flush(_FLUSH_WITHIN_S)
         self._check()
         if left:
-            raise ProduceError(f"{left} messages to {self._topic} without an answer")
+            raise ProduceError(f"{left} messages to {self._topics[0]} without an answer")
 
     def _delivered(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
@@ -122,4 +142,5 @@ class _Sender:
 
     def _check(self) -> None:
         if self._failed:
-            raise ProduceError(f"messages not written to {self._topic}: {self._failed[0].str()}")
+            topic = self._topics[0]
+            raise ProduceError(f"messages not written to {topic}: {self._failed[0].str()}")

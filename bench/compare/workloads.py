@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from bench.compare.job import TableSpec
+from bench.compare.job import NAMESPACE, TableSpec
 from bench.compare.rows import COLUMNS, KEY, LOADED, SENT
 
 RECENT = 0.02
@@ -47,7 +47,7 @@ class Workload:
     changes: int
     tables: int = 20
     rows: int = 1
-    format: Literal["canal-json", "tencent-dts", "debezium-json"] = "canal-json"
+    format: Literal["canal-json", "tencent-dts", "debezium-json", "debezium-avro"] = "canal-json"
     mode: Literal["upsert", "append"] = "upsert"
     ops: tuple[float, float, float] = (0.5, 0.4, 0.1)
     zipf: bool = False
@@ -66,6 +66,10 @@ class Workload:
     """At most so many of each contestant."""
     topic_of: str = ""
     """The workload whose topic this one reads, where it has none of its own."""
+    topic_a_table: bool = False
+    """Each table has a topic of its own."""
+    partitions: int = 1
+    """Of a topic. Where there are several, a message's is that of its key (murmur2)."""
     database: Literal["", "postgresql", "mariadb"] = ""
     """What its tables are in; empty: a lake."""
     source: Literal["", "even", "skewed"] = ""
@@ -73,7 +77,7 @@ class Workload:
 
     @property
     def messages(self) -> int:
-        """How many messages carry it: the end offset."""
+        """How many messages carry it: of one partition the end offset."""
         return self.changes // self.rows
 
     @property
@@ -83,8 +87,20 @@ class Workload:
 
     @property
     def topic(self) -> str:
-        """The topic's name."""
+        """The topic's name; where each table has its own, what they begin with."""
         return self.topic_of or self.name
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics: one for all tables, or that of each."""
+        if not self.topic_a_table:
+            return (self.topic,)
+        return tuple(f"{self.topic}.{NAMESPACE}.{table.name}" for table in self.specs)
+
+    @property
+    def in_one_partition(self) -> Workload:
+        """The same stream in a topic of one partition."""
+        return replace(self, partitions=1, topic_of=f"{self.topic}-one")
 
     def of(self, contestants: tuple[str, ...]) -> Workload:
         """The same for these contestants."""
@@ -173,43 +189,10 @@ def _places(rng: random.Random, table: _Table, workload: Workload) -> Sequence[i
     return tuple(places)
 
 
-@dataclass(slots=True)
-class Expected:
-    """What one table must hold: of each row its key and its version."""
-
-    keys: array[int] = field(default_factory=lambda: array("q"))
-    versions: array[int] = field(default_factory=lambda: array("q"))
-
-
-def fold(workload: Workload, end: int) -> list[Expected]:
-    """What each table must hold once all messages below ``end`` are applied.
-
-    Upserted: the rows that live; of a preloaded table those that were touched. Appended: a row
-    for each change, after it or, where it is deleted, before it.
-    """
-    expected = [Expected() for _ in range(workload.tables)]
-    live: list[dict[int, int]] = [{} for _ in range(workload.tables)]
-    for table, _, rows in itertools.islice(stream(workload), end):
-        for key, before, after in rows:
-            if workload.mode == "append":
-                version = before if after is None else after
-                assert version is not None
-                expected[table].keys.append(key)
-                expected[table].versions.append(version)
-            elif after is None:
-                del live[table][key]
-            else:
-                live[table][key] = after
-    for one, rows_of in zip(expected, live, strict=True):
-        one.keys.extend(rows_of.keys())
-        one.versions.extend(rows_of.values())
-    return expected
-
-
 SPARK = ("binlogd", "binlogd-equality", "expert")
 FULL = (*SPARK, "tutorial", "naive")
 JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
-LOADS = ("binlogd-load", "spark-jdbc", "debezium-snapshot")
+LOADS = ("binlogd-load", "binlogd-load-margin", "spark-jdbc", "debezium-snapshot")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
 ROWS = 8
 """Rows of a message where it has several."""
@@ -267,10 +250,23 @@ def workloads(scale: float) -> dict[str, Workload]:
                  per_second=500, contestants=SPARK),
         replace(wide, name="memory", what="wide again, a tenth as long",
                 changes=size(200_000), contestants=("binlogd", "binlogd-equality"), runs=1),
+        *_as_companies_have_them(wide),
         *_into_databases(size(2_000_000), seconds),
         *_loads(size(5_000_000)),
     ]  # fmt: skip
     return {workload.name: workload for workload in every}
+
+
+def _as_companies_have_them(wide: Workload) -> list[Workload]:
+    """Debezium's: Avro with a registry in a topic a table, and tables keyed over partitions."""
+    return [
+        replace(wide, name="wide-avro", what="20 tables, a topic each, Debezium Avro, registry",
+                format="debezium-avro", topic_a_table=True,
+                contestants=("binlogd", "expert", "flink-sql")),
+        replace(wide, name="wide-keyed", what="20 tables, Debezium JSON keyed over 6 partitions",
+                format="debezium-json", partitions=6,
+                contestants=("binlogd", "binlogd-one-partition")),
+    ]  # fmt: skip
 
 
 def _into_databases(changes: int, seconds: int) -> list[Workload]:

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+from actors.runtime.java import CHECKOUT
 from bench.compare.dying import die_with_parent
 from bench.compare.job import CATALOG, DATABASES, Begin, End, Job, Missing, read_job, tell
 from bench.peers.committed import await_committed
 from bench.peers.tail import events
 from daemon.config.file import ConfigError, load
-from sparkwriter.session.java import CHECKOUT
 
 GROUP = "binlogd-bench"
 _LOOK_EVERY_S = 0.5
@@ -32,9 +32,9 @@ format = "json"
 file = "{folder}/binlogd.log"
 [kafka]
 bootstrap.servers = "{bootstrap}"
-{sink}
+{registry}{sink}
 [pipeline.bench]
-topics = ["{topic}"]
+topics = {topics}
 group = "{group}"
 format = "{format}"
 mode = "{mode}"
@@ -42,6 +42,10 @@ target = "{catalog}.{{database}}.{{table}}"
 {variant}
 """
 
+REGISTRY = """
+[registry.schemas]
+url = {url}
+"""
 LAKE = """
 [spark.conf]
 spark.driver.memory = "4g"
@@ -62,7 +66,10 @@ user = {user}
 
 def configured(job: Job) -> str:
     """The daemon's configuration."""
-    quoted = {name: json.dumps(value) for name, value in (job.catalog | job.variant).items()}
+    quoted = {name: json.dumps(value) for name, value in job.catalog.items()}
+    keys = ({"registry": "schemas"} if job.registry else {}) | job.variant
+    if any(len(ends) > 1 for ends in job.places.values()):
+        keys |= {"partitioned_by": "key", "partitioner": "murmur2"}
     if job.catalog["type"] in DATABASES:
         sink = DATABASE.format(catalog=CATALOG, url=quoted["url"], user=quoted["user"])
     else:
@@ -71,12 +78,13 @@ def configured(job: Job) -> str:
     return CONFIG.format(
         folder=job.folder,
         bootstrap=job.bootstrap,
-        topic=job.topic,
+        topics=json.dumps(list(job.places)),
         group=f"{GROUP}-{uuid4().hex[:8]}",
-        format=job.format,
+        format="debezium" if job.registry else job.format,
         mode=job.mode,
         catalog=CATALOG,
-        variant="\n".join(f"{name} = {quoted[name]}" for name in job.variant),
+        variant="\n".join(f"{name} = {json.dumps(value)}" for name, value in keys.items()),
+        registry=REGISTRY.format(url=json.dumps(job.registry)) if job.registry else "",
         sink=sink,
     )
 

@@ -1,30 +1,35 @@
 """``tables load`` by binlogd as it is installed: a running daemon, its defaults, one command.
 
 The pipeline's topic has nothing but a heartbeat, five a second, without which no load of an idle
-source would end. The clock runs from the command to the job's end, and so over what the load waits
-for: ``load.margin_s`` before it reads, and what comes behind the rows. ``read_rows_per_s`` is of
-the time between.
+source would end: a row of the database that changes, in messages as Debezium writes them, with
+their positions. The clock runs from the command to the job's end, and so over what the load waits
+for, before it reads and behind the rows. ``read_rows_per_s`` is of the time between.
+
+``variant``: keys of ``[load]``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+import pymysql
 from confluent_kafka import Producer
 
+from actors.runtime.jars import JarsError, fetch_extra
+from actors.runtime.java import CHECKOUT
 from bench.compare.dying import die_with_parent
 from bench.compare.job import NAMESPACE, Begin, End, Job, read_job, tell
 from bench.peers import binlogd
 from bench.peers.tail import events
-from sparkwriter.session.jars import JarsError, fetch_extra
-from sparkwriter.session.java import CHECKOUT
 
 SOURCE = """
 [database.source]
@@ -43,7 +48,9 @@ def main() -> None:
     job = read_job()
     fetch_extra("mariadb")
     path = Path(job.folder) / "config.toml"
-    path.write_text(binlogd.configured(job) + PIPELINE + SOURCE.format(**job.source))
+    text = binlogd.configured(msgspec.structs.replace(job, format="debezium-json", variant={}))
+    load = [f"{name} = {value}\n" for name, value in job.variant.items()]
+    path.write_text(f"{text}{PIPELINE}{SOURCE.format(**job.source)}[load]\n{''.join(load)}")
     ended = threading.Event()
     beats = threading.Thread(target=_beat, args=(job, ended), daemon=True)
     daemon = subprocess.Popen(
@@ -85,8 +92,9 @@ def reading(lines: Iterable[str], all_rows: str) -> tuple[float, float]:
     begun_s = ended_s = 0.0
     for line in lines:
         print(f"{time.monotonic():.1f} {line}", end="", file=sys.stderr, flush=True)
-        if (found := _MARGIN.search(line)) and not begun_s:
-            begun_s = time.monotonic() + int(found[1])
+        if " 0 rows: " in line and not ended_s:
+            found = _MARGIN.search(line)
+            begun_s = time.monotonic() + (int(found[1]) if found else 0)
         if begun_s and not ended_s and all_rows in line:
             ended_s = time.monotonic()
     if not begun_s or not ended_s:
@@ -97,16 +105,34 @@ def reading(lines: Iterable[str], all_rows: str) -> tuple[float, float]:
 def _beat(job: Job, ended: threading.Event) -> None:
     """A change of another table, again and again."""
     producer = Producer({"bootstrap.servers": job.bootstrap, "linger.ms": 5})
-    while not ended.wait(_BEAT_EVERY_S):
-        now_ms = time.time_ns() // 1_000_000
-        row = {"id": "1", "at": str(now_ms)}
-        message = {
-            "id": 1, "database": NAMESPACE, "table": "beat", "isDdl": False, "type": "INSERT",
-            "sql": "", "es": now_ms, "ts": now_ms, "pkNames": ["id"], "data": [row], "old": None,
-            "mysqlType": {"id": "bigint(20)", "at": "bigint(20)"}, "sqlType": {"id": -5, "at": -5},
-        }  # fmt: skip
-        producer.produce(job.topic, json.dumps(message).encode(), partition=0)
-        producer.poll(0)
+    source = job.source
+    with pymysql.connect(
+        host=source["host"], port=int(source["port"]), user=source["user"],
+        password=source["password"], autocommit=True,
+    ) as session, session.cursor() as cursor:  # fmt: skip
+        cursor.execute(f"CREATE OR REPLACE TABLE {NAMESPACE}.beat (id INT PRIMARY KEY, n INT)")
+        cursor.execute(f"INSERT INTO {NAMESPACE}.beat VALUES (1, 0)")
+        for number in itertools.count(1):
+            if ended.wait(_BEAT_EVERY_S):
+                return
+            cursor.execute("SHOW MASTER STATUS")
+            file, pos = cursor.fetchone()[:2]
+            cursor.execute(f"UPDATE {NAMESPACE}.beat SET n = {number}")
+            cursor.execute("SELECT @@last_gtid")
+            place = {"gtid": cursor.fetchone()[0], "file": file, "pos": pos}
+            producer.produce(job.topic, json.dumps(_message(number, place)).encode(), partition=0)
+            producer.poll(0)
+
+
+def _message(number: int, place: Mapping[str, object]) -> dict[str, object]:
+    """Debezium's, of an update."""
+    now_ms = time.time_ns() // 1_000_000
+    source = {
+        "connector": "mariadb", "name": "bench", "db": NAMESPACE, "table": "beat",
+        "snapshot": "false", "ts_ms": now_ms, **place,
+    }  # fmt: skip
+    images = {"before": {"id": 1, "n": number - 1}, "after": {"id": 1, "n": number}}
+    return {**images, "source": source, "op": "u", "ts_ms": now_ms}
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ import msgspec
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from actors.runtime.jars import JarsError
 from bench.compare.job import (
     CATALOG,
     NAMESPACE,
@@ -44,7 +45,6 @@ from bench.peers.connect_worker import ANSWER_WITHIN_S, LIST, ask, check_tasks, 
 from bench.peers.copied_topic import copied_topic
 from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import JavaFailed, compile_class, run_class
-from sparkwriter.session.jars import JarsError
 
 COMMIT_INTERVAL_MS = 5000
 _LOOK_EVERY_S = 0.1

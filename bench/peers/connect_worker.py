@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from actors.runtime.java import find_java
 from bench.compare.dying import die_with_parent
 from bench.compare.job import Job
 from bench.peers.java_program import JavaFailed
-from sparkwriter.session.java import find_java
 
 LIST = "connect"
 """The list of jars whose part ``worker`` it is."""

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from actors.runtime.jars import JarsError
 from bench.compare.job import NAMESPACE, Begin, End, Job, Missing, read_job, tell
 from bench.compare.topic import fill
 from bench.peers.committed import await_committed
@@ -28,7 +29,6 @@ from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import JavaFailed
 from bench.peers.scratch_tables import SCRATCH, scratch_table, warm_up_workload
 from bench.peers.spark_peer import WARM_ROUNDS, WARM_ROWS
-from sparkwriter.session.jars import JarsError
 
 LIST = "debezium-jdbc"
 POLL_RECORDS = 20_000

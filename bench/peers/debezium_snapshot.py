@@ -19,6 +19,8 @@ from pathlib import Path
 
 import msgspec
 
+from actors.runtime.jars import JarsError
+from actors.runtime.java import CHECKOUT
 from bench.compare.dying import die_with_parent
 from bench.compare.job import NAMESPACE, Begin, End, Job, Missing, read_job, tell
 from bench.compare.topic import end_offset
@@ -26,10 +28,9 @@ from bench.peers import binlogd
 from bench.peers.committed import await_committed
 from bench.peers.connect_worker import ask, check_tasks, running
 from bench.peers.tail import events
+from collector.jars import collector_folder, worker_classpath
 from daemon.config.file import load
-from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import CHECKOUT
-from tests.live.jars import classpath, jars_of
+from tests.live.jars import bring_collector
 
 _LOOK_EVERY_S = 0.5
 _DRAIN_WITHIN_S = 120.0
@@ -76,15 +77,15 @@ def main() -> None:
     """Run both, or say why that can't be."""
     job = read_job()
     try:
-        jars = jars_of("connect")
+        bring_collector()
     except JarsError as problem:
         tell(Missing(str(problem)))
         return
     path = Path(job.folder) / "config.toml"
     path.write_text(binlogd.configured(msgspec.structs.replace(job, format="debezium-json")))
     group = load(path).group("bench")
-    debezium = os.pathsep.join(map(str, sorted((jars / "debezium").glob("*.jar"))))
-    with running(job, classpath(jars / "worker"), debezium, WORKER) as (port, worker):
+    debezium = os.pathsep.join(map(str, sorted(collector_folder("mariadb").glob("*.jar"))))
+    with running(job, worker_classpath(), debezium, WORKER) as (port, worker):
         daemon = subprocess.Popen(
             [sys.executable, "-m", "daemon.cli", "run", "--config", str(path)],
             cwd=CHECKOUT,

@@ -11,8 +11,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+from actors.runtime.jars import JarsError
 from bench.peers.jars import FLINK_LIBRARIES, HERE, PEERS
-from sparkwriter.session.jars import JarsError
 
 LOCK = HERE / "flink.txt"
 _STAMP = "made-from"

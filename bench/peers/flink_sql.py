@@ -7,6 +7,8 @@ How an expert sets it up:
   are those of all tables, and a column must have the same type in each.
 - Format v2 tables, ``write.upsert.enabled``: an equality delete and a row for each change. The
   planner's own materialization of upserts is off: a key's changes come in the partition's order.
+- Debezium's Avro has no metadata column that tells the table: there each table has a topic of its
+  own, so a source, in the format debezium-avro-confluent; still one job.
 - A checkpoint, and with it a commit in each table, every 10 s; operators hand on objects as they
   are (object reuse).
 - Parallelism 1: see ``PARALLELISM``; ``{"parallelism": "2"}`` is a variant.
@@ -24,13 +26,16 @@ to SQL but Python's dependencies.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from actors.runtime.jars import JarsError
 from bench.compare.job import (
     CATALOG,
     NAMESPACE,
     Begin,
+    Column,
     End,
     Job,
     Missing,
@@ -41,7 +46,6 @@ from bench.compare.job import (
 from bench.peers.flink_libraries import fetch_libraries
 from bench.peers.jars import FLINK_LIBRARIES, classpath, fetch_peer
 from bench.peers.java_program import compile_class, run_class
-from sparkwriter.session.jars import JarsError
 
 LIST = "flink"
 PARALLELISM = 1
@@ -57,6 +61,8 @@ _SEPARATOR = "\n;;\n"
 
 _TYPES = {"TIMESTAMP_NTZ": "TIMESTAMP(6)", "TIMESTAMP": "TIMESTAMP_LTZ(6)", "BINARY": "BYTES"}
 """Where Flink names a type otherwise than Spark."""
+_AVRO_TYPES = {"TIMESTAMP_NTZ": "TIMESTAMP(3)"}
+"""Where Debezium's Avro has another: milliseconds."""
 
 _OPENED = (
     "java.lang", "java.net", "java.io", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.text",
@@ -90,19 +96,35 @@ def statements(job: Job) -> list[str]:
     """The SQL; its last statement is the job. Raises ValueError where it can't be said in SQL."""
     warm = Path(job.folder) / _WARM
     apart = {"uri": f"jdbc:sqlite:{warm}.db", "warehouse": str(warm)}
-    end = min(job.end, _WARM_MESSAGES)
-    return [*_job(job, _WARM, job.catalog | apart, end), *_job(job, CATALOG, job.catalog, job.end)]
+    most = _WARM_MESSAGES // len(job.places)
+    return [*_job(job, _WARM, job.catalog | apart, most), *_job(job, CATALOG, job.catalog)]
 
 
-def _job(job: Job, catalog: str, properties: Mapping[str, str], end: int) -> list[str]:
-    """The statements that bring the messages below ``end`` into a catalog."""
-    source = f"{catalog}_changes"
+class _Source(NamedTuple):
+    """A table over a topic, and the tables whose changes are there."""
+
+    name: str
+    topic: str
+    tables: tuple[TableSpec, ...]
+
+
+def _job(
+    job: Job, catalog: str, properties: Mapping[str, str], most: int | None = None
+) -> list[str]:
+    """The statements that bring the messages, of each topic at most so many, into a catalog."""
+    name = f"{catalog}_changes"
+    if job.registry:
+        each = zip(job.places, job.tables, strict=True)
+        sources = [_Source(f"{name}_{table.name}", topic, (table,)) for topic, table in each]
+    else:
+        sources = [_Source(name, job.topic, job.tables)]
+    inserts = "".join(_inserts(catalog, source, job) for source in sources)
     return [
         _catalog(catalog, properties),
         f"CREATE DATABASE `{catalog}`.`{NAMESPACE}`",
-        _source(source, job, end),
+        *(_created(source, job, most) for source in sources),
         *(_sink(catalog, table) for table in job.tables),
-        _insert(catalog, source, job.tables),
+        f"EXECUTE STATEMENT SET\nBEGIN\n{inserts}END",
     ]
 
 
@@ -115,26 +137,40 @@ def _catalog(name: str, properties: Mapping[str, str]) -> str:
     return f"CREATE CATALOG `{name}` WITH ({_options(options)})"
 
 
-def _source(name: str, job: Job, end: int) -> str:
+def _created(source: _Source, job: Job, most: int | None) -> str:
+    types = _AVRO_TYPES if job.registry else {}
     columns: dict[str, str] = {}
-    for table in job.tables:
+    for table in source.tables:
         for column in table.columns:
-            type_ = _type(column.spark)
+            type_ = types.get(column.spark) or _type(column.spark)
             if columns.setdefault(column.name, type_) != type_:
                 raise ValueError(f"column {column.name} is {type_} and {columns[column.name]}")
     declared = [f"`{column}` {type_}" for column, type_ in columns.items()]
-    declared.append("`from_table` STRING METADATA FROM 'value.table' VIRTUAL")
+    if not job.registry:
+        declared.append("`from_table` STRING METADATA FROM 'value.table' VIRTUAL")
+    ends = ";".join(
+        f"partition:{partition},offset:{end if most is None else min(end, most)}"
+        for partition, end in enumerate(job.places[source.topic])
+    )
     options = {
         "connector": "kafka",
-        "topic": job.topic,
+        "topic": source.topic,
         "properties.bootstrap.servers": job.bootstrap,
         "properties.group.id": "flink-sql",
         "scan.startup.mode": "earliest-offset",
         "scan.bounded.mode": "specific-offsets",
-        "scan.bounded.specific-offsets": f"partition:0,offset:{end}",
-        "format": "canal-json",
+        "scan.bounded.specific-offsets": ends,
+        **_format(job),
     }
-    return f"CREATE TEMPORARY TABLE `{name}` ({', '.join(declared)}) WITH ({_options(options)})"
+    told = f"({', '.join(declared)}) WITH ({_options(options)})"
+    return f"CREATE TEMPORARY TABLE `{source.name}` {told}"
+
+
+def _format(job: Job) -> dict[str, str]:
+    if not job.registry:
+        return {"format": "canal-json"}
+    name = "debezium-avro-confluent"
+    return {"format": name, f"{name}.url": job.registry}
 
 
 def _sink(catalog: str, table: TableSpec) -> str:
@@ -150,14 +186,20 @@ def _sink(catalog: str, table: TableSpec) -> str:
     )
 
 
-def _insert(catalog: str, source: str, tables: Sequence[TableSpec]) -> str:
-    inserts = [
+def _inserts(catalog: str, source: _Source, job: Job) -> str:
+    return "".join(
         f"INSERT INTO `{catalog}`.`{NAMESPACE}`.`{table.name}` SELECT"
-        f" {', '.join(f'`{column.name}`' for column in table.columns)} FROM `{source}`"
-        f" WHERE `from_table` = {text(table.name)};\n"
-        for table in tables
-    ]
-    return f"EXECUTE STATEMENT SET\nBEGIN\n{''.join(inserts)}END"
+        f" {', '.join(_taken(column, job) for column in table.columns)} FROM `{source.name}`"
+        f"{'' if job.registry else f' WHERE `from_table` = {text(table.name)}'};\n"
+        for table in source.tables
+    )
+
+
+def _taken(column: Column, job: Job) -> str:
+    """A column of the source, in the sink's type."""
+    if job.registry and column.spark in _AVRO_TYPES:
+        return f"CAST(`{column.name}` AS {_type(column.spark)})"
+    return f"`{column.name}`"
 
 
 def _type(spark: str) -> str:
@@ -185,7 +227,7 @@ def java_options(folder: Path) -> Iterator[str]:
 def main() -> None:
     """Run the job, or say why that can't be."""
     job = read_job()
-    if job.format != "canal-json" or job.mode != "upsert":
+    if job.format not in ("canal-json", "debezium-avro") or job.mode != "upsert":
         tell(Missing(f"Flink SQL has no format for {job.format} in mode {job.mode}"))
         return
     try:

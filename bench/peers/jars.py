@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from sparkwriter.session.jars import JarList, JarsError, fetch, write_lock
-from sparkwriter.session.java import CHECKOUT
+from actors.runtime.jars import JarList, JarsError, fetch, write_lock
+from actors.runtime.java import CHECKOUT
 
 HERE = Path(__file__).parent
 PEERS = CHECKOUT / "var" / "peers"

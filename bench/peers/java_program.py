@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from actors.runtime.java import find_java
 from bench.compare.dying import die_with_parent
-from sparkwriter.session.java import find_java
 
 SOURCES = Path(__file__).parent / "java"
 _COMPILED_WITHIN_S = 120.0

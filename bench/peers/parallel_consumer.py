@@ -19,11 +19,11 @@ from pathlib import Path
 
 import msgspec
 
+from actors.runtime.jars import JarsError
 from bench.compare.job import Begin, End, Job, Missing, read_job, tell
 from bench.peers.copied_topic import copied_topic
 from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import compile_class, run_class
-from sparkwriter.session.jars import JarsError
 
 LIST = "parallel-consumer"
 _THREADS = 16

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from actors.runtime.jars import JarsError, extra_jars, fetch_extra
 from bench.compare.job import NAMESPACE, Begin, End, Job, Missing, read_job, tell
 from bench.peers.spark_peer import WARM, WARM_ROUNDS, create_table, named, start
-from sparkwriter.session.jars import JarsError, extra_jars, fetch_extra
 
 PARTITIONS_A_CORE = 4
 FETCH_ROWS = 10_000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from actors.runtime.jars import extra_jars, lake_jars
 from bench.compare.job import CATALOG, NAMESPACE, Column, Job, TableSpec
-from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.session import start_session
 from sparkwriter.session.spark_conf import needed_extras
 

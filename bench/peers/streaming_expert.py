@@ -1,12 +1,12 @@
 """Structured Streaming as an expert writes it.
 
 One read of Kafka for all tables, split over the cores (``minPartitions``), 500,000 offsets a
-trigger; from_json with a schema; the last change of each key by row_number; the netted batch
-cached, sorted by table and key, so that each table's part is found by the cache's statistics; one
-small query tells which tables have rows and between which keys; then MERGE into each of them, four
-at a time, pruned by these keys, each in a scheduler pool of its own. 4 GB of heap, as many shuffle
-partitions as cores, Iceberg's table cache on, the user interface off. A changelog is appended
-without netting.
+trigger; from_json with a schema, or from_avro with a part of one; the last change of each key by
+row_number; the netted batch cached, sorted by table and key, so that each table's part is found by
+the cache's statistics; one small query tells which tables have rows and between which keys; then
+MERGE into each of them, four at a time, pruned by these keys, each in a scheduler pool of its own.
+4 GB of heap, as many shuffle partitions as cores, Iceberg's table cache on, the user interface off.
+A changelog is appended without netting.
 
 ``variant``: ``{"jit": "c1"}`` has the JVM compile quickly and not as well, as binlogd's default
 has it on few cores.

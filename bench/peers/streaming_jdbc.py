@@ -19,13 +19,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from actors.runtime.jars import JarsError, extra_jars, fetch_extra
 from bench.compare.job import NAMESPACE, Begin, Column, End, Job, Missing, read_job, tell
 from bench.compare.messages import messages
 from bench.peers.jars import fetch_peer
 from bench.peers.scratch_tables import SCRATCH, scratch_table, session, warm_up_workload
 from bench.peers.spark_peer import WARM_ROUNDS, WARM_ROWS
 from bench.peers.streaming import apply
-from sparkwriter.session.jars import JarsError, extra_jars, fetch_extra
 from sparkwriter.session.session import start_session
 
 OPTIONS = {

@@ -18,12 +18,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Lines
 
+from actors.runtime.java import CHECKOUT, find_java
 from bench.scaling import commits, cores
 from bench.scaling.fleet import Fleet, Run
 from bench.scaling.model import CORES, Costs, Load, costs_of, first_sizes, needs
 from demo.broker import DevBroker
 from demo.servers.rest import RestCatalog
-from sparkwriter.session.java import CHECKOUT, find_java
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.session import start_session
 from tests.lake.lakes import LAKES

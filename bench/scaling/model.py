@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.fit import least_squares
 from bench.scaling.fleet import Run
-from changes.sql.spark.write_strategy import Facts, adds_by_job, deletes_by_job
+from changes.sql.spark.write_strategy import BatchFacts, adds_by_job, deletes_by_job
 
 CORES = (2, 8, 32, 128)
 LARGEST = 10**11
@@ -88,7 +88,7 @@ def first_batch(stored: int, cores: int) -> int | None:
     """The smallest batch that a job writes: a new key's, or into so many stored rows."""
 
     def wins(rows: int) -> bool:
-        facts = Facts(not stored, rows=rows, stored=stored, cores=cores)
+        facts = BatchFacts(not stored, rows=rows, stored=stored, cores=cores)
         return deletes_by_job(stored, facts) if stored else adds_by_job(facts)
 
     return _first(wins)
@@ -96,7 +96,7 @@ def first_batch(stored: int, cores: int) -> int | None:
 
 def first_stored(rows: int, cores: int) -> int | None:
     """The fewest rows in the files looked through for which a job finds those of a batch."""
-    return _first(lambda stored: deletes_by_job(stored, Facts(False, rows=rows, cores=cores)))
+    return _first(lambda stored: deletes_by_job(stored, BatchFacts(False, rows=rows, cores=cores)))
 
 
 def _first(wins: object) -> int | None:

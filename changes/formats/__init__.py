@@ -14,16 +14,21 @@ from changes.formats.engine.format import Format
 from changes.formats.maxwell.json import MaxwellJson
 from changes.formats.ogg.json import OggJson
 from changes.formats.tencent.dts import TencentDts
+from changes.formats.upsert.json import UpsertJson
+from changes.formats.wire.format import Debezium, Upsert
 from changes.model.model import ColumnTypes
 
 FORMATS: dict[str, type[Format]] = {
     "aliyun-dts-avro": AliyunDtsAvro,
     "canal-json": CanalJson,
     "canal-protobuf": CanalProtobuf,
+    "debezium": Debezium,
     "debezium-json": DebeziumJson,
     "maxwell-json": MaxwellJson,
     "ogg-json": OggJson,
     "tencent-dts": TencentDts,
+    "upsert": Upsert,
+    "upsert-json": UpsertJson,
 }
 """Every format by the name that the configuration calls it. Making one raises ValueError where
 its options can't be met."""
@@ -39,7 +44,7 @@ def check_types(format_name: str, types: ColumnTypes) -> None:
 
     Debezium's own names of types are read by its format alone, and where the format is not named.
     """
-    if format_name in FORMATS and format_name != "debezium-json":
+    if format_name in FORMATS and format_name not in ("debezium", "debezium-json", "upsert"):
         ConfiguredTypes.of(types)
     else:
         ConfiguredWireTypes.of(types)

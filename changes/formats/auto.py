@@ -6,7 +6,7 @@ decoders and in spills. So it is detected once, by the fetcher alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
@@ -28,21 +28,30 @@ from changes.formats.engine.format import (
     mark_of,
     marked_name,
     pack,
+    packed_keys,
     sizes,
     unpack,
 )
 from changes.formats.recognise import TopicFormats, confidences, not_read, recognised
+from changes.formats.wire.format import WireFormat
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Mode
+from changes.model.places import Place
+from changes.model.registry import Registry
 from offsets.parts import Part
 
 AUTO = "auto"
 
+ON_ANY_WIRE = {"debezium-json": "debezium"}
+"""The formats of JSON that have one for all wires."""
+
+_TURNED = (
+    "its topic was detected before as JSON, which stays. Name the format and the registry in the "
+    'pipeline (format = "{}", registry = "NAME"): that reads both'
+)
+
 _AT_ONCE = 500
 """Records whose marks are removed together. More: after a bad one more of it is done again. Fewer
 save nothing."""
-
-_USED_BY: Mapping[str, tuple[str, ...]] = {"encryption_key": ("maxwell-json",)}
-"""By option the formats that use it, where those are not all."""
 
 NAMES = (AUTO, *sorted(FORMATS))
 """The names that a configuration may hold."""
@@ -55,6 +64,14 @@ def make_format(name: str, options: FormatOptions, topics: TopicFormats | None =
     read.
     """
     return AutoFormat(options, topics) if name == AUTO else FORMATS[name](options)
+
+
+def option_names(name: str) -> list[str]:
+    """The options that a format takes, by its configured name."""
+    kinds = FORMATS.values() if name == AUTO else [FORMATS[name]]
+    placed = any(kind.positions is not None for kind in kinds)
+    own = AutoFormat.options if name == AUTO else FORMATS[name].options
+    return sorted(own | {"positions"} if placed else own)
 
 
 def detector(format_: Format) -> AutoFormat | None:
@@ -70,6 +87,7 @@ class AutoFormat(Format):
     """
 
     name: str = AUTO
+    options = frozenset(name for each in FORMATS.values() for name in each.options)
     keyed: bool = True
     binary: bool = True
 
@@ -107,6 +125,30 @@ class AutoFormat(Format):
             raise ValueError(problem)
         return self._formats[mark_of(name)]
 
+    @property
+    def registry(self) -> Registry | None:
+        """The schema registry of its records."""
+        return self._options.registry
+
+    def confidences(self, record: Packed) -> dict[str, Confidence]:
+        """By format its confidence that a record is its own. With a registry the formats of any
+        wire stand for those of JSON: a topic may turn from one wire to another."""
+        found = confidences(record)
+        if self._options.registry is None:
+            return found
+        wire = self._formats.get(mark_of("debezium"))
+        if recognised(found) is None and isinstance(wire, WireFormat):
+            try:
+                plain = wire.plain(pack(record.key, record.value, record.headers))
+            except BadMessage:  # its schema is not kept, or it is damaged: another record may tell
+                return {}
+            found = confidences(unpack(plain))
+        return {ON_ANY_WIRE.get(name, name): sign for name, sign in found.items()}
+
+    def may_be_framed(self, name: str) -> bool:
+        """Whether records of one of the formats may name their schema in a registry."""
+        return name in FORMATS and FORMATS[name].framed
+
     def marked(self, topic: str, packed: bytes) -> bytes:
         """Put the format's mark before a record of a topic whose format is known."""
         name = self.topics.of(topic)
@@ -143,6 +185,16 @@ class AutoFormat(Format):
         except BadMessage as bad:
             raise _explained(bad, format_, values, plain) from bad
 
+    def record_keys(self, values: Sequence[bytes]) -> Sequence[bytes | None]:
+        runs = ((mark, list(run)) for mark, run in groupby(values, _mark_of))
+        return [key for mark, run in runs for key in self._record_keys(mark, run)]
+
+    def _record_keys(self, mark: bytes, values: Sequence[bytes]) -> Sequence[bytes | None]:
+        format_ = self._of(mark)
+        if not format_.keyed:
+            return packed_keys(values)
+        return format_.record_keys(self._plain_values(mark, values))
+
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         mark, plain = self._unmarked(value)
         return self._of(mark).ddl(_present(plain))
@@ -155,6 +207,13 @@ class AutoFormat(Format):
         try:
             mark, plain = self._unmarked(value)
             return self._of(mark).source_ms(plain)
+        except BadMessage:
+            return None
+
+    def place(self, value: bytes | None) -> Place | None:
+        try:
+            mark, plain = self._unmarked(value)
+            return self._of(mark).place(plain)
         except BadMessage:
             return None
 
@@ -247,7 +306,7 @@ class AutoFormat(Format):
 
     def _check(self, format_: Format, value: bytes) -> None:
         """Raises BadMessage for another format's message, which this one would take for a row."""
-        found = confidences(unpack(value))
+        found = self.confidences(unpack(value))
         other = recognised(found)
         if (
             other not in (None, format_.name)
@@ -271,14 +330,17 @@ def _check_option(options: FormatOptions, name: str) -> None:
     """
     alone = replace(options, extra={name: options.extra[name]})
     problems = []
-    for user in _USED_BY.get(name, FORMATS):
+    for kind in FORMATS.values():
+        if name != "positions" and name not in kind.options:
+            continue
         try:
-            FORMATS[user](alone)
+            kind(alone)
         except ValueError as error:
             problems.append(str(error))
         else:
             return
-    raise ValueError(problems[0])
+    if problems:
+        raise ValueError(problems[0])
 
 
 def _mark_of(value: bytes | None) -> bytes:
@@ -294,6 +356,8 @@ def _explained(
             format_.peek(each)
         except BadMessage:
             record = unpack(value)
+            if format_.name in ON_ANY_WIRE and (record.value or b"").startswith(b"\0"):
+                return BadMessage(f"{bad}; {_TURNED.format(ON_ANY_WIRE[format_.name])}")
             other = recognised(confidences(record)) or not_read(record)
             if other in (None, format_.name):
                 break

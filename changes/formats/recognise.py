@@ -13,6 +13,9 @@ from changes.formats import FORMATS
 from changes.formats.engine.format import Confidence, Packed
 from changes.formats.engine.heads import foreign
 from changes.formats.engine.json_text import members
+from changes.formats.engine.layout import Refused
+from changes.formats.wire.frames import frame_of
+from changes.model.registry import Registry
 
 
 def confidences(record: Packed) -> dict[str, Confidence]:
@@ -36,6 +39,20 @@ def recognised(found: Mapping[str, Confidence]) -> str | None:
 def not_read(record: Packed) -> str | None:
     """The writer of a record, where it is certainly one that binlogd does not read."""
     return foreign(members(record.value))
+
+
+def why_not_read(record: Packed, registry: Registry | None) -> str | None:
+    """Why nothing can come of a record that no format takes for its own, as the rest of a sentence
+    about its topic or file; None where another record may tell more."""
+    if (whose := not_read(record)) is not None:
+        return f"holds {whose}, which is not read"
+    try:
+        for data, is_key in ((record.value, False), (record.key, True)):
+            if data is not None:
+                frame_of(data, record.headers, registry, is_key=is_key)
+    except Refused as refused:
+        return f"holds a record that can't be read: {refused}"
+    return None
 
 
 def shape_of(record: Packed) -> str:

@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from changes.model.registry import Registry
+
 OP = "__binlogd_op"
 """Column of an upsert batch: ``U`` (the row is now this), ``D`` (the key is gone) or ``LEFT``."""
 
@@ -304,14 +306,18 @@ class BadRecord(Exception):
     ``index`` is that place: the records before it are good, so the caller may apply those.
     ``reason`` is one line that names table, column and value where there is one. ``of_table``: the
     record itself is good, but its table's columns or key don't match the records before it: a new
-    decoder could read it.
+    decoder could read it. ``of_keys``: it is good, but needs changes of another key, which is in
+    another partition.
     """
 
-    def __init__(self, index: int, reason: str, *, of_table: bool = False) -> None:
+    def __init__(
+        self, index: int, reason: str, *, of_table: bool = False, of_keys: bool = False
+    ) -> None:
         super().__init__(reason)
         self.index = index
         self.reason = reason
         self.of_table = of_table
+        self.of_keys = of_keys
 
 
 class Origins(Protocol):
@@ -343,7 +349,7 @@ class Changes:
     because the lake can't hold them (zero dates). ``carried`` are the columns that each insert
     carries, in formats whose inserts leave out columns that took their default; None where no row
     is an insert, or inserts are always whole. ``begins`` is the letter of the first change: I, U
-    or D.
+    or D; empty where nobody can tell whether the source had its row before.
     """
 
     table: pa.Table
@@ -384,3 +390,8 @@ class FormatOptions:
     extra: dict[str, str] = field(default_factory=dict)
     types: ColumnTypes = ()
     """Types of columns whose messages declare none, for ``explain``; decoders get their route's."""
+    registry: Registry | None = None
+    """The schema registry of its records; None: they have no frames."""
+    by_key: bool = False
+    """Each key has one partition: the changes of another key may be in another one, so that nothing
+    is known of their order."""

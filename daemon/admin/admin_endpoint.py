@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pykka
@@ -17,12 +17,14 @@ import structlog
 from actors.contract.addresses import Address
 from actors.contract.figures import Figures
 from actors.runtime.mailbox import Clock
+from actors.runtime.program_keeper import ProgramFigures
 from actors.runtime.shell import Directory, Endpoint
+from collector.figures import CollectorFigures
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
 from daemon.admin.service_manager import Monitor, Notifier
 from daemon.admin.status import document as doc
-from daemon.admin.status.conditions import Key
+from daemon.admin.status.conditions import ConditionKey
 from daemon.admin.status.health import shown
 from daemon.admin.status.observer import SUPERVISOR, Observer, Question
 from daemon.admin.status.status import About, AskLife, document
@@ -42,7 +44,7 @@ class FirstSeen:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._since: dict[Key, float] = {}
+        self._since: dict[ConditionKey, float] = {}
 
     def fill(self, status: doc.Status) -> doc.Status:
         """Give the document's conditions the seconds that they lack: since they were first seen,
@@ -73,10 +75,12 @@ class AdminEndpoint:
         answers: Mapping[str, Answer] | None = None,
         jobs: Callable[[], list[JobFigures]] = list,
         pauses: Callable[[], Mapping[str, Pause]] = dict,
+        collectors: Callable[[], list[CollectorFigures]] = list,
+        programs: Callable[[], Sequence[ProgramFigures]] = list,
     ) -> None:
-        """``session`` returns the state of the sinks' session, ``jobs`` the document's member of
-        that name, ``pauses`` the paused pipelines, all on any thread. ``answers`` are further
-        handlers of the control socket, on its thread."""
+        """``session`` returns the state of the sinks' session, ``jobs``, ``collectors`` and
+        ``programs`` the document's members of these names, ``pauses`` the paused pipelines, all on
+        any thread. ``answers`` are further handlers of the control socket, on its thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -86,14 +90,12 @@ class AdminEndpoint:
         )
         self._redactor = config.redactor
         self._session, self._jobs, self._pauses = session, jobs, pauses
+        self._collectors, self._programs = collectors, programs
         self._observer = Observer()
         self._first_seen = FirstSeen()
         self._begun = time.monotonic()
         self._listen = config.metrics
-        all_answers: dict[str, Answer] = {
-            "status": lambda _: self.status(),
-            **(answers or {}),
-        }
+        all_answers: dict[str, Answer] = {"status": lambda _: self.status(), **(answers or {})}
         self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
@@ -112,7 +114,9 @@ class AdminEndpoint:
         if (address := self._listen.address) is not None:
             try:
                 listen = self._listen
-                self._web = WebServer(address, self.status, listen.token, tuple(listen.hosts))
+                self._web = WebServer(
+                    address, self.status, listen.token, tuple(listen.hosts), listen.most
+                )
             except OSError as error:
                 self._control.close()
                 raise AdminEndpointError(
@@ -179,6 +183,8 @@ class AdminEndpoint:
             self._jobs(),
             self._expiry.figures(),
             self._pauses(),
+            self._collectors(),
+            self._programs(),
         )
         redacted: doc.Status = self._redactor.deep(self._first_seen.fill(found))
         return redacted

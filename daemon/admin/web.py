@@ -21,7 +21,7 @@ from changes.model.printable import printable_within_lines
 from daemon.admin.front_door import FrontDoor
 from daemon.admin.page.access import OPEN, Access
 from daemon.admin.page.document import POLICY, PageDesk
-from daemon.admin.status.metrics import Status, StatusCollector
+from daemon.admin.status.metrics import MOST, Status, StatusCollector
 from daemon.admin.status.verdict import verdict
 from daemon.state.control import claim
 
@@ -46,13 +46,14 @@ class WebServer:
         status: Status,
         token: str = "",
         hosts: tuple[str, ...] = (),
+        most: int = MOST,
     ) -> None:
         """Listen. Raises OSError when the port is taken or the address is not this machine's."""
         self._path = address if isinstance(address, Path) else None
         self._listener = _listening(address)
         host = None if isinstance(address, Path) else address[0]
         self.desk = PageDesk(status)
-        self._site = _Site(status, self.desk, Access(host, token, hosts))
+        self._site = _Site(status, self.desk, Access(host, token, hosts), most)
         self._door = FrontDoor(self._listener, self._serve, _is_probe)
         self._workers = ThreadPoolExecutor(WORKERS, "web-worker")
         self._probes = ThreadPoolExecutor(1, "web-probe")
@@ -139,11 +140,11 @@ class _Shared(Generic[T]):
 class _Site:
     """Makes answers. Any thread."""
 
-    def __init__(self, status: Status, desk: PageDesk, access: Access) -> None:
+    def __init__(self, status: Status, desk: PageDesk, access: Access, most: int) -> None:
         self.desk = desk
         self.access = access
         self.registry = CollectorRegistry()
-        self.registry.register(StatusCollector(status))
+        self.registry.register(StatusCollector(status, most))
         self.metrics = _Shared(lambda: generate_latest(self.registry))
         self.probed = _Shared(status)
 

@@ -48,6 +48,11 @@ class _Open:
     ended: bool
     failure: str | None
 
+    @property
+    def stays(self) -> bool:
+        """Whether it does not run afterwards either."""
+        return self.ended and self.request.fate is Fate.AS_IT_WAS
+
     def is_gone(self, edited: Edited) -> bool:
         """Whether nobody is to know the pipeline any more."""
         worked = edited.refused is None and edited.failure is None
@@ -113,7 +118,7 @@ class Edits:
         """The pipeline is held: run the edit on a thread of its own."""
         open_ = self._open[held.pipeline]
         thread = threading.Thread(
-            target=self._run, args=(open_.request, held), name=f"edit-{held.pipeline}", daemon=True
+            target=self._run, args=(open_, held), name=f"edit-{held.pipeline}", daemon=True
         )
         thread.start()
 
@@ -121,8 +126,9 @@ class Edits:
         """Start the pipeline again if possible, and set the request's result."""
         open_ = self._open.pop(edited.pipeline)
         done, name = open_.request.done, edited.pipeline
-        failure = open_.failure if edited.refused is not None else edited.failure
-        stays = edited.refused is not None and open_.ended
+        as_before = edited.refused is not None or open_.request.fate is Fate.AS_IT_WAS
+        stays = as_before and open_.ended
+        failure = open_.failure if stays else edited.failure
         runs = edited.parts is not None and not stays and not self._lifecycle.stopping
         if runs:
             assert edited.parts is not None
@@ -132,7 +138,7 @@ class Edits:
             out = self._lifecycle.forget(name)
         else:
             out = self._lifecycle.handle(Resumed(name, not runs, failure), now)
-        if open_.request.fate is not Fate.RUNS_AGAIN:
+        if open_.request.fate in (Fate.BEGINS, Fate.GOES):
             self._lives.changed(self._lifecycle.stages())
         if edited.refused is not None:
             done.set_exception(EditRefused(edited.refused))
@@ -160,9 +166,10 @@ class Edits:
             return EditRefused(f"pipeline {name} is there already")
         return None
 
-    def _run(self, request: EditRequested, held: PipelineHeld) -> None:
+    def _run(self, open_: _Open, held: PipelineHeld) -> None:
+        request = open_.request
         try:
-            self._tell(self._carry_out(request, held))
+            self._tell(self._carry_out(request, held, stays=open_.stays))
         except EditFailed as error:
             self._tell(Edited(request.pipeline, None, str(error)))
         except Exception as error:
@@ -170,7 +177,7 @@ class Edits:
             text = f"pipeline {request.pipeline}: {type(error).__name__}: {error}"
             self._tell(Edited(request.pipeline, None, text))
 
-    def _carry_out(self, request: EditRequested, held: PipelineHeld) -> Edited:
+    def _carry_out(self, request: EditRequested, held: PipelineHeld, *, stays: bool) -> Edited:
         name, refused = request.pipeline, ""
         goes, lives = request.fate is Fate.GOES, self._lives
 
@@ -188,6 +195,8 @@ class Edits:
             lives.open(name)
         try:
             recorded = lives.change(name, change)
+            if stays:
+                return Edited(name, None)
             if not (goes and not refused):
                 return Edited(name, lives.parts(name, recorded), None, refused or None)
         except Exception as error:

@@ -6,8 +6,9 @@ main thread does while they run. ``edits.py`` changes one pipeline meanwhile.
 
 from __future__ import annotations
 
+import glob
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -19,7 +20,9 @@ from actors.staging.folder import StagingFolder
 from actors.staging.process import StageProcesses
 from daemon.admin.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.admin.service_manager import Notifier
+from daemon.app.collectors import make_collectors
 from daemon.app.edits import EditRequested
+from daemon.app.programs import Programs
 from daemon.app.progress import Show
 from daemon.app.signals import StopSignals, reloads_on_hang_up
 from daemon.app.startup import StartUp, Unusable
@@ -30,12 +33,14 @@ from daemon.config.log_level import LogLevels
 from daemon.operations.engine.context import Daemon
 from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.here import Lent
+from daemon.operations.engine.source_targets import chosen
 from daemon.operations.registry import operations
 from daemon.operations.reload.reload import hang_up
 from daemon.operations.service import JobsDesk
 from daemon.state.edits import Change, Fate
 from daemon.state.pauses import Pauses, PausesUnreadable
 from daemon.tracing.opening import Tracing, missing_packages
+from databases.base.errors import DatabaseError
 from settings.exit import Exit
 from sparkwriter.sinks import SinkTier
 
@@ -59,14 +64,18 @@ class Service:
         self._show = show
         self._events = EventQueue()
         self._startup = StartUp(config, tier, until_end)
+        self._programs = Programs(config)
         self._until_end = until_end
         self._pauses = Pauses(config.daemon.state_dir)
+        self._admin: AdminEndpoint
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
         daemon = Daemon(config, tier, lambda: self._startup.stores, self.edit)
         self._jobs = JobsDesk(daemon)
         runner, status = self._jobs.runner, lambda: self._admin.status()
         lent = Lent(daemon, self.edit, runner, self._pauses, status, levels)
         self._desk = Desk(lent, operations())
+        self._collectors = make_collectors(config, self._load)
+        lent.collectors = self._collectors
 
     def run(self) -> Exit:
         """Start everything, wait for the end, return how it ended. Raises Unusable."""
@@ -77,11 +86,13 @@ class Service:
     def _run(self) -> Exit:
         config, startup = self._config, self._startup
         signals = StopSignals(self._events.tell)
-        with signals.handled(), startup.claimed_state_dir(), startup.open_stores():
+        beside = self._programs.running()
+        with signals.handled(), startup.claimed_state_dir(), beside, startup.open_stores():
             startup.check_staging()
             self._open_jobs()
             self._load_pauses()
             stores = startup.stores
+            self._collectors.prepare()
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
             parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
             self._admin = admin = self._admin_endpoint()
@@ -93,6 +104,7 @@ class Service:
             topology = Topology(config, self._run_id, stagers, self._events, *watched)
             supervisor = self._supervisor(partial(self._watch, topology))
             try:
+                self._collectors.open()
                 startup.start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
@@ -103,11 +115,13 @@ class Service:
                     status = supervisor.run(topology)
             finally:
                 if status is not Exit.KILLED:  # a second signal does not wait for a clean end
-                    steps = self._jobs.stop, topology.stop, admin.close, self._tier.stop
-                    for step in (*steps, stagers.close, folder.close, tracing.close):
+                    steps = self._jobs.stop, topology.stop, self._collectors.close, admin.close
+                    others = self._tier.stop, stagers.close, folder.close, tracing.close
+                    for step in (*steps, *others):
                         startup.end(step)
                 else:
                     stores.clear()  # nor for a running set of a store
+                    self._programs.abandon()
             return status
 
     def stop(self, reason: str) -> None:
@@ -124,6 +138,28 @@ class Service:
         done: Future[None] = Future()
         self._events.tell(EditRequested(pipeline, change, done, fate))
         return done
+
+    def _load(self, patterns: Sequence[str]) -> Mapping[str, str]:
+        """Have tables loaded whose changes a collector has lost; by target why one is not. Where
+        all together are refused, each goes by itself: one holds up no other."""
+        done, lines = self._desk.carried_out("tables load", targets=list(patterns))
+        if done.status is Exit.OK:
+            return {}
+        try:
+            each = sorted(self._loadable(patterns))
+        except DatabaseError as error:
+            return dict.fromkeys(patterns, str(error))
+        refused: dict[str, str] = {}
+        for target in each:
+            done, lines = self._desk.carried_out("tables load", targets=[glob.escape(target)])
+            if done.status is not Exit.OK:
+                refused[glob.escape(target)] = "; ".join(lines)
+        return refused
+
+    def _loadable(self, patterns: Sequence[str]) -> set[str]:
+        """The targets of tables that match. Raises DatabaseError."""
+        found = (chosen(self._config, name, patterns) for name in self._config.pipeline)
+        return {str(one.target) for each in found for one in each.tables}
 
     def _thread_died(self, name: str, reason: str) -> None:
         """Each loop has a guard for what it handles; what passes that is a crash, by name."""
@@ -182,6 +218,8 @@ class Service:
             answers,
             self._jobs.figures,
             self._pauses.now,
+            self._collectors.figures,
+            lambda: [*self._programs.figures(), *self._collectors.programs()],
         )
         try:
             admin.open()

@@ -23,6 +23,9 @@ from settings.exit import Exit
 STOPPED = b"binlogd: a second signal: stopped at once\n"
 
 
+_TAKEN = (signal.SIGTERM, signal.SIGINT)
+
+
 class StopSignals:
     """Handles both signals while it is entered. Does nothing outside the main thread."""
 
@@ -42,17 +45,25 @@ class StopSignals:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        taken = (signal.SIGTERM, signal.SIGINT)
-        before = {number: signal.signal(number, self._note) for number in taken}
+        before = {number: signal.getsignal(number) for number in _TAKEN}
+        self.take()
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def take(self) -> None:
+        """Handle both again: Spark's driver, started meanwhile, takes Ctrl-C for itself, and
+        would end the process with what is in hand. Main thread; nothing elsewhere."""
+        if threading.current_thread() is threading.main_thread():
+            for number in _TAKEN:
+                signal.signal(number, self._note)
+
     @contextmanager
     def listening(self) -> Iterator[None]:
         """The supervisor reads the events, so it decides what a second signal does."""
+        self.take()
         self._listening = True
         try:
             yield

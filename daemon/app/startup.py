@@ -31,13 +31,16 @@ from daemon.state.offset_file import StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import StoreChain, make_stores
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills, spills_at_start
-from offsets.recovery import PositionError, check_topic_ids
+from offsets.recovery import PositionError, check_topic_ids, topics_begun
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError
-from sources.base.port import NotAnswered, Start, TopicMissing
+from sources.base.port import NotAnswered, Start, TopicMissing, committed
 from sources.base.topics import LetterStore, UnfitTopic
 from sources.opening import open_source
 from sparkwriter.sinks import SinkTier, single_writer
+
+SOME = 20
+"""Topics that an event names."""
 
 
 class Unusable(Exception):
@@ -83,6 +86,8 @@ class StartUp:
     @contextmanager
     def open_stores(self) -> Iterator[None]:
         """Open every pipeline's positions, as ``stores``. Raises Unusable."""
+        for at, line in self._config.misplaced_options():
+            self._log.warning("option_misplaced", at=at, reason=line)
         stores = {name: make_stores(self._config, name) for name in self._config.pipeline}
         try:
             for name, store in stores.items():
@@ -144,14 +149,27 @@ class StartUp:
         except StoreError as error:
             raise Unusable(str(error)) from error
         try:
-            ids = open_source(config, name).topic_ids()
+            opened = open_source(config, name)
+            ids = opened.topic_ids()
             check_topic_ids(snapshot, ids)
+            asks = bool(config.topics_of(name).patterns)  # for others it says nothing
+            first = loaded.snapshot is None and not (asks and committed(opened))
         except NotAnswered as error:
             raise _not_answered(name, error) from error
-        except (TopicMissing, PositionError) as error:
+        except (TopicMissing, PositionError, StoreError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
+        self._tell_unread(name, snapshot)
+        begun = topics_begun(snapshot, ids, section.topics, first=first)
         formats = snapshot.formats if section.format == AUTO else {}
-        return replace(snapshot, topic_ids=ids, formats=formats)
+        return replace(snapshot, topic_ids=begun, formats=formats)
+
+    def _tell_unread(self, name: str, snapshot: Snapshot) -> None:
+        """Say which topics are recorded that the configuration does not take any more."""
+        selection = self._config.topics_of(name)
+        read = {source.topic for source in snapshot.partitions}
+        if unread := sorted(topic for topic in read if not selection.reads(topic)):
+            few, count = unread[:SOME], len(unread)
+            self._log.warning("topics_not_read_any_more", pipeline=name, topics=few, count=count)
 
     def start_sinks(self) -> None:
         """Start the sinks. Raises Unusable."""
@@ -169,9 +187,9 @@ class StartUp:
         opened = open_source(config, name)
         try:
             alone = single_writer(config, name)
-            source = opened.consume(Start(recorded, store.get, apply_force, alone))
-            group = opened.identity()
             ends = opened.ends() if self._until_end else None
+            source = opened.consume(Start(recorded, store.get, apply_force, alone, ends))
+            group = opened.identity()
         except NotAnswered as error:
             raise _not_answered(name, error) from error
         letters, recent = self._letters(name)
@@ -198,7 +216,7 @@ class StartUp:
         section = config.pipeline[name]
         if section.on_bad_record == "stop":
             return None, ()
-        format_ = make_format(section.format, section.format_options())
+        format_ = make_format(section.format, config.format_options(name))
         try:
             letters = open_letters(config, name, format_)
             if section.retention_s is not None and isinstance(letters, FileLetters):
@@ -216,7 +234,7 @@ class StartUp:
         """The spills of targets in quarantine or away, checked against the snapshot."""
         section = self._config.pipeline[name]
         topics = TopicFormats(recorded.formats)
-        format_ = make_format(section.format, section.format_options(), topics)
+        format_ = make_format(section.format, self._config.format_options(name), topics)
         try:
             found, missing = spills_at_start(folder, recorded.spills, forced)
             check_marks(found, format_)

@@ -13,7 +13,8 @@ from actors.committer.rule import Begin, CommitterLogic
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.runtime.effect_handlers import (
     CommitterEffects,
     DeadLetterEffects,
@@ -31,6 +32,7 @@ from changes.formats.auto import make_format
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
 from changes.routes.routing import Router, shard_of
+from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory
 from daemon.config.config import Config
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
@@ -89,6 +91,7 @@ class Topology:
         self._stagers = stagers
         self._supervisor = supervisor
         self.directory = Directory()
+        self._registries = Registries(config, self.directory.tell)
         self._work = {name: WorkQueue() for name in config.sink}
         self._requests = Requests(self._work, config.daemon.writers, config.writers_of)
         self._asked: list[Address] = []
@@ -118,7 +121,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
-        options, topics = section.format_options(), TopicFormats(parts.recorded.formats)
+        options, topics = config.format_options(parts.name), TopicFormats(parts.recorded.formats)
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
@@ -138,6 +141,8 @@ class Topology:
                 dead_letters=parts.dead_letters is not None,
                 ddl_not_understood_stops=section.ddl.not_understood == "stop",
                 until=parts.until,
+                registry=options.registry,
+                schema_patience_s=self._registries.patience_s(parts.name),
                 messages_per_s=section.quota.messages_per_s,
                 paused=parts.name in self._paused(),
             ),
@@ -188,6 +193,7 @@ class Topology:
         for address, ref in refs.items():
             if not ref.actor_stopped.wait(max(0.0, deadline - time.monotonic())):
                 return f"{address} does not end within {actors_s:g} s"
+        self._registries.forget(Address(name, "fetcher"))
         left = self._requests.wait(name, writes_s)
         return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
 
@@ -201,6 +207,7 @@ class Topology:
 
         Actors of other topologies in the process (in a test) keep running.
         """
+        self._registries.close()
         refs = self.directory.refs()
         for ref in refs:
             ref.stop(block=False)
@@ -238,6 +245,7 @@ class Topology:
             ddl=config.pipeline[address.pipeline].ddl.policy,
             loads=loads_of(parts.recorded),
             load_spill_bytes=config.load.spill_bytes,
+            partitioner=section.partitioner,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(share, processors)))
         known = self._run_id, random.random, spills, parts.recorded.targets
@@ -249,11 +257,12 @@ class Topology:
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()
         self.directory.add_endpoint(Address(parts.name, "settling"), settling)
+        schemas, of = self._registries.of(parts.name), (parts.source, self.directory, parts.name)
         self._start(
             Address(parts.name, "fetcher"),
             logic,
             mailbox,
-            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run, settling),
+            lambda run: FetcherEffects(*of, run, settling, schemas),
         )
         mailbox.tell(Tick())
 

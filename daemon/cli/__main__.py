@@ -10,11 +10,12 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from changes.model.printable import PrintableStream
-from daemon.cli import dead_letters, jobs, offsets, tables
+from daemon.cli import collector, dead_letters, jobs, offsets, tables
 from daemon.cli.base.operations import add_commands
 from daemon.cli.check_config import check_config
 from daemon.cli.decode import decode
 from daemon.cli.init.command import init
+from daemon.cli.replicate.command import replicate
 from daemon.cli.run import run
 from daemon.cli.setup import setup
 from daemon.cli.status import status
@@ -48,6 +49,9 @@ def _options(
     """Keeps tables in a lake equal to a database, from its change stream in Kafka."""
 
 
+app.command(
+    "replicate", epilog="Example: binlogd replicate mysql://reader@db.example/shop --into ./lake"
+)(replicate)
 app.command("run", epilog="Example: binlogd run --config config.toml")(run)
 app.command(
     "init", epilog="Example: binlogd init --broker 127.0.0.1:9092 --topic shop --lake var/warehouse"
@@ -64,6 +68,7 @@ GROUPS = {
     "tables": tables.app,
     "jobs": jobs.app,
     "dead-letters": dead_letters.app,
+    "collector": collector.app,
 }
 add_commands(GROUPS)
 for group, inside in list(GROUPS.items())[1:]:

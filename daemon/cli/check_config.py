@@ -15,7 +15,7 @@ from settings.exit import Exit
 def check_config(
     config: ConfigOption = Path("config.toml"),
     connect: Annotated[
-        bool, typer.Option(help="Also try the broker, the topics, the catalogs and the databases.")
+        bool, typer.Option(help="Also try broker, topics, catalogs, registries and databases.")
     ] = False,
 ) -> None:
     """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
@@ -23,21 +23,27 @@ def check_config(
     # Late, as in `run`.
     from daemon.operations.checks import check
     from daemon.operations.checks.check_databases import check_databases
+    from daemon.operations.checks.check_registries import silent_registries
+    from daemon.operations.checks.check_topics import check_topics
     from sparkwriter.sinks import ConfiguredSinks
 
     redact = settings.redactor.text
     for warning in check.warnings(settings, config):
         print(f"binlogd: warning: {redact(f'{config}: {warning}')}", file=sys.stderr)
+    matched: tuple[str, ...] = ()
     found = [f"{config}: {problem}" for problem in check.problems(settings)]
     if connect and not found:
         found += check.connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))
+        found += silent_registries(settings)
         databases = check_databases(settings)
         found += databases.problems
-        for warning in databases.warnings:
+        topics = check_topics(settings)
+        matched = topics.lines
+        for warning in (*databases.warnings, *topics.warnings):
             print(f"binlogd: warning: {redact(warning)}", file=sys.stderr)
     for problem in found:
         print(f"binlogd: {redact(problem)}", file=sys.stderr)
     if found:
         sys.exit(Exit.UNUSABLE.value)
-    for line in check.plan(settings):
+    for line in (*check.plan(settings), *matched):
         print(redact(line))

@@ -15,18 +15,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from changes.formats.engine.format import RowChange
+from changes.formats.engine.format import RowChange, pack
+from changes.formats.wire.frames import schemas_shown
 from changes.model.model import BadMessage
 from changes.model.printable import json_text
 from daemon.cli.base.options import ConfigOption, chosen_pipeline, load_config, make_console, refuse
 from daemon.cli.decode import as_line
 from daemon.config.config import Config
 from daemon.state.dead_letters.index import (
+    LetterFilter,
     Stored,
     Unreadable,
-    Wanted,
+    filter_of,
     indexes,
-    wanted_of,
 )
 from daemon.state.layout import check_layout
 from daemon.state.offset_transfer import format_of
@@ -63,10 +64,10 @@ def letters_list(
     """Show what is stored, a line for each letter. Status 1 where some can't be read."""
     settings, names = _letters_of(config, pipeline)
     try:
-        wanted = wanted_of((), topic, table, reason, since, state)
+        letters = filter_of((), topic, table, reason, since, state)
     except ValueError as error:
         refuse(str(error))
-    sys.exit(list_letters(settings, names, wanted, make_console(), as_json))
+    sys.exit(list_letters(settings, names, letters, make_console(), as_json))
 
 
 @app.command("show", epilog="Example: binlogd dead-letters show shop:0:4711")
@@ -80,10 +81,10 @@ def letters_show(
     settings = load_config(config)
     names = list(settings.pipeline) if pipeline is None else [chosen_pipeline(settings, pipeline)]
     try:
-        wanted = wanted_of((letter,))
+        letters = filter_of((letter,))
     except ValueError as error:
         refuse(str(error))
-    sys.exit(show_letter(settings, names, wanted, as_json))
+    sys.exit(show_letter(settings, names, letters, as_json))
 
 
 def _letters_of(config: Path, pipeline: str | None) -> tuple[Config, list[str]]:
@@ -108,14 +109,14 @@ LONGEST_ERROR = 100
 
 
 def list_letters(
-    config: Config, pipelines: Iterable[str], wanted: Wanted, console: Console, as_json: bool
+    config: Config, pipelines: Iterable[str], letters: LetterFilter, console: Console, as_json: bool
 ) -> int:
     """Print one line for each letter. Returns the exit status, 1 if some can't be read."""
     try:
         found = list(indexes(config, pipelines))
     except Unreadable as error:
         return _complain(config, str(error))
-    stored = [each for index in found for each in index.pick(wanted)]
+    stored = [each for index in found for each in index.pick(letters)]
     if as_json:
         print(json_text([_listed(each) for each in stored], indent=1))
     else:
@@ -123,15 +124,17 @@ def list_letters(
     return Exit.PIPELINE_FAILED.value if any(index.damage for index in found) else Exit.OK.value
 
 
-def show_letter(config: Config, pipelines: Iterable[str], wanted: Wanted, as_json: bool) -> int:
+def show_letter(
+    config: Config, pipelines: Iterable[str], letters: LetterFilter, as_json: bool
+) -> int:
     """Print the letters of one record in full. Returns the exit status, 2 if there is none."""
     try:
         found = list(indexes(config, pipelines))
     except Unreadable as error:
         return _complain(config, str(error))
-    stored = [each for index in found for each in index.pick(wanted)]
+    stored = [each for index in found for each in index.pick(letters)]
     if not stored:
-        ((source, offset),) = wanted.places
+        ((source, offset),) = letters.places
         print(f"binlogd: no dead letter at {source}:{offset}", file=sys.stderr)
         return Exit.UNUSABLE.value
     documents = [full(config, each) for each in stored]
@@ -191,13 +194,16 @@ def _print_table(console: Console, stored: Iterable[Stored]) -> None:
 
 def full(config: Config, stored: Stored) -> dict[str, Any]:
     """Everything known about a letter, and what its format makes of it now."""
-    letter = stored.letter
+    letter, section = stored.letter, config.pipeline.get(stored.letter.id.pipeline)
+    registry = None if section is None else config.registry_of(letter.id.pipeline)
+    packed = pack(letter.key, letter.value, letter.headers)
     return {
         **_listed(stored),
         "key": readable(letter.key),
         "headers": [[name, readable(value)] for name, value in letter.headers],
         "value": readable(letter.value),
         **({} if letter.part is None else {"part": readable(letter.part)}),
+        **({} if registry is None else {"schemas": schemas_shown(packed, registry)}),
         "decode": explained(config, letter),
     }
 
@@ -248,6 +254,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for name, value in document["headers"]:
         yield _line("header", f"{one_line(name)} = {_shown(value)}")
     yield _line("value", _shown(document["value"]))
+    if "schemas" in document:
+        yield _line("schemas", ", ".join(document["schemas"]))
     if "part" in document:
         yield _line("the target's part", _shown(document["part"]))
     decoded = document["decode"]

@@ -7,8 +7,10 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from datetime import date, datetime
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO, cast, get_args
 
@@ -16,11 +18,12 @@ import typer
 
 from changes.formats import FORMATS, check_types
 from changes.formats.auto import AUTO, NAMES, detector, make_format
-from changes.formats.engine.format import Format, RowChange, Statement
+from changes.formats.engine.format import Format, RowChange, Statement, pack
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
 from changes.model.printable import escaped_json
-from daemon.cli.base.options import refuse
-from daemon.cli.message_files import NotText, detect_format, values_of
+from daemon.cli.base.file_schemas import FileSchemas, file_schemas
+from daemon.cli.base.options import ConfigOption, load_config, refuse
+from daemon.cli.message_files import NotText, binary_messages, detect_format, values_of
 
 # Prints a change as one line of JSON, for ``binlogd decode`` and ``dead-letters show``.
 
@@ -68,15 +71,21 @@ def _plain(value: object) -> object:
 STDIN = "-"
 
 
-def run_decode(files: Sequence[str], format_: Format) -> int:
+def run_decode(files: Sequence[str], format_: Format, schemas: FileSchemas | None = None) -> int:
     """Decode to standard output, report bad input on standard error. Returns the exit status."""
     # JSON is UTF-8, whatever the locale.
     cast(Any, sys.stdout).reconfigure(encoding="utf-8", errors="strict")
     sys.stdout.write("")  # where it is closed, nothing is read
-    return 0 if decode_files(files, format_, sys.stdout, sys.stderr) else 1
+    return 0 if decode_files(files, format_, sys.stdout, sys.stderr, schemas) else 1
 
 
-def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: TextIO) -> bool:
+def decode_files(
+    files: Sequence[str],
+    format_: Format,
+    out: TextIO,
+    errors: TextIO,
+    schemas: FileSchemas | None = None,
+) -> bool:
     """Decode the files one after another; ``-`` is standard input. Returns whether all was good.
 
     Bad input is reported on ``errors`` with file and line, and the rest is decoded. Raises
@@ -89,9 +98,11 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
             if name == STDIN and sys.stdin is None:
                 raise NotText("is closed")
             if name == STDIN:
-                good &= _decode_file(sys.stdin.buffer, shown, format_, out, errors)
+                file: BinaryIO = _with_schemas(sys.stdin.buffer, shown, schemas, errors)
+                good &= _decode_file(file, shown, format_, out, errors)
             else:
-                with Path(name).open("rb") as file:
+                with Path(name).open("rb") as opened:
+                    file = _with_schemas(opened, shown, schemas, errors)
                     good &= _decode_file(file, shown, format_, out, errors)
         except OSError as error:
             good = False
@@ -100,6 +111,19 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
             good = False
             print(f"{shown}: {error}", file=errors)
     return good
+
+
+def _with_schemas(
+    file: BinaryIO, shown: str, schemas: FileSchemas | None, errors: TextIO
+) -> BinaryIO:
+    """The file again, once the schemas are there that its messages name."""
+    if schemas is None:
+        return file
+    content = file.read()
+    records = [pack(None, each) for _, each in binary_messages(content)]
+    for line in schemas.fetch((*records, pack(None, content))):
+        print(f"{shown}: {line}", file=errors)
+    return BytesIO(content)
 
 
 def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
@@ -135,7 +159,7 @@ def configured_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:
     for text in texts:
         name, equals, words = text.partition("=")
         if not (name and equals and words.strip()):
-            raise ValueError(f"--type {text!r}: COLUMN=TYPE is wanted")
+            raise ValueError(f"--type {text!r}: COLUMN=TYPE is required")
         found.append((name, words))
     untyped = [name for name, format_ in FORMATS.items() if format_.may_lack_types]
     if found and format_name not in untyped:
@@ -173,6 +197,10 @@ def decode(
         str | None,
         typer.Option(envvar="BINLOGD_ENCRYPTION_KEY", help="What Maxwell encrypted with."),
     ] = None,
+    registry: Annotated[
+        str | None, typer.Option(help="The [registry.NAME] that messages name their schemas in.")
+    ] = None,
+    config: ConfigOption = Path("config.toml"),
 ) -> None:
     """Print what messages say, a line of JSON for each change; status 1 where some are bad."""
     names = {
@@ -185,10 +213,23 @@ def decode(
         refuse(f"unknown format {format_!r}; known: {', '.join(NAMES)}")
     if zero_dates not in get_args(ZeroDates):
         refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
-    try:
-        configured = configured_types(format_, types or ())
-        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra, configured)
-        chosen = make_format(format_, options)
-    except ValueError as error:
-        refuse(str(error))
-    sys.exit(run_decode(files, chosen))
+    with ExitStack() as stack:
+        schemas = None if registry is None else stack.enter_context(_schemas(config, registry))
+        try:
+            configured = configured_types(format_, types or ())
+            of = None if schemas is None else schemas.registry
+            options = FormatOptions(
+                time_zone, cast(ZeroDates, zero_dates), extra, configured, registry=of
+            )
+            chosen = make_format(format_, options)
+        except ValueError as error:
+            refuse(str(error))
+        sys.exit(run_decode(files, chosen, schemas))
+
+
+def _schemas(config: Path, registry: str) -> AbstractContextManager[FileSchemas]:
+    settings = load_config(config)
+    if registry not in settings.registry:
+        known = ", ".join(sorted(settings.registry)) or "none"
+        refuse(f"{config}: there is no registry {registry!r}; have: {known}")
+    return file_schemas(settings, registry)

@@ -14,7 +14,7 @@ from changes.model.printable import json_text, reason_of
 from daemon.admin.status.result_tables import print_job, print_jobs
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console
 from daemon.config.config import Config
-from daemon.operations.automatic_loads import Refused, due_offline
+from daemon.operations.automatic_loads import LoadRefused, due_offline
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.figures import (
@@ -106,7 +106,7 @@ def _printed(
     return Exit.PIPELINE_FAILED.value if damage else Exit.OK.value
 
 
-def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator[Refused]:
+def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator[LoadRefused]:
     """The loads that nobody asked for and that the next start plans."""
     for name, section in settings.pipeline.items():
         if not section.loads_unasked:

@@ -63,8 +63,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_TEXT = {
     b"\x1f\x8b": "is compressed by gzip; unpack it first, such as zcat FILE | binlogd decode -",
     b"\x28\xb5\x2f\xfd": "is compressed by zstd; unpack it first, such as zstdcat FILE | …",
-    b"\xff\xfe": "is UTF-16 text; UTF-8 is wanted, such as iconv -f UTF-16 -t UTF-8 FILE | …",
-    b"\xfe\xff": "is UTF-16 text; UTF-8 is wanted, such as iconv -f UTF-16 -t UTF-8 FILE | …",
+    b"\xff\xfe": "is UTF-16 text; UTF-8 is required, such as iconv -f UTF-16 -t UTF-8 FILE | …",
+    b"\xfe\xff": "is UTF-16 text; UTF-8 is required, such as iconv -f UTF-16 -t UTF-8 FILE | …",
 }
 """First bytes of files that are no messages at all, and what to do with such a file."""
 

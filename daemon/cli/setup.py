@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from daemon.cli.base.options import refuse
-from sparkwriter.session.jars import (
+from actors.runtime.jars import (
     JarsError,
     extra_list,
     extras_folder,
@@ -16,13 +15,18 @@ from sparkwriter.session.jars import (
     fetch_extra,
     jars_folder,
 )
-from sparkwriter.session.java import JavaMissing, find_java, make_packaged_home
+from actors.runtime.java import JavaMissing, find_java, make_packaged_home
+from daemon.cli.base.options import refuse
 
 
 def setup(
     extras: Annotated[
         list[str] | None,
-        typer.Argument(help="Jars that only some catalogs need: s3, postgresql, mariadb."),
+        typer.Argument(help="Jars that only some need: s3, postgresql, mariadb, collector."),
+    ] = None,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME", help="The same, by an option: --with collector."),
     ] = None,
     source: Annotated[
         Path | None,
@@ -31,15 +35,17 @@ def setup(
 ) -> None:
     """Bring the jars that binlogd needs, each checked by its hash; what is there is kept.
 
+    Those of all are 105 MB, with a Kafka broker; collector (Kafka Connect, Debezium) is 81 MB more.
     The folder of --from may be a copy of another machine's, as this command prints it.
     """
     try:
-        for name in extras or []:
+        names = [*(extras or []), *(extra or [])]
+        for name in names:
             extra_list(name)
         _find_java()
         jars_folder().parent.mkdir(parents=True, exist_ok=True)
         _say(fetch(jars_folder(), source=source), jars_folder())
-        for name in extras or []:
+        for name in names:
             _say(fetch_extra(name, source), extras_folder() / name)
     except (JarsError, JavaMissing) as problem:
         refuse(str(problem))
@@ -58,4 +64,5 @@ def _find_java() -> None:
 
 
 def _say(fetched: bool, folder: Path) -> None:
-    print(f"jars {'brought to' if fetched else 'were there'}: {folder}")
+    megabytes = sum(jar.stat().st_size for jar in folder.glob("*/*.jar")) / 1e6
+    print(f"jars {'brought to' if fetched else 'were there'}: {folder} ({megabytes:.0f} MB)")

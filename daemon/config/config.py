@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,24 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from actors.staging.process import Kind
+from changes.model.model import FormatOptions
+from changes.model.registry import Registry
 from changes.routes.routing import Route
-from daemon.config.owners import shared_targets
+from collector.connect.section import ConnectSection
+from collector.connector.section import CollectorSection
+from collector.section import BrokerSection
+from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
+from daemon.config.collectors import fed_by_collectors, unfit_collectors
+from daemon.config.owners import own_topics, owned_spark, shared_targets, shared_topics
 from daemon.config.pipeline_parts import LoadSection, shares, unfit_shares
 from daemon.config.pipelines import PipelineSection, check_kafka
+from daemon.config.references import (
+    shared_groups,
+    unfit_routes,
+    unknown_databases,
+    unknown_registries,
+    unusable_names,
+)
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
@@ -29,27 +42,30 @@ from daemon.config.sections import (
     MetricsSection,
     TracingSection,
 )
-from databases.base.section import DatabaseSection, unfit_primary
+from databases.base.section import DatabaseSection
 from settings.secrets import Redactor, embedded_secrets_of, secrets_in
 from settings.section import Section
+from sources.base.topic_selection import TopicSelection
+from sources.registry.section import RegistrySection
 from sparkwriter.sections import AnySink, PythonSection
 from sparkwriter.session.section import SparkSection
 
-SPARK_OWNED = {
-    "spark.master": "spark.master is a key of its own, beside [spark.conf]",
-    "spark.sql.session.timeZone": "instants are written in UTC",
-    "spark.submit.deployMode": "the driver is this process's own",
-}
-"""Spark settings on which correctness rests. Setting them would have no effect, or a wrong one."""
+NAMED = ("pipeline", "sink", "database", "registry", "collector")
+"""Tables of sections under names that the file chooses."""
 
 
 class Config(Section):
-    """The whole file. ``[kafka]`` passes any librdkafka setting through."""
+    """The whole file. ``[kafka]`` passes any librdkafka setting through; with an embedded broker
+    it has that one's address and secret, too."""
 
-    kafka: dict[str, str | int | float | bool]
+    kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
     sink: dict[str, AnySink] = Field(min_length=1)
     pipeline: dict[str, PipelineSection] = Field(min_length=1)
     database: dict[str, DatabaseSection] = Field(default_factory=dict)
+    registry: dict[str, RegistrySection] = Field(default_factory=dict)
+    collector: dict[str, CollectorSection] = Field(default_factory=dict)
+    broker: BrokerSection = Field(default_factory=BrokerSection)
+    connect: ConnectSection = Field(default_factory=ConnectSection)
     daemon: DaemonSection = Field(default_factory=DaemonSection)
     log: LogSection = Field(default_factory=LogSection)
     events: EventsSection = Field(default_factory=EventsSection)
@@ -74,6 +90,11 @@ class Config(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _fed(cls, value: Any) -> Any:
+        return fed_by_collectors(value)
+
+    @model_validator(mode="before")
+    @classmethod
     def _writers(cls, value: Any) -> Any:
         """``spark.writers`` is what ``daemon.writers`` was called while all sinks were Spark's."""
         spark = value.get("spark") if isinstance(value, dict) else None
@@ -90,20 +111,18 @@ class Config(Section):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         problems = [
-            *self._unusable_names(),
-            *self._unfit_routes(),
-            *self._shared_groups(),
+            *unusable_names({key: getattr(self, key) for key in NAMED}),
+            *unfit_routes({name: p.routes() for name, p in self.pipeline.items()}, self.sink),
+            *shared_groups({name: self.group(name) for name in self.pipeline}),
             *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
-            *self._owned_spark(),
-            *self._shared_topics(),
-            *self._unknown_databases(),
+            *owned_spark(self.spark.conf, self.sink),
+            *shared_topics(self.pipeline, self.jobs),
+            *unknown_databases(self.pipeline, self.database),
+            *unknown_registries(self.pipeline, self.registry),
+            *unfit_collectors(self.collector, self.pipeline, self.database),
             *unfit_shares({name: pipeline.quota for name, pipeline in self.pipeline.items()}),
+            *unfit_brokers(self.kafka, self.pipeline, self.broker),
         ]
-        brokers = self.kafka.get("bootstrap.servers")
-        if brokers is None:
-            problems.append('kafka: "bootstrap.servers" is missing')
-        elif not isinstance(brokers, str) or not brokers.strip():
-            problems.append(f'kafka.bootstrap.servers: "host:port" is wanted, not {brokers!r}')
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -111,6 +130,12 @@ class Config(Section):
     def group(self, pipeline: str) -> str:
         """The consumer group of a pipeline: its own, or one made from its name."""
         return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    def topics_of(self, pipeline: str) -> TopicSelection:
+        """Which topics a pipeline reads."""
+        section = self.pipeline[pipeline]
+        own = own_topics(self.pipeline.values(), self.jobs)
+        return TopicSelection(tuple(section.topics), tuple(section.exclude_topics), own)
 
     def routes(self, pipeline: str) -> list[Route]:
         """The routes of a pipeline, each with the options of its sink."""
@@ -134,9 +159,39 @@ class Config(Section):
         database); None where none is configured."""
         return self.pipeline[pipeline].database_of(schema)
 
+    def format_options(self, pipeline: str) -> FormatOptions:
+        """The options for a pipeline's format."""
+        own = self.pipeline[pipeline].format_options()
+        return replace(own, registry=self.registry_of(pipeline))
+
+    def registry_of(self, pipeline: str) -> Registry | None:
+        """The schema registry of a pipeline's records, None where it has none."""
+        name = self.pipeline[pipeline].registry
+        if name is None:
+            return None
+        return self.registry[name].as_formats_see_it(self.schema_folder(name))
+
+    def schema_folder(self, registry: str) -> Path:
+        """Where the schemas of a registry are kept."""
+        return self.daemon.state_dir / "schemas" / registry
+
+    @property
+    def kafka_hint(self) -> str:
+        """What to add where no broker answers."""
+        return EMBEDDED_HINT if self.broker.embedded else ""
+
     def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
         """The client's settings for a pipeline. Its own overrule the common ones."""
         return {**self.kafka, **self.pipeline[pipeline].kafka}
+
+    def embedded_topics(self) -> frozenset[str]:
+        """The topics that the embedded broker is to have: those that the file names."""
+        return named_topics(self.pipeline, self.jobs)
+
+    def adopt_broker(self, found: Mapping[str, str | int | float | bool]) -> None:
+        """Note where the embedded broker is and how one enters, before anybody asks it."""
+        self.kafka.update(found)  # in place: some have these settings already
+        self.redactor.learn(secrets_in(self.kafka))
 
     def remember(
         self,
@@ -192,6 +247,13 @@ class Config(Section):
         """The dotted names of settings that hold a ``${file:…}`` or ``${credential:…}``."""
         return self._referring
 
+    def misplaced_options(self) -> Iterator[tuple[str, str]]:
+        """Options of formats that stand where 0.1.0 had them: each place, and what to write."""
+        for name, pipeline in self.pipeline.items():
+            for option in pipeline.misplaced_options:
+                line = f"read here for one release more: it belongs to [pipeline.{name}.options]"
+                yield f"pipeline.{name}.{option}", line
+
     @property
     def secrets(self) -> frozenset[str]:
         """The secrets: values from files and credentials, and of settings whose name says so."""
@@ -204,8 +266,11 @@ class Config(Section):
             {"token": self.metrics.token},
             {"token": self.events.webhook},  # its path is what one needs to post there
             *({"token": value} for value in self.tracing.headers.values()),
-            *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
+            *(pipeline.format_options().extra for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),
+            *(one.secrets() for one in self.registry.values()),
+            *({**one.config, **one.secrets()} for one in self.collector.values()),
+            self.connect.kafka,
             *({"mask_salt": route.mask_salt} for p in self.pipeline.values() for route in p.route),
         ]
         # Not of pipelines: "token = status" in a filter compares two columns.
@@ -219,67 +284,11 @@ class Config(Section):
             self._redactor = Redactor(self.secrets)
         return self._redactor
 
-    def _owned_spark(self) -> Iterator[str]:
-        for key in self.spark.conf:
-            if key in SPARK_OWNED:
-                yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
-            for name, sink in self.sink.items():
-                if (section := sink.owns(name, key)) is not None:
-                    yield f"spark.conf.{key}: belongs into [{section}]"
-
-    def _unusable_names(self) -> Iterator[str]:
-        sections: Mapping[str, Mapping[str, Section]]
-        sections = {"pipeline": self.pipeline, "sink": self.sink, "database": self.database}
-        for kind, names in sections.items():
-            for name in names:
-                if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-                    yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
-
-    def _unknown_databases(self) -> Iterator[str]:
-        known = ", ".join(sorted(self.database)) or "none"
-        for name, pipeline in self.pipeline.items():
-            for key, database in pipeline.named_databases():
-                if database not in self.database:
-                    yield f"pipeline.{name}.{key}: there is no database {database!r}; have: {known}"
-        for name, section in self.database.items():
-            if (why := unfit_primary(section, self.database)) is not None:
-                yield f"database.{name}.{why}"
-
-    def _unfit_routes(self) -> Iterator[str]:
-        for name, pipeline in self.pipeline.items():
-            for route in pipeline.routes():
-                sink = self.sink.get(route.template.split(".")[0])
-                if sink is None:
-                    known = ", ".join(sorted(self.sink))
-                    yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
-                    continue
-                try:
-                    sink.route_options(dict(route.options))
-                except ValueError as error:
-                    yield f"pipeline.{name}: target {route.template!r}: {error}"
-
-    def _shared_topics(self) -> Iterator[str]:
-        read = {topic: name for name, p in self.pipeline.items() for topic in p.topics}
-        for key in ("notifications_topic", "signals_topic"):
-            topic = getattr(self.jobs, key)
-            if topic in read:
-                yield f"jobs.{key}: {topic!r} is read by pipeline.{read[topic]}"
-        if self.jobs.signals_topic and self.jobs.signals_topic == self.jobs.notifications_topic:
-            yield "jobs.notifications_topic: is the signals_topic, too"
-
-    def _shared_groups(self) -> Iterator[str]:
-        groups: dict[str, str] = {}
-        for name in self.pipeline:
-            other = groups.setdefault(self.group(name), name)
-            if other != name:
-                yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
-
 
 def formats(config: Config) -> Callable[[str], Kind]:
     """A pipeline's format, as the configuration has it when one asks."""
 
     def kind(pipeline: str) -> Kind:
-        section = config.pipeline[pipeline]
-        return section.format, section.format_options()
+        return config.pipeline[pipeline].format, config.format_options(pipeline)
 
     return kind

@@ -16,6 +16,8 @@ from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
 from pydantic import ValidationError
 
 from changes.model.printable import holds_half
+from collector.broker.home import BrokerUnusable
+from daemon.config.brokers import embedded_settings
 from daemon.config.config import Config
 from settings.secrets import (
     MASK,
@@ -93,7 +95,11 @@ def load(
     config.remember(lookup.secrets, path.resolve(), _read_again)
     if exposed := [f"{path}: {line}" for line in _exposed(config)]:
         raise ConfigError(exposed)
-    return _absolute(config, path.resolve().parent)
+    placed = _absolute(config, path.resolve().parent)
+    try:
+        return _reaching(placed, lenient)
+    except BrokerUnusable as error:
+        raise ConfigError([f"{path}: {error}"]) from error
 
 
 def _read_again(path: Path) -> Config | None:
@@ -129,8 +135,21 @@ def _absolute(config: Config, folder: Path) -> Config:
         events = events.model_copy(update={"file": str(folder / events.file)})
     sinks = {name: sink.absolute(folder) for name, sink in config.sink.items()}
     databases = {name: section.absolute(folder) for name, section in config.database.items()}
-    changed = {"daemon": daemon, "log": log, "events": events, "sink": sinks, "database": databases}
+    registries = {name: section.absolute(folder) for name, section in config.registry.items()}
+    collectors = {name: section.absolute(folder) for name, section in config.collector.items()}
+    changed = {
+        "daemon": daemon, "log": log, "events": events, "sink": sinks, "database": databases,
+        "registry": registries, "collector": collectors,
+        "connect": config.connect.absolute(folder),
+    }  # fmt: skip
     return config.model_copy(update=changed)
+
+
+def _reaching(config: Config, lenient: bool) -> Config:
+    """With the embedded broker's address and secret, where there is one."""
+    if config.broker.embedded:
+        config.adopt_broker(embedded_settings(config.broker, config.daemon.state_dir, lenient))
+    return config
 
 
 def _placed(staging: str, folder: Path) -> str:
@@ -230,10 +249,17 @@ def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
         else:
             named = (f for name, f in model.model_fields.items() if part in (name, f.alias))
             field = next(named, None)
-            declared = None if field is None else field.annotation
+            declared = None if field is None else _without_none(field.annotation)
         if isinstance(declared, type) and issubclass(declared, Section) and number < len(location):
             model, declared = declared, None
     return model, path
+
+
+def _without_none(declared: object) -> object:
+    """The section of one that may be left out: ``OAuthSection | None``."""
+    parts = [part for part in get_args(declared) if part is not type(None)]
+    optional = len(parts) == 1 and type(None) in get_args(declared)
+    return parts[0] if optional else declared
 
 
 def _of_kind(declared: object, part: int | str) -> type[Section] | None:

@@ -1,11 +1,15 @@
-"""Finds targets with two owners, by the routes' patterns, since no table is known yet."""
+"""Finds targets with two owners, by the routes' patterns, since no table is known yet; and topics
+that are read and binlogd's own."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from changes.routes.routing import Route
+from daemon.config.pipelines import PipelineSection
+from daemon.config.sections import JobsSection
+from sparkwriter.sections import AnySink
 
 
 def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
@@ -58,3 +62,44 @@ def globs_meet(one: str, two: str) -> bool:
         if a and b and "*" not in (a, b) and (a == b or "?" in (a, b)):
             states.add((i + 1, j + 1))
     return False
+
+
+# Topics of binlogd's own: dead letters, positions, notifications and signals.
+
+
+def own_topics(pipelines: Iterable[PipelineSection], jobs: JobsSection) -> frozenset[str]:
+    """The topics that binlogd writes, of all pipelines, and that of its signals."""
+    of_jobs = {jobs.notifications_topic, jobs.signals_topic}
+    of_pipelines = {t for p in pipelines for t in (p.offset_topic, p.dead_letter_topic)}
+    return frozenset(topic for topic in of_jobs | of_pipelines if topic)
+
+
+def shared_topics(pipelines: Mapping[str, PipelineSection], jobs: JobsSection) -> Iterator[str]:
+    """One line for each topic of jobs that a pipeline names, or that has two uses."""
+    read = {topic: name for name, section in pipelines.items() for topic in section.topics}
+    for key in ("notifications_topic", "signals_topic"):
+        topic = getattr(jobs, key)
+        if topic in read:
+            yield f"jobs.{key}: {topic!r} is read by pipeline.{read[topic]}"
+    if jobs.signals_topic and jobs.signals_topic == jobs.notifications_topic:
+        yield "jobs.notifications_topic: is the signals_topic, too"
+
+
+# Settings of Spark's that are binlogd's own.
+
+SPARK_OWNED = {
+    "spark.master": "spark.master is a key of its own, beside [spark.conf]",
+    "spark.sql.session.timeZone": "instants are written in UTC",
+    "spark.submit.deployMode": "the driver is this process's own",
+}
+"""Spark settings on which correctness rests. Setting them would have no effect, or a wrong one."""
+
+
+def owned_spark(conf: Iterable[str], sinks: Mapping[str, AnySink]) -> Iterator[str]:
+    """One line for each key of ``[spark.conf]`` that is binlogd's, or a sink's section's."""
+    for key in conf:
+        if key in SPARK_OWNED:
+            yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
+        for name, sink in sinks.items():
+            if (section := sink.owns(name, key)) is not None:
+                yield f"spark.conf.{key}: belongs into [{section}]"

@@ -32,7 +32,7 @@ class FaultSection(Section):
     @classmethod
     def _known_store(cls, value: str) -> str:
         if value != "file" and not re.fullmatch(r"topic:[A-Za-z0-9._-]{1,249}", value):
-            raise ValueError(f'"file" or "topic:NAME" is wanted, not {value!r}')
+            raise ValueError(f'"file" or "topic:NAME" is required, not {value!r}')
         return value
 
     @model_validator(mode="after")
@@ -181,7 +181,7 @@ class VerifySection(Section):
     @classmethod
     def _span(cls, value: str | None) -> str | None:
         if value is not None and seconds_of(value) < 60:
-            raise ValueError('"30m", "12h" or "1d" is wanted, a minute at least')
+            raise ValueError('"30m", "12h" or "1d" is required, a minute at least')
         return value
 
     @property
@@ -194,7 +194,7 @@ def seconds_of(text: str) -> int:
     """Of ``30m``, ``12h``, ``1d``. Raises ValueError."""
     found = _TIME.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f'{text!r} is no time: "30m", "12h" or "1d" is wanted')
+        raise ValueError(f'{text!r} is no time: "30m", "12h" or "1d" is required')
     return int(found[1]) * _SECONDS[found[2]]
 
 
@@ -217,7 +217,7 @@ class Window:
         """From ``22:00-06:00``, in UTC. Raises ValueError."""
         match = _TEXT.fullmatch(text.strip())
         if match is None:
-            raise ValueError(f'{text!r} is no window: "22:00-06:00" is wanted, in UTC')
+            raise ValueError(f'{text!r} is no window: "22:00-06:00" is required, in UTC')
         h1, m1, h2, m2 = map(int, match.groups())
         begins, ends = h1 * 3600 + m1 * 60, h2 * 3600 + m2 * 60
         if begins == ends:
@@ -245,6 +245,7 @@ class LoadSection(Section):
     concurrent: int = Field(1, ge=1, le=16)
     rows_per_s: int | None = Field(None, ge=1)
     chunk_rows: int = Field(200_000, ge=1000, le=10_000_000)
+    by_positions: bool = True
     margin_s: float = Field(60.0, ge=0, le=3600, strict=False)
     settle_s: float = Field(30.0, ge=0, le=3600, strict=False)
     idle_s: float | None = Field(None, gt=0, strict=False)

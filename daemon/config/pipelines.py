@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from changes.formats import check_types
-from changes.formats.auto import NAMES, make_format
+from changes.formats.auto import NAMES, make_format, option_names
 from changes.model.model import FormatOptions, Mode, ZeroDates
 from changes.routes.routing import Route
 from daemon.config.pipeline_parts import FaultSection, QuotaSection, RouteSection, VerifySection
 from daemon.config.sections import DdlSection
+from offsets.key_partitioning import UNKNOWN
 from settings.section import flatten
 from sources.base.section import StartSection
+from sources.base.topic_selection import entry_problems
 
 DAEMON_OWNED_KAFKA = frozenset(
     {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
 )
 """librdkafka settings on which exactly-once rests. binlogd sets them, a configuration may not."""
 
+PartitionerName = Literal["murmur2", "murmur2_random", "crc32", "consistent_random", "unknown"]
+"""What chooses a record's partition by its key (``changes.model.partitioners``)."""
+
 OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
 """The stores of positions that a pipeline may name."""
+
+
+_ONCE_BESIDE = (
+    "default_database", "default_table", "unavailable_value", "tombstones", "positions",
+    "encryption_key",
+)  # fmt: skip
+"""Options of formats that stood in the pipeline's section itself in 0.1.0."""
 
 
 def _default_stores() -> list[OffsetStoreName]:
@@ -34,6 +46,7 @@ class PipelineSection(FaultSection):
     """``[pipeline.NAME]``: one source with its routes."""
 
     topics: list[str] = Field(min_length=1)
+    exclude_topics: list[str] = Field(default_factory=list)
     format: str
     group: str | None = Field(None, min_length=1)
     start: StartSection = Field(default_factory=lambda: StartSection(at="earliest"))
@@ -41,12 +54,15 @@ class PipelineSection(FaultSection):
     exclude: list[str] = Field(default_factory=list)
     time_zone: str = "UTC"
     zero_dates: ZeroDates = "null"
+    options: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
     unavailable_value: str | None = Field(None, min_length=1)
-    tombstones: Literal["repeat", "delete"] = "repeat"
+    tombstones: Literal["repeat", "delete"] | None = None
     positions: Literal["tidb-commit-ts", "postgres-lsn"] | None = None
     encryption_key: str | None = Field(None, min_length=1)
+    partitioned_by: Literal["key"] | None = None
+    partitioner: PartitionerName | None = None
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
     write: str | None = None
@@ -57,6 +73,8 @@ class PipelineSection(FaultSection):
     offset_topic: str = Field("binlogd-offsets", min_length=1)
     database: str | None = None
     databases: dict[str, str] = Field(default_factory=dict)
+    registry: str | None = Field(None, min_length=1)
+    collector: str | None = Field(None, min_length=1)
     ddl: DdlSection = Field(default_factory=DdlSection)
     verify: VerifySection = Field(default_factory=VerifySection)
     quota: QuotaSection = Field(default_factory=QuotaSection)
@@ -71,7 +89,7 @@ class PipelineSection(FaultSection):
             return value
         drops, ddl = value["drop_columns"], value.get("ddl", {})
         if not isinstance(drops, bool):
-            raise ValueError(f"drop_columns: true or false is wanted, not {drops!r}")
+            raise ValueError(f"drop_columns: true or false is required, not {drops!r}")
         if not isinstance(ddl, dict) or "drop_column" in ddl:
             raise ValueError("drop_columns and ddl.drop_column say the same: set one of them")
         rest = {name: setting for name, setting in value.items() if name != "drop_columns"}
@@ -102,13 +120,19 @@ class PipelineSection(FaultSection):
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"unknown time zone {value!r}; an IANA name is wanted") from error
+            raise ValueError(f"unknown time zone {value!r}; an IANA name is required") from error
         return value
+
+    @model_validator(mode="after")
+    def _topics_fit(self) -> Self:
+        if problems := list(entry_problems(self.topics, self.exclude_topics)):
+            raise ValueError("\n".join(problems))
+        return self
 
     @model_validator(mode="after")
     def _has_routes(self) -> Self:
         if (self.target is None) == (not self.route):
-            raise ValueError("either target or one or more [[route]] is wanted, not both")
+            raise ValueError("either target or one or more [[route]] is required, not both")
         if self.route and (
             self.keys is not None or {"mode", "write", "types"} & self.model_fields_set
         ):
@@ -125,7 +149,7 @@ class PipelineSection(FaultSection):
     @model_validator(mode="after")
     def _one_way_to_databases(self) -> Self:
         if self.database is not None and self.databases:
-            raise ValueError("database or databases is wanted, not both")
+            raise ValueError("database or databases is required, not both")
         return self
 
     def named_databases(self) -> list[tuple[str, str]]:
@@ -140,7 +164,33 @@ class PipelineSection(FaultSection):
 
     @model_validator(mode="after")
     def _options_fit(self) -> Self:
+        allowed = option_names(self.format)
+        for name in self.options:
+            if name not in allowed:
+                raise ValueError(
+                    f"options: {self.format} has no option {name!r}; allowed: {', '.join(allowed)}"
+                )
+            if name in self.misplaced_options:
+                raise ValueError(f"{name} and options.{name} say the same: set the second alone")
         make_format(self.format, self.format_options())  # raises for options that do not fit
+        return self
+
+    @model_validator(mode="after")
+    def _keys_have_partitions(self) -> Self:
+        if (self.partitioned_by is None) != (self.partitioner is None):
+            raise ValueError(
+                'partitioned_by = "key" and partitioner belong together: how a key leads to its '
+                "partition is known by its producer (Debezium, Kafka Connect: murmur2; clients of "
+                "librdkafka: consistent_random); of others it is unknown, and believed"
+            )
+        if self.partitioner in (None, UNKNOWN):
+            return self
+        if not make_format(self.format, self.format_options()).keyed:
+            raise ValueError(
+                f"partitioner: {self.format} is read without the records' keys, so it can't be "
+                'computed: set partitioner = "unknown" where its producer has each row\'s changes '
+                "in one partition"
+            )
         return self
 
     @model_validator(mode="after")
@@ -199,16 +249,14 @@ class PipelineSection(FaultSection):
 
     def format_options(self) -> FormatOptions:
         """The options for the format."""
-        named = {
-            "default_database": self.default_database,
-            "default_table": self.default_table,
-            "unavailable_value": self.unavailable_value,
-            "tombstones": None if self.tombstones == "repeat" else self.tombstones,
-            "positions": self.positions,
-            "encryption_key": self.encryption_key,
-        }
-        extra = {option: name for option, name in named.items() if name is not None}
-        return FormatOptions(self.time_zone, self.zero_dates, extra)
+        extra = self.options | {name: getattr(self, name) for name in self.misplaced_options}
+        by_key = self.partitioned_by == "key"
+        return FormatOptions(self.time_zone, self.zero_dates, extra, by_key=by_key)
+
+    @property
+    def misplaced_options(self) -> list[str]:
+        """The format's options that stand beside ``options``: read there for one release more."""
+        return [name for name in _ONCE_BESIDE if getattr(self, name) is not None]
 
     def routes(self) -> list[Route]:
         """The routes for the router."""

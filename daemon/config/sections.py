@@ -103,12 +103,13 @@ class MetricsSection(Section):
     listen: str = ""
     token: str = ""
     hosts: list[str] = Field(default_factory=list)
+    most: int = Field(1000, ge=1)
 
     @field_validator("token")
     @classmethod
     def _long_enough(cls, value: str) -> str:
         if value and (len(value) < SHORTEST_TOKEN or not (value.isascii() and value.isprintable())):
-            raise ValueError(f"{SHORTEST_TOKEN} characters of ASCII are wanted, or more")
+            raise ValueError(f"{SHORTEST_TOKEN} characters of ASCII are required, or more")
         return value
 
     @field_validator("listen")
@@ -142,7 +143,7 @@ class EventsSection(Section):
     @classmethod
     def _http(cls, value: str) -> str:
         if value and not value.startswith(("http://", "https://")):
-            raise ValueError("an address that begins with http:// or https:// is wanted")
+            raise ValueError("an address that begins with http:// or https:// is required")
         return value
 
 
@@ -227,7 +228,7 @@ class TracingSection(Section):
             return value
         url = urlsplit(value)
         if url.scheme not in ("http", "https") or not url.hostname:
-            raise ValueError('an address such as "http://127.0.0.1:4318" is wanted')
+            raise ValueError('an address such as "http://127.0.0.1:4318" is required')
         if url.username or url.password:
             raise ValueError("a password belongs into tracing.headers, which is shown nowhere")
         return value

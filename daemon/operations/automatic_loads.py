@@ -19,7 +19,7 @@ from changes.model.printable import reason_of
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 from daemon.operations.engine.port import Look, Plan
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.kind import KIND, LoadKind
@@ -36,7 +36,7 @@ HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class LoadRefused:
     """A load that is due and was refused by its plan, or can't be planned now: why."""
 
     pipeline: str
@@ -90,13 +90,13 @@ def often(jobs: Iterable[Job], target: str, now_ms: int) -> int:
 
 def due_offline(
     config: Config, pipeline: str, snapshot: Snapshot, jobs: Iterable[Job]
-) -> Iterator[Refused]:
+) -> Iterator[LoadRefused]:
     """The loads that the next start plans, as far as files tell. Raises OSError, ValueError."""
     jobs, known = tuple(jobs), seen(config.daemon.state_dir, pipeline)
     known = (written(snapshot) if known is None else known) | loaded_by_hand(pipeline, jobs)
     now_ms = time.time_ns() // 1_000_000
     for target, origin in due(snapshot, config.pipeline[pipeline], jobs, known, now_ms):
-        yield Refused(pipeline, target, origin, "no daemon runs", None)
+        yield LoadRefused(pipeline, target, origin, "no daemon runs", None)
 
 
 def written(snapshot: Snapshot) -> set[str]:
@@ -109,6 +109,13 @@ def seen(state_dir: Path, pipeline: str) -> set[str] | None:
     OSError, ValueError."""
     path = state_dir / "seen" / f"{pipeline}.json"
     return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def remember(state_dir: Path, pipeline: str, known: Collection[str]) -> None:
+    """Write down which targets are not new. Raises OSError."""
+    folder = state_dir / "seen"
+    make_private_folder(folder)
+    write_durably(folder / f"{pipeline}.json", json.dumps(sorted(known), indent=1))
 
 
 class UnaskedLoads:
@@ -126,7 +133,7 @@ class UnaskedLoads:
         self._runner = runner
         self._look = look
         self._told: dict[str, str] = {}
-        self._refused: dict[str, Refused] = {}
+        self._refused: dict[str, LoadRefused] = {}
         self._tries: dict[str, int] = {}
         self._rests_until: dict[str, float] = {}
         self._clock = clock
@@ -178,16 +185,16 @@ class UnaskedLoads:
                 self._record(look, pipeline, target, origin)
             except (NotAnswered, *AWAY, *REFUSED) as error:
                 self._rest(target)
-                self._show(Refused(pipeline, target, origin, reason_of(error), now_ms))
+                self._show(LoadRefused(pipeline, target, origin, reason_of(error), now_ms))
                 fields = {"pipeline": pipeline, "target": target, "reason": reason_of(error)}
                 self._log.warning("loads_not_looked_for", **fields)
 
     @property
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> tuple[LoadRefused, ...]:
         """The loads that are due and that the last plan refused. Any thread."""
         return tuple(self._refused.values())
 
-    def _show(self, refused: Refused) -> None:
+    def _show(self, refused: LoadRefused) -> None:
         before = self._refused.get(refused.target, refused)
         self._refused = self._refused | {refused.target: replace(refused, since_ms=before.since_ms)}
 
@@ -203,7 +210,7 @@ class UnaskedLoads:
         """Plan the load, and record it unless the plan is refused: then it is planned again later.
         Raises what planning raises."""
         params = {"anew": True} if origin == RELOAD else {}
-        asked = Wanted(KIND, pipeline, (glob.escape(target),), params, origin)
+        asked = JobRequest(KIND, pipeline, (glob.escape(target),), params, origin)
         plan = LoadKind().plan(look, asked)
         if (why := self._refusal(plan)) is None:
             self._runner.add(plan.wanted[0]).result()
@@ -211,7 +218,7 @@ class UnaskedLoads:
             self._log.info("load_recorded", pipeline=pipeline, target=target, origin=origin)
             return
         self._rest(target)
-        self._show(Refused(pipeline, target, origin, why, time.time_ns() // 1_000_000))
+        self._show(LoadRefused(pipeline, target, origin, why, time.time_ns() // 1_000_000))
         if self._told.get(target) != why:
             self._told[target] = why
             way = f"binlogd tables load {target}"
@@ -234,6 +241,4 @@ class UnaskedLoads:
         return None
 
     def _keep(self, pipeline: str, known: set[str]) -> None:
-        folder = self._config.daemon.state_dir / "seen"
-        make_private_folder(folder)
-        write_durably(folder / f"{pipeline}.json", json.dumps(sorted(known), indent=1))
+        remember(self._config.daemon.state_dir, pipeline, known)

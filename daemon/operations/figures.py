@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from daemon.operations.automatic_loads import Refused
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.automatic_loads import LoadRefused
+from daemon.operations.engine.record import Job, JobRequest
 
 REFUSED = "refused"
 """Of a load that is not recorded, because its plan is refused."""
@@ -81,20 +81,20 @@ def figures_of(job: Job) -> JobFigures:
     }
 
 
-def refused_figures(refused: Refused) -> JobFigures:
+def refused_figures(refused: LoadRefused) -> JobFigures:
     """A load that nobody asked for and that is not recorded, as ``figures_of`` shows jobs."""
     job, state = _refused(refused)
     return {**figures_of(job), "state": state, "created_ms": refused.since_ms}
 
 
-def refused_in_full(refused: Refused) -> dict[str, Any]:
+def refused_in_full(refused: LoadRefused) -> dict[str, Any]:
     """The same as ``in_full`` shows them."""
     job, state = _refused(refused)
     return in_full(job) | {"state": state, "created_ms": refused.since_ms}
 
 
-def _refused(refused: Refused) -> tuple[Job, str]:
-    wanted = Wanted("load", refused.pipeline, (refused.target,), origin=refused.origin)
+def _refused(refused: LoadRefused) -> tuple[Job, str]:
+    wanted = JobRequest("load", refused.pipeline, (refused.target,), origin=refused.origin)
     offline = refused.since_ms is None
     when = "after the next start" if offline else "again within 10 minutes"
     said = f"{refused.why}; it is planned {when}, or by `binlogd tables load {refused.target}`"

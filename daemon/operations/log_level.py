@@ -34,7 +34,7 @@ class LogLevelOperation(Operation[LogLevelParams]):
     def plan(self, params: LogLevelParams, here: Here) -> Plan:
         """Whether there is such a level."""
         if params.level not in (*NAMES, "default") or here.daemon.lent.levels is None:
-            raise EditRefused(f"a level is wanted: {', '.join(NAMES)}")
+            raise EditRefused(f"a level is required: {', '.join(NAMES)}")
         level = "as configured" if params.level == "default" else params.level
         return Plan(lines=(f"{params.actor or 'all'}: {level}",))
 

@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from daemon.config.config import Config
+from daemon.operations.collectors import (
+    PauseCollector,
+    RemoveCollector,
+    ResetCollector,
+    RestartCollector,
+    ResumeCollector,
+)
+from daemon.operations.dead_letters_prune import PruneOperation
 from daemon.operations.engine.operation import Operation
 from daemon.operations.engine.port import JobKind
 from daemon.operations.job_requests import CancelJob, PauseJob, ResumeJob
@@ -40,6 +48,12 @@ def operations() -> dict[str, Operation[Any]]:
         ResumeJob(),
         CancelJob(),
         ReplayOperation(),
+        PruneOperation(),
+        PauseCollector(),
+        ResumeCollector(),
+        RestartCollector(),
+        ResetCollector(),
+        RemoveCollector(),
     )
     return {operation.words: operation for operation in found}
 

@@ -22,7 +22,7 @@ from actors.runtime.backoff import BackOff
 from changes.model.printable import holds_half
 from daemon.operations.engine.effects import Request
 from daemon.operations.engine.port import JobKind, Look, Plan
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.of_tables import together
@@ -235,7 +235,7 @@ class SignalDesk:
         return jobs
 
     def _plan(self, kind: JobKind, look: Look, signal: Signal, pipeline: str, place: str) -> Plan:
-        wanted = Wanted(KIND, pipeline, signal.tables, {}, f"signal {place}", signal.id)
+        wanted = JobRequest(KIND, pipeline, signal.tables, {}, f"signal {place}", signal.id)
 
         def waits(error: Exception, attempt: int) -> None:
             self._log.warning("signal_waits", signal=place, reason=str(error), attempt=attempt)

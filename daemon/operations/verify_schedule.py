@@ -12,7 +12,7 @@ from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
 from daemon.config.config import Config
 from daemon.operations.engine.port import Look
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.verify.kind import KIND, VerifyKind
@@ -74,7 +74,7 @@ class VerifySchedule:
         if tried or not due(self._runner.jobs, pipeline, every_s, now_ms):
             return
         try:
-            plan = VerifyKind().plan(self._look(), Wanted(KIND, pipeline, ("*",), {}, ORIGIN))
+            plan = VerifyKind().plan(self._look(), JobRequest(KIND, pipeline, ("*",), {}, ORIGIN))
             if plan.refusals:
                 self._log.warning(
                     "verify_not_scheduled", pipeline=pipeline, reason=plan.refusals[0]

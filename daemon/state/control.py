@@ -152,7 +152,7 @@ class ControlServer:
         except (ValueError, RecursionError) as error:
             raise ControlError(f"not JSON: {error}") from error
         if not isinstance(request, dict) or not isinstance(request.get("ask"), str):
-            raise ControlError('an object with "ask" is wanted')
+            raise ControlError('an object with "ask" is required')
         if holds_half(request):
             raise ControlError("the request holds text that is not UTF-8; no name is such a text")
         answer = self._answers.get(request["ask"])

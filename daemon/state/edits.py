@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import IO
 
 from daemon.config.config import Config
 from daemon.state.offset_file import StateDirBusy, lock_state_dir
@@ -42,6 +43,8 @@ class Fate(Enum):
     """It is new. Where it can't start, nobody knows it afterwards."""
     GOES = "goes"
     """It ends for good, if all that it had read is written. What is stored of it stays."""
+    AS_IT_WAS = "is as it was"
+    """It stood still, and nothing of its snapshot is changed: one that had ended stays so."""
 
 
 def store_edit(store: StoreChain, recorded: Snapshot, change: Change) -> Snapshot:
@@ -61,21 +64,24 @@ def edit_offline(config: Config, pipeline: str, change: Change) -> Snapshot:
         raise EditRefused(
             f"pipeline {pipeline} has no store that keeps a snapshot (file, kafka-topic)"
         )
-    try:
-        claim = lock_state_dir(config.daemon.state_dir)
-    except StateDirBusy as error:
-        raise EditRefused(str(error)) from error
-    except OSError as error:
-        raise EditRefused(
-            f"daemon.state_dir {config.daemon.state_dir} can't be used: {error}"
-        ) from error
-    with claim:
+    with claimed(config):
         store = make_stores(config, pipeline)
         store.start()
         try:
             return store_edit(store, recorded_of(config, pipeline, store.get()), change)
         finally:
             store.stop()
+
+
+def claimed(config: Config) -> IO[str]:
+    """The state directory's lock, until it is closed. Raises EditRefused."""
+    folder = config.daemon.state_dir
+    try:
+        return lock_state_dir(folder)
+    except StateDirBusy as error:
+        raise EditRefused(str(error)) from error
+    except OSError as error:
+        raise EditRefused(f"daemon.state_dir {folder} can't be used: {error}") from error
 
 
 def recorded_of(config: Config, pipeline: str, loaded: Loaded) -> Snapshot:
@@ -94,7 +100,7 @@ def chosen_pipeline(config: Config, name: str | None) -> str:
     """The chosen pipeline. The only one need not be named. Raises EditRefused."""
     known = ", ".join(sorted(config.pipeline))
     if name is None and len(config.pipeline) > 1:
-        raise EditRefused(f"--pipeline is wanted, one of: {known}")
+        raise EditRefused(f"--pipeline is required, one of: {known}")
     chosen = name or next(iter(config.pipeline))
     if chosen not in config.pipeline:
         raise EditRefused(f"--pipeline {chosen}: unknown; the configuration has: {known}")

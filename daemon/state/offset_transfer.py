@@ -6,7 +6,7 @@ the broker's commit, is refused here, before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from changes.formats.auto import AUTO, make_format
 from changes.formats.engine.format import Format
@@ -123,15 +123,15 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
         raise EditRefused(str(error)) from error
     try:
         check_topic_ids(snapshot, ids)
-        _check_positions(config, snapshot, source)
+        _check_positions(snapshot, source, ids)
     except (PositionError, StoreError) as error:
         raise EditRefused(str(error)) from error
     except NotAnswered as error:
         raise EditRefused(f"the logs can't be asked: {error}") from error
 
 
-def _check_positions(config: Config, snapshot: Snapshot, opened: Source) -> None:
-    topics, questions = config.pipeline[snapshot.pipeline].topics, opened.questions()
+def _check_positions(snapshot: Snapshot, opened: Source, topics: Collection[str]) -> None:
+    questions = opened.questions()
     there = set(questions.partitions(topics))
     # A topic that is no longer read stays in the file: nothing is read from it, nothing checked.
     for source in snapshot.partitions:
@@ -198,4 +198,4 @@ def format_of(config: Config, pipeline: str) -> Format:
     if section.format == AUTO:
         recorded = export_snapshot(config, pipeline).snapshot
         topics = TopicFormats({} if recorded is None else recorded.formats)
-    return make_format(section.format, section.format_options(), topics)
+    return make_format(section.format, config.format_options(pipeline), topics)

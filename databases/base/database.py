@@ -10,6 +10,7 @@ from typing import ClassVar
 from changes.model.model import TableName
 from databases.base.errors import Cause, DatabaseError, DatabaseRefused
 from databases.base.findings import Finding, findings, of_table, problem
+from databases.base.log_end import LogEnd
 from databases.base.port import (
     Findings,
     JdbcOptions,
@@ -56,6 +57,15 @@ class Database(Words):
         """The database's clock and position."""
 
     @abstractmethod
+    def log_end(self) -> LogEnd:
+        """Where its log is now: every read before saw only what came into it before."""
+
+    @abstractmethod
+    def shows(self, end: LogEnd) -> bool:
+        """Whether reads see all that was in the log at that end, an earlier one of this server.
+        False where that is not known."""
+
+    @abstractmethod
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """How Spark reaches the same database, with a session like this one's.
 
@@ -82,6 +92,11 @@ class Database(Words):
         """The rows that a SELECT gives, all at once: for small results."""
         with self._asked() as session:
             return session.ask(sql, values)
+
+    def change(self, sql: str) -> None:
+        """Run statements in one transaction that writes: only for what is binlogd's own at a
+        source, as its publication. They name whole names. PostgreSQL's alone."""
+        raise NotImplementedError
 
     def stream(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
         """The rows that a SELECT gives, in lists of about so many: memory is bounded.

@@ -12,28 +12,35 @@ MOST_SKEW_S = 5.0
 
 
 class Finding(NamedTuple):
-    """One line; ``wrong``: a job, or the stream, would not work."""
+    """``wrong``: a job, or the stream, would not work. ``mend``: statements for the database that
+    end it, in their order; empty where none does."""
 
     text: str
     wrong: bool
+    mend: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """All of it."""
+        return "; ".join((self.text, *self.mend))
 
 
-def problem(text: str) -> Finding:
+def problem(text: str, *mend: str) -> Finding:
     """Something that must be changed."""
-    return Finding(text, True)
+    return Finding(text, True, mend)
 
 
-def warning(text: str) -> Finding:
+def warning(text: str, *mend: str) -> Finding:
     """Something that is legal but unwise."""
-    return Finding(text, False)
+    return Finding(text, False, mend)
 
 
 def findings(found: Iterable[Finding]) -> Findings:
     """All of a check, each line once."""
     lines = list(dict.fromkeys(found))
     return Findings(
-        tuple(one.text for one in lines if one.wrong),
-        tuple(one.text for one in lines if not one.wrong),
+        tuple(one.line for one in lines if one.wrong),
+        tuple(one.line for one in lines if not one.wrong),
     )
 
 
@@ -54,6 +61,11 @@ def of_table(table: SourceTable) -> Iterator[Finding]:
     for column in table.columns:
         if column.form is None:
             yield warning(f"{table.name}, column {column.name}: {column.refused}")
+    yield from of_collations(table)
+
+
+def of_collations(table: SourceTable) -> Iterator[Finding]:
+    """Keys that the database compares otherwise than the lake."""
     for name in table.keys:
         column = table.column(name)
         if column.collation is not None and column.collation.endswith(("_ci", "_ai")):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from changes.sql.quoted import quoted
 from databases.base.errors import DatabaseRefused
 from databases.base.findings import Finding, of_clock, problem, warning
 from databases.base.section import DatabaseSection
@@ -29,25 +30,25 @@ class Asked(NamedTuple):
     ahead_us: int
 
 
-def grant(right: str, where: str, user: str) -> str:
+def grant(right: str, where: str, user: str, host: str = "%") -> str:
     """The statement that gives a right."""
-    return f"GRANT {right} ON {where} TO '{user}'@'%'"
+    return f"GRANT {right} ON {where} TO {quoted(user)}@{quoted(host)}"
 
 
 def of_server(asked: Asked) -> Iterator[Finding]:
     """The server's version, log, role and clock."""
-    yield from _of_version(asked)
+    yield from of_version(asked)
     yield from of_clock(asked.ahead_us)
-    settings = _settings(asked.ask)
+    settings = settings_of(asked.ask, _SETTINGS)
     yield from _of_role(asked, settings)
     if asked.section.role == "primary":
-        yield from _of_log(settings)
+        yield from of_log(settings)
     if position(asked.ask, asked.mariadb, asked.section.role) is None:
         right = "BINLOG MONITOR" if asked.mariadb else "REPLICATION CLIENT"
         if asked.mariadb and asked.section.role == "replica":
             right = "REPLICA MONITOR"
         given = grant(right, "*.*", asked.section.user)
-        yield warning(f"its position in the log can't be read, times are used instead; {given}")
+        yield warning("its position in the log can't be read, times are used instead", given)
 
 
 def position(ask: Ask, mariadb: bool, role: str) -> str | None:
@@ -74,68 +75,75 @@ _POSITIONS = {
 that the SQL thread has executed."""
 
 
-def _settings(ask: Ask) -> dict[str, str]:
-    rows = ask(
-        "SHOW GLOBAL VARIABLES WHERE Variable_name IN ("
-        + ", ".join(f"'{name}'" for name in _SETTINGS)
-        + ")"
-    )
+def settings_of(ask: Ask, names: Iterable[str]) -> dict[str, str]:
+    """The server's settings of these names, in capitals; those that it knows."""
+    listed = ", ".join(map(quoted, names))
+    rows = ask(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})")
     return {str(name): str(value).upper() for name, value in rows}
 
 
-def _of_version(asked: Asked) -> Iterator[Finding]:
+def of_version(asked: Asked) -> Iterator[Finding]:
+    """Whether it is new enough."""
     ((text,),) = asked.ask("SELECT VERSION()")
     found = re.match(r"(?:5\.5\.5-)?([0-9]+)\.([0-9]+)", str(text))
     oldest = _OLDEST[asked.mariadb]
     if found is None or (int(found[1]), int(found[2])) < oldest:
         name = "MariaDB" if asked.mariadb else "MySQL"
-        yield problem(f"version {text}: {name} {oldest[0]}.{oldest[1]} or newer is wanted")
+        yield problem(f"version {text}: {name} {oldest[0]}.{oldest[1]} or newer is required")
 
 
-def _of_log(settings: dict[str, str]) -> Iterator[Finding]:
+def of_log(settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether its log has all that a reader needs."""
     if settings.get("log_bin") != "ON":
         yield problem("log_bin is OFF: there is no change stream; start it with --log-bin")
         return
     if settings.get("binlog_format", "ROW") != "ROW":
         yield problem(
-            f"binlog_format is {settings['binlog_format']}, and the stream needs rows;"
-            " SET GLOBAL binlog_format = 'ROW'"
+            f"binlog_format is {settings['binlog_format']}, and the stream needs rows",
+            "SET GLOBAL binlog_format = 'ROW'",
         )
     if settings.get("binlog_row_image", "FULL") != "FULL":
         yield warning(
             f"binlog_row_image is {settings['binlog_row_image']}: a change carries a part of its"
-            " row; SET GLOBAL binlog_row_image = 'FULL'"
+            " row",
+            "SET GLOBAL binlog_row_image = 'FULL'",
         )
     if "PARTIAL_JSON" in settings.get("binlog_row_value_options", ""):
         yield problem(
             "binlog_row_value_options is PARTIAL_JSON: an update carries a part of a JSON document,"
-            " and readers of the log leave it out or fail; SET GLOBAL binlog_row_value_options = ''"
+            " and readers of the log leave it out or fail",
+            "SET GLOBAL binlog_row_value_options = ''",
         )
     if settings.get("binlog_row_metadata", "FULL") != "FULL":
         yield warning(
             f"binlog_row_metadata is {settings['binlog_row_metadata']}: readers know columns from"
-            " their own history alone; SET GLOBAL binlog_row_metadata = 'FULL'"
+            " their own history alone",
+            "SET GLOBAL binlog_row_metadata = 'FULL'",
         )
 
 
-def _of_role(asked: Asked, settings: dict[str, str]) -> Iterator[Finding]:
-    """Whether it is what ``role`` says, as far as it tells."""
-    threads = None
+def replication(ask: Ask) -> list[tuple[object, ...]] | None:
+    """What it replicates, as ``SHOW REPLICA STATUS`` has it; None where it does not tell."""
     for sql in ("SHOW REPLICA STATUS", "SHOW SLAVE STATUS"):
         try:
-            threads = asked.ask(sql)
-            break
+            return ask(sql)
         except DatabaseRefused:
             continue  # a word of other versions, or no right to it
+    return None
+
+
+def _of_role(asked: Asked, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether it is what ``role`` says, as far as it tells."""
+    threads = replication(asked.ask)
     if asked.section.role == "replica":
         if threads == []:
             yield problem('role is "replica", but it replicates nothing: role = "primary"')
         elif threads and (str(threads[0][10]), str(threads[0][11])) != ("Yes", "Yes"):
-            yield problem("its replication has stopped: START REPLICA")
+            yield problem("its replication has stopped", "START REPLICA")
         elif threads is None:
             right = "REPLICA MONITOR" if asked.mariadb else "REPLICATION CLIENT"
             given = grant(right, "*.*", asked.section.user)
-            yield problem(f"whether it replicates can't be read; {given}")
+            yield problem("whether it replicates can't be read", given)
     elif threads:
         yield problem(f'role is "primary", but it replicates {threads[0][1]}: role = "replica"')
     elif settings.get("read_only") == "ON":

@@ -13,11 +13,13 @@ from databases.base.database import Database
 from databases.base.errors import Cause, DatabaseRefused
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
+from databases.base.log_end import LogEnd
 from databases.base.port import JdbcOptions, Moment, SourceColumn, SourceTable, matching
 from databases.base.session import CONNECT_WITHIN_S, Purpose
 from databases.base.session_settings import Server, set_all_mysql
 from databases.base.url import Login
 from databases.mysql import checks as mysql_checks
+from databases.mysql import log_end as mysql_log
 from databases.mysql.session import MySqlSession
 from databases.mysql.sql import MySqlWords, form_of
 
@@ -100,6 +102,15 @@ class MySqlDatabase(MySqlWords, Database):
         position = mysql_checks.position(self.ask, self._is_mariadb(), self._section.role)
         ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))")
         return Moment(int(str(now)), position)
+
+    def log_end(self) -> LogEnd:
+        mariadb, role = self._is_mariadb(), self._section.role
+        return mysql_log.log_end(
+            self.ask, mariadb, lambda: mysql_checks.position(self.ask, mariadb, role)
+        )
+
+    def shows(self, end: LogEnd) -> bool:
+        return mysql_log.shows(self.ask, end)
 
     @contextmanager
     def _mysql(self) -> Iterator[MySqlSession]:

@@ -148,7 +148,8 @@ def _connected(login: Login, purpose: Purpose) -> Connection[Any]:
         return pymysql.connect(
             host=None if login.is_socket else login.host, port=login.port,
             unix_socket=login.host if login.is_socket else None,
-            user=login.user, password=login.password or "",
+            # As every other client sends it: the driver would take Latin-1.
+            user=login.user, password=(login.password or "").encode(),
             charset="utf8mb4", autocommit=True,
             connect_timeout=CONNECT_WITHIN_S, read_timeout=purpose.silence_s,
             write_timeout=None if purpose.silence_s is None else CONNECT_WITHIN_S,

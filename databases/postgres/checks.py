@@ -62,24 +62,30 @@ def unread(persistence: object, hidden: object, user: str, partition: object = N
 
 def of_server(ask: Ask, section: DatabaseSection, ahead_us: int) -> Iterator[Finding]:
     """The server's version, log, role, encoding and clock."""
-    ((version, level, encoding, replica),) = ask(
-        "SELECT current_setting('server_version_num')::int, current_setting('wal_level'),"
-        " current_setting('server_encoding'), pg_is_in_recovery()"
-    )
-    if int(str(version)) < _OLDEST:
-        yield problem("PostgreSQL 13 or newer is wanted")
-    yield from of_clock(ahead_us)
-    if level != "logical" and section.role == "primary":
-        yield problem(
-            f"wal_level is {level}, and the stream needs logical;"
-            " ALTER SYSTEM SET wal_level = 'logical', then restart it"
-        )
-    if encoding == "SQL_ASCII":
-        yield warning("its encoding is SQL_ASCII: texts that are not UTF-8 can't be read")
+    yield from of_settings(ask, ahead_us, logs=section.role == "primary")
+    ((replica,),) = ask("SELECT pg_is_in_recovery()")
     if replica and section.role == "primary":
         yield problem('role is "primary", but it is a standby: role = "replica"')
     if not replica and section.role == "replica":
         yield problem('role is "replica", but it is no standby: role = "primary"')
+
+
+def of_settings(ask: Ask, ahead_us: int, *, logs: bool) -> Iterator[Finding]:
+    """The server's version, encoding and clock, and, where the stream is its own, its log."""
+    ((version, level, encoding),) = ask(
+        "SELECT current_setting('server_version_num')::int, current_setting('wal_level'),"
+        " current_setting('server_encoding')"
+    )
+    if int(str(version)) < _OLDEST:
+        yield problem("PostgreSQL 13 or newer is required")
+    yield from of_clock(ahead_us)
+    if level != "logical" and logs:
+        yield problem(
+            f"wal_level is {level}, and the stream needs logical: restart the server after",
+            "ALTER SYSTEM SET wal_level = 'logical'",
+        )
+    if encoding == "SQL_ASCII":
+        yield warning("its encoding is SQL_ASCII: texts that are not UTF-8 can't be read")
 
 
 # What PostgreSQL's publications leave out of a table's stream: rows, columns, kinds of change.

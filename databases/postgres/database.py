@@ -16,6 +16,7 @@ from databases.base.errors import (
 )
 from databases.base.fetching import fetch_rows
 from databases.base.findings import Finding
+from databases.base.log_end import LogEnd
 from databases.base.port import (
     JdbcOptions,
     Moment,
@@ -27,6 +28,7 @@ from databases.base.session import CONNECT_WITHIN_S, Purpose
 from databases.base.session_settings import Server, set_postgresql
 from databases.base.url import Login
 from databases.postgres import checks as postgresql_checks
+from databases.postgres import log_end as postgresql_log
 from databases.postgres.checks import PUBLICATIONS, READERS, Published, published
 from databases.postgres.session import SSL_MODES, PostgreSqlSession, has_own_authorities
 from databases.postgres.sql import PostgreSqlWords, form_of
@@ -46,7 +48,17 @@ class PostgreSqlDatabase(PostgreSqlWords, Database):
     def _help(self, text: str) -> str:
         if "row-level security" in text:
             return str(postgresql_checks.unread("p", True, self._section.user))
+        if "must be owner of" in text:
+            return "hand it over, or have an administrator make the publication"
         return postgresql_checks.grant(self._section.user)
+
+    def change(self, sql: str) -> None:
+        with self._asked() as session:
+            try:
+                session.run(f"BEGIN READ WRITE; {sql}; COMMIT")
+            except DatabaseRefused:
+                session.run("ROLLBACK")
+                raise
 
     def tables(self, pattern: str) -> list[TableName]:
         rows = self.ask(_TABLES)
@@ -103,6 +115,12 @@ class PostgreSqlDatabase(PostgreSqlWords, Database):
         position = self._position()
         ((now,),) = self.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         return Moment(int(str(now)), None if position is None else f"lsn:{position}")
+
+    def log_end(self) -> LogEnd:
+        return postgresql_log.log_end(self.ask)
+
+    def shows(self, end: LogEnd) -> bool:
+        return postgresql_log.shows(self.ask, end)
 
     def _position(self) -> object:
         """None where it is not told to this user, or not by this kind of server."""

@@ -137,6 +137,21 @@ def _connected(login: Login, purpose: Purpose) -> psycopg.Connection[Any]:
     return connection
 
 
+def try_replication(login: Login) -> None:
+    """Connect as a reader of the log does, and leave again. Raises DatabaseError."""
+    try:
+        psycopg.connect(
+            host=login.host, port=login.port, dbname=login.database,
+            user=login.user, password=login.password or None,
+            sslmode=SSL_MODES[login.tls], sslrootcert=_authorities(login),
+            connect_timeout=CONNECT_WITHIN_S, application_name="binlogd", autocommit=True,
+            replication="database",
+        ).close()  # fmt: skip
+    except psycopg.Error as error:
+        cause = cause_of_postgresql(error.sqlstate, of_connection=True)
+        raise database_error(cause, _text(error)) from error
+
+
 def _authorities(login: Login) -> str | None:
     """The file of the certificates to trust; None: libpq's own. Without one those of the machine,
     as Python has them."""

@@ -31,7 +31,7 @@ _FORMS: Mapping[str, Form] = {
     **dict.fromkeys(_PRINTED, Form.TEXT),
     "boolean": Form.BOOLEAN,
     "numeric": Form.DECIMAL,
-    "money": Form.DECIMAL,
+    "money": Form.VARIABLE,  # its digits are those of the server's locale
     "real": Form.SINGLE,
     "double precision": Form.DOUBLE,
     "bytea": Form.HEX,
@@ -247,7 +247,7 @@ _TEXT_OF: Mapping[Form, Callable[[str], str]] = {
 _OF_TYPE: Mapping[str, Callable[[str], str]] = {
     "bit": lambda name: _whole_bits(name),
     "bit varying": lambda name: _whole_bits(name),
-    "money": lambda name: f"{name}::numeric::text",
+    "money": lambda name: f"trim_scale({name}::numeric)::text",
     "interval": _interval,
     "point": _point,
     "date[]": _dates,
@@ -282,8 +282,10 @@ def lake_type(type_: str, form: Form) -> str:
         if base in ("bit", "bit varying"):
             return "long" if int(sizes) <= _STREAMED_LONG_BITS else "decimal(20, 0)"
         return "int" if base in ("smallint", "integer") else "long"
+    if base == "money":
+        return "decimal(38, 2)"
     if form is Form.DECIMAL:
-        return "decimal(38, 2)" if base == "money" else _decimal(sizes)
+        return _decimal(sizes)
     return _TYPES[form]
 
 

@@ -20,6 +20,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from actors.runtime.jars import JarsError
+from actors.runtime.java import VAR, JavaMissing
+from actors.runtime.programs import ProgramError
 from demo.__main__ import DemoFailed, _interrupted
 from demo.broker import BrokerError, DevBroker
 from demo.lake import embedded, open_session
@@ -27,10 +30,7 @@ from demo.load.daemon import Daemon, write_config
 from demo.load.mariadb import mariadb
 from demo.load.shop import DATABASE, TABLES, Changes, create
 from demo.produce import ProduceError, create_topic
-from demo.servers.program import ServerError
 from demo.steps import Steps, TooLong
-from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import VAR, JavaMissing
 from sparkwriter.session.java_api import JavaFailure
 
 TOPIC = "shop"
@@ -165,7 +165,7 @@ def main() -> int:
     try:
         _say(run(options.var.absolute(), options.rows, options.per_second, options.seed))
     except (
-        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, ServerError,
+        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, ProgramError,
     ) as problem:  # fmt: skip
         print(f"demo: FAILED\n{problem}", file=sys.stderr)
         return 1

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from actors.runtime.java import CHECKOUT
+from actors.runtime.programs import HOST
 from demo.__main__ import DemoFailed
 from demo.load.mariadb import PASSWORD, USER
-from demo.servers.program import HOST
-from sparkwriter.session.java import CHECKOUT
 
 _START_WITHIN_S = 110.0
 _STOP_WITHIN_S = 90.0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pymysql
 
-from demo.servers.program import HOST, Program, ServerMissing, free_port
+from actors.runtime.programs import HOST, Program, ProgramMissing, free_port
 
 USER, PASSWORD = "binlogd", "only-for-the-load-s-demonstration"
 _START_WITHIN_S = 60.0
@@ -48,11 +48,11 @@ class MariaDb:
 
 @contextmanager
 def mariadb(folder: Path) -> Iterator[MariaDb]:
-    """A server with a binary log of rows and a user for jobs. Raises ServerMissing, ServerError."""
+    """A server with a binary log of rows and a user for jobs. Raises ProgramError."""
     server = shutil.which("mariadbd", path=_PLACES)
     install = shutil.which("mariadb-install-db", path=_PLACES)
     if server is None or install is None:
-        raise ServerMissing("mariadb", "`apt-get install mariadb-server` (10.11 was tried)")
+        raise ProgramMissing("mariadb", "`apt-get install mariadb-server` (10.11 was tried)")
     folder.mkdir(parents=True)
     data, socket, port = folder / "data", folder / "s", free_port()
     subprocess.run(

@@ -17,6 +17,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from demo.load.mariadb import MariaDb
+from demo.paced import AT_ONCE, Paced
 
 DATABASE = "shop"
 
@@ -39,9 +40,6 @@ COLUMNS = ("name", "price", "qty", "made", "note")
 
 UNTOUCHED = 200
 """The first rows of each table never change: differences are planted in these."""
-
-AT_ONCE = 20
-"""Rows of one transaction."""
 
 Row = dict[str, Any]
 
@@ -78,14 +76,11 @@ def create(server: MariaDb, rows: int) -> None:
     server.run(f"CREATE TABLE {DATABASE}.beat (id INT PRIMARY KEY, at BIGINT)")
 
 
-class Changes(threading.Thread):
-    """Changes rows at a rate, and tells of each once it is committed, until it is stopped.
-
-    ``failure`` is what ended it otherwise.
-    """
+class Changes(Paced):
+    """Changes rows at a rate, and tells of each once it is committed, until it is stopped."""
 
     def __init__(self, server: MariaDb, bootstrap: str, topic: str, rows: int, seed: int) -> None:
-        super().__init__(daemon=True, name="changes")
+        super().__init__(1000.0)
         self._connection = server.connect()
         self._topic = topic
         self._each = rows // len(TABLES)
@@ -93,33 +88,14 @@ class Changes(threading.Thread):
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True}
         )
-        self._ended = threading.Event()
         self._turn = threading.Lock()
-        self.per_s = 1000.0
-        self.done = 0
-        self.failure: Exception | None = None
-
-    def run(self) -> None:
-        """A transaction, then the time that is left of its share of a second."""
-        due = time.monotonic()
-        try:
-            while not self._ended.wait(max(0.0, due - time.monotonic())):
-                with self._turn:
-                    self._transaction()
-                # Behind after a standstill it does not make up for all of it at once.
-                due = max(due, time.monotonic() - 1.0) + AT_ONCE / self.per_s
-        except Exception as error:  # told by whoever waits for the demo's steps
-            self.failure = error
 
     def stop(self) -> int:
-        """End; how many changes there were. Raises what had ended it."""
-        self._ended.set()
-        self.join()
-        if self.failure is not None:
-            raise self.failure
+        """See ``Paced``; the broker has taken all."""
+        done = super().stop()
         if self._producer.flush(30):
             raise TimeoutError("the broker did not take the last changes")
-        return self.done
+        return done
 
     def state(self, table: str, sql: str) -> None:
         """A statement between two transactions, in the stream as well."""
@@ -137,16 +113,17 @@ class Changes(threading.Thread):
         with self._turn:
             yield
 
-    def _transaction(self) -> None:
+    def transaction(self) -> None:
+        """See ``Paced``."""
         messages: list[Mapping[str, Any]] = []
-        with self._connection.cursor() as cursor:
+        with self._turn, self._connection.cursor() as cursor:
             messages += [self._change(cursor) for _ in range(AT_ONCE - 1)]
             beat = {"id": 1, "at": time.time_ns()}
             cursor.execute(f"REPLACE INTO {DATABASE}.beat VALUES (%s, %s)", (1, beat["at"]))
             messages.append(self._message("beat", "UPDATE", beat, {"at": 0}, ("id",)))
             self._connection.commit()
-        for message in messages:
-            self._send(message)
+            for message in messages:
+                self._send(message)
         self.done += len(messages)
 
     def _change(self, cursor: Any) -> Mapping[str, Any]:

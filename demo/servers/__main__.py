@@ -15,8 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from demo.broker import BrokerError, DevBroker, is_free
-from demo.servers.program import HOST, ServerError
+from actors.runtime.programs import HOST, ProgramError
+from collector.broker.program import is_free
+from demo.broker import BrokerError, DevBroker
 from demo.servers.s3_lake import S3Lake
 
 S3_PORT, REST_PORT = 19000, 18181
@@ -46,7 +47,7 @@ def main() -> int:
     try:
         for port in (options.s3_port, options.rest_port):
             if not is_free(port):
-                raise ServerError(f"port {port} on {HOST} is in use")
+                raise ProgramError(f"port {port} on {HOST} is in use")
         with ExitStack() as stack:
             lake = stack.enter_context(S3Lake(options.data, options.s3_port, options.rest_port))
             if options.broker:
@@ -56,8 +57,8 @@ def main() -> int:
             pause = threading.Event()
             while lake.rest.program.runs and lake.store.program.runs:
                 pause.wait(_LOOK_EVERY_S)
-        raise ServerError(f"a server has ended; see the logs in {options.data}")
-    except (ServerError, BrokerError) as problem:
+        raise ProgramError(f"a server has ended; see the logs in {options.data}")
+    except (ProgramError, BrokerError) as problem:
         print(problem, file=sys.stderr)
     return 1
 

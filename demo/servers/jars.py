@@ -10,9 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo.servers.program import ServerMissing
-from sparkwriter.session.jars import LISTS, JarList, JarsError, fetch, ivy_jar, write_lock
-from sparkwriter.session.java import VAR
+from actors.runtime.jars import LISTS, JarList, JarsError, fetch, ivy_jar, write_lock
+from actors.runtime.java import VAR
+from actors.runtime.programs import ProgramMissing
 
 HERE = LISTS / "servers"
 FOLDER = VAR / "lake"
@@ -23,12 +23,18 @@ def jar_list(name: str) -> JarList:
     return JarList(HERE / f"{name}.xml", HERE / f"{name}.lock")
 
 
+def bring(name: str) -> bool:
+    """Fetch a server's jars; False where they were there already. Raises JarsError."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    return fetch(FOLDER / name, jar_list(name))
+
+
 def server_jars(name: str) -> list[Path]:
-    """Give a server's jars; raises ServerMissing where they were not fetched."""
+    """Give a server's jars; raises ProgramMissing where they were not fetched."""
     jars = sorted((FOLDER / name).glob("*/*.jar"))
     if not jars:
         command = f"python -m demo.servers.jars fetch {name}"
-        raise ServerMissing(name, f"its jars are not there: run `{command}`")
+        raise ProgramMissing(name, f"its jars are not there: run `{command}`")
     return jars
 
 
@@ -43,12 +49,11 @@ def main() -> int:
     parser.add_argument("action", choices=["fetch", "lock"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="of servers; all without")
     options = parser.parse_args()
-    FOLDER.mkdir(parents=True, exist_ok=True)
     try:
         for name in options.names or sorted(path.stem for path in HERE.glob("*.xml")):
             if options.action == "lock":
                 print(f"{name}: {write_lock(jar_list(name))} jars locked")
-            elif fetch(FOLDER / name, jar_list(name)):
+            elif bring(name):
                 print(f"setup: jars of the server {name} in {FOLDER / name}")
     except JarsError as problem:
         print(problem, file=sys.stderr)

@@ -6,22 +6,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from demo.servers.program import HOST, Program, ServerError, free_port
+from actors.runtime.programs import HOST, Program, ProgramError, free_port
+from demo.servers.client import Answer, answer
 
 MISSING = "MariaDB is missing: `apt-get install mariadb-server` (10.11 is what was tried)"
 _START_WITHIN_S = 60.0
-_ANSWER_WITHIN_S = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a script came to: lines of columns, and the error that ended it, if one did."""
-
-    rows: tuple[tuple[str, ...], ...]
-    error: str = ""
 
 
 class MariaDb:
@@ -37,11 +28,11 @@ class MariaDb:
         options: Sequence[str] = (),
     ) -> None:
         """``row_image``: FULL, NOBLOB or MINIMAL; ``number``: its ``server_id``. ``options`` come
-        after its own. Nothing runs yet; raises ServerError."""
+        after its own. Nothing runs yet; raises ProgramError."""
         self._server = shutil.which("mariadbd", path="/usr/sbin:/usr/bin:/usr/local/bin")
         self._client, self._install = shutil.which("mariadb"), shutil.which("mariadb-install-db")
         if not (self._server and self._client and self._install):
-            raise ServerError(MISSING)
+            raise ProgramError(MISSING)
         self._folder = folder
         self._data, self._socket = folder / "data", folder / "s"
         self._image, self._number, self._options = row_image, number, options
@@ -50,7 +41,7 @@ class MariaDb:
         self.program = Program("MariaDB", folder / "mariadb.log")
 
     def start(self) -> None:
-        """Start it, with the data there are; raises ServerError."""
+        """Start it, with the data there are; raises ProgramError."""
         assert self._install
         assert self._server
         if not self._data.exists():
@@ -62,7 +53,7 @@ class MariaDb:
                 env=os.environ | {"TMPDIR": str(self._folder)},
             )  # fmt: skip
             if done.returncode:
-                raise ServerError(f"mariadb-install-db: {done.stderr or done.stdout}")
+                raise ProgramError(f"mariadb-install-db: {done.stderr or done.stdout}")
         self.program.launch([
             self._server, "--no-defaults", "--user=root", f"--datadir={self._data}",
             f"--bind-address={HOST}", f"--port={self.port}", f"--socket={self._socket}",
@@ -85,25 +76,12 @@ class MariaDb:
             self._client, "--no-defaults", "--user=root", f"--socket={self._socket}", "--batch",
             "--skip-column-names", "--default-character-set=utf8mb4",
         ]  # fmt: skip
-        done = subprocess.run(
-            command,
-            input=script.encode(),
-            capture_output=True,
-            check=False,
-            timeout=_ANSWER_WITHIN_S,
-        )
-        rows = tuple(tuple(line.split("\t")) for line in done.stdout.decode().splitlines())
-        error = done.stderr.decode(errors="replace").strip()
-        return Answer(rows, error if done.returncode else "")
+        return answer(command, script)
 
     def run(self, statements: Sequence[str]) -> str:
         """Run statements of one session; gives the error that the server answered, or nothing.
 
-        Raises ServerError where the server is gone.
+        Raises ProgramError where the server is gone.
         """
-        error = self.ask(
-            "SET time_zone = '+00:00';\n" + "".join(f"{one};\n" for one in statements)
-        ).error
-        if error and not self.program.runs:
-            raise ServerError(f"MariaDB has ended: {self.program.tail()}")
-        return error
+        script = "".join(f"{one};\n" for one in ("SET time_zone = '+00:00'", *statements))
+        return self.ask(script).problem(self.program)

@@ -8,12 +8,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from demo.servers.mariadb import Answer
-from demo.servers.program import HOST, Program, ServerError, free_port
+from actors.runtime.programs import HOST, Program, ProgramError, free_port
+from demo.servers.client import Answer, answer
 
 MISSING = "PostgreSQL is missing: `apt-get install postgresql` (15 is what was tried)"
 _START_WITHIN_S = 60.0
-_ANSWER_WITHIN_S = 120.0
 _USER = "postgres"
 
 
@@ -21,12 +20,12 @@ class Postgres:
     """One server with logical decoding, on the loopback interface. One thread's."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
-        """``settings`` come after its own. Nothing runs yet; raises ServerError."""
+        """``settings`` come after its own. Nothing runs yet; raises ProgramError."""
         self._settings = dict(settings or {})
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
         client = shutil.which("psql")
         if not found or client is None:
-            raise ServerError(MISSING)
+            raise ProgramError(MISSING)
         self._bin, self._client = found[-1].parent, client
         self._data = folder / "data"
         self.port = free_port()
@@ -39,7 +38,7 @@ class Postgres:
         self.program = Program("PostgreSQL", folder.parent / "postgres.log")
 
     def start(self) -> None:
-        """Start it, with the data there are; raises ServerError."""
+        """Start it, with the data there are; raises ProgramError."""
         if not self._data.exists():
             done = subprocess.run(
                 [*self._as, self._bin / "initdb", "-A", "trust", "-U", _USER, "-E", "UTF8",
@@ -47,7 +46,7 @@ class Postgres:
                 capture_output=True, text=True, check=False, cwd=self._folder,
             )  # fmt: skip
             if done.returncode:
-                raise ServerError(f"initdb: {done.stderr}")
+                raise ProgramError(f"initdb: {done.stderr}")
         settings = {
             "listen_addresses": HOST, "port": self.port, "wal_level": "logical",
             "unix_socket_directories": self._folder, "max_replication_slots": 40,
@@ -64,24 +63,12 @@ class Postgres:
             self._client, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-P", "null=NULL",
             "-F", "\t", "-h", HOST, "-p", str(self.port), "-U", _USER, "-d", database,
         ]  # fmt: skip
-        done = subprocess.run(
-            command,
-            input=script.encode(),
-            capture_output=True,
-            check=False,
-            timeout=_ANSWER_WITHIN_S,
-            env=os.environ | {"PGCLIENTENCODING": "UTF8"},
-        )
-        rows = tuple(tuple(line.split("\t")) for line in done.stdout.decode().splitlines())
-        error = done.stderr.decode(errors="replace").strip()
-        return Answer(rows, error if done.returncode else "")
+        return answer(command, script, {"PGCLIENTENCODING": "UTF8"})
 
     def run(self, database: str, statements: Sequence[str]) -> str:
         """Run statements of one session; gives the error that the server answered, or nothing.
 
-        Raises ServerError where the server is gone.
+        Raises ProgramError where the server is gone.
         """
-        error = self.ask("".join(f"{one};\n" for one in statements), database).error
-        if error and not self.program.runs:
-            raise ServerError(f"PostgreSQL has ended: {self.program.tail()}")
-        return error
+        script = "".join(f"{one};\n" for one in statements)
+        return self.ask(script, database).problem(self.program)

@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from actors.runtime.java import find_java
 from demo.servers.jars import pyspark_jars, server_jars
 from demo.servers.server import Server, ask, small_java
-from sparkwriter.session.java import find_java
 
 SOURCE = Path(__file__).with_name("LoopbackCatalog.java")
 

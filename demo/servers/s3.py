@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from demo.servers.program import HOST, ServerMissing
+from actors.runtime.programs import HOST, ProgramMissing
 from demo.servers.server import Server, ask
 
 BUCKET = "lake"
@@ -21,7 +21,7 @@ class ObjectStore(Server):
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         if importlib.util.find_spec("moto") is None:
-            raise ServerMissing("moto", "it is not installed: run `make setup-lake`")
+            raise ProgramMissing("moto", "it is not installed: run `make setup-lake`")
         super().__init__(folder, port)
 
     @property

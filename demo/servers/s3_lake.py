@@ -20,14 +20,14 @@ class S3Lake:
     """
 
     def __init__(self, folder: Path, s3_port: int = 0, rest_port: int = 0) -> None:
-        """Nothing runs yet. Port 0: any free one. Raises ServerMissing."""
+        """Nothing runs yet. Port 0: any free one. Raises ProgramMissing."""
         self.store = ObjectStore(folder / "s3", s3_port)
         properties = self.store.properties()
         self.rest = RestCatalog(folder / "rest", WAREHOUSE, properties, rest_port)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Start both. Raises ServerError."""
+        """Start both. Raises ProgramError."""
         with ExitStack() as stack:
             stack.enter_context(self.store)
             stack.enter_context(self.rest)

@@ -11,7 +11,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Self
 
-from demo.servers.program import HOST, Program, free_port
+from actors.runtime.programs import HOST, Program, free_port
 
 START_WITHIN_S = 120.0
 """The slowest, Hive's metastore, takes 8 s on a free machine; three JVMs beside it, 60."""
@@ -55,7 +55,7 @@ class Server(abc.ABC):
         """Whether it answers a request of the kind that tests make."""
 
     def start(self) -> Self:
-        """Start it, with the data there are; it is ready. Raises ServerError."""
+        """Start it, with the data there are; it is ready. Raises ProgramError."""
         self.program.launch(self.command())
         self.program.await_ready(self.answers, START_WITHIN_S)
         return self

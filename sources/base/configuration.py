@@ -8,6 +8,7 @@ from typing import Protocol
 
 from changes.model.model import FormatOptions
 from sources.base.section import StartSection
+from sources.base.topic_selection import TopicSelection
 
 Setting = str | int | float | bool
 """A value of a setting of Kafka's client."""
@@ -32,11 +33,6 @@ class Budget(Protocol):
 
 class ReadingSection(Protocol):
     """``[pipeline.NAME]``: where it reads, and where it starts."""
-
-    @property
-    def topics(self) -> list[str]:
-        """What is read."""
-        ...
 
     @property
     def kafka(self) -> Mapping[str, Setting]:
@@ -76,6 +72,10 @@ class Configuration(Protocol):
         """The pipelines by their names."""
         ...
 
+    def topics_of(self, pipeline: str) -> TopicSelection:
+        """Which topics a pipeline reads."""
+        ...
+
     def group(self, pipeline: str) -> str:
         """A pipeline's consumer group."""
         ...
@@ -83,6 +83,11 @@ class Configuration(Protocol):
     @property
     def kafka(self) -> Mapping[str, Setting]:
         """Settings of Kafka's client."""
+        ...
+
+    @property
+    def kafka_hint(self) -> str:
+        """What to add to "nobody answers": why that may be, and what leads out."""
         ...
 
     def kafka_of(self, pipeline: str) -> Mapping[str, Setting]:

@@ -65,7 +65,7 @@ def parse_place(text: str) -> tuple[TopicPartition, int]:
     """Read ``TOPIC:PARTITION:OFFSET``. Raises ValueError."""
     source, _, offset = text.rpartition(":")
     if not offset.isdecimal():
-        raise ValueError(f"TOPIC:PARTITION:OFFSET is wanted, not {text!r}")
+        raise ValueError(f"TOPIC:PARTITION:OFFSET is required, not {text!r}")
     return TopicPartition.parse(source), int(offset)
 
 

@@ -7,7 +7,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -167,19 +167,22 @@ class LogProbe(Protocol):
 @dataclass(frozen=True, slots=True)
 class Start:
     """The start of reading. ``recorded`` names the topics' ids. ``load`` returns the snapshot at
-    each assignment. ``apply_force``: the configured start overrules it, once."""
+    each assignment. ``apply_force``: the configured start overrules it, once. ``until``: where a
+    run ends that reads only what is there, in the topics that there are; None: the run goes on."""
 
     recorded: Snapshot
     load: Callable[[], Loaded]
     apply_force: bool
     single_writer: str | None = None
+    until: Mapping[TopicPartition, int] | None = None
 
 
 class Source(Protocol):
     """One pipeline's topics and group. Made by ``open_source``; costs nothing until it is used."""
 
     def topic_ids(self) -> dict[str, str]:
-        """The id of each topic. Raises NotAnswered, TopicMissing.
+        """The id of each topic that is read: of those that are named and those that patterns take
+        now. Raises NotAnswered, TopicMissing.
 
         Only the id tells a topic from a recreated one of the same name.
         """

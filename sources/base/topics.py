@@ -5,14 +5,14 @@ They belong to binlogd. The logs may come from another system.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from actors.contract.ports import DeadLetterStore, NotKept
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore
 from sources.base.letter import Letter, LetterMaker, Mark
-from sources.base.port import Questions, Reader
+from sources.base.port import GroupMember, Questions, Reader
 
 
 class UnfitTopic(NotKept):
@@ -76,6 +76,37 @@ class Notifications(Protocol):
         ...
 
 
+class CollectorTopics(Protocol):
+    """The topics that collectors write, and the group of their workers. One thread's."""
+
+    def keep(
+        self, topic: str, settings: Mapping[str, str], must: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic of one partition with these settings, unless it is there. Raises
+        UnfitTopic where it has several, or other settings than it ``must``; NotAnswered."""
+        ...
+
+    def remove(self, topics: Sequence[str]) -> list[str]:
+        """Remove those that are there, with all that they hold; these. Raises NotAnswered."""
+        ...
+
+    def workers(self, group: str) -> list[GroupMember]:
+        """The members of a group of Connect's workers. Raises NotAnswered."""
+        ...
+
+
+class Cluster(Protocol):
+    """What holds the topics, for who runs it. Any thread. Each call raises NotAnswered."""
+
+    def answers(self) -> None:
+        """Return where it answers."""
+        ...
+
+    def make(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Create a topic of one partition, unless it exists."""
+        ...
+
+
 class Topics(Protocol):
     """Topics by their names. Made by ``open_topics``; no query is sent until one is used."""
 
@@ -93,4 +124,8 @@ class Topics(Protocol):
 
     def notifications(self, topic: str) -> Notifications:
         """One that notifications go to."""
+        ...
+
+    def of_collectors(self) -> CollectorTopics:
+        """Those that collectors write."""
         ...

@@ -25,6 +25,7 @@ from confluent_kafka.admin import (
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from sources.base.port import GroupMember, NotAnswered, TopicMissing
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.answers import AWAY, MOVED, asking, said_by, when_settled
 from sources.kafka.settings import connection_settings
 
@@ -35,6 +36,9 @@ ANSWER_TIMEOUT_S = 20.0
 """The limit for one query to a broker that is up: a leader election may be running."""
 
 Offsets = dict[TopicPartition, int]
+
+Described = tuple[str, list[TopicPartition]]
+"""A topic's id and its partitions."""
 
 
 class Admin:
@@ -74,6 +78,17 @@ class Admin:
         """All partitions. ``missing_too``: a topic that is not there has none; else it raises."""
         with asking():
             known = self._topics()
+        return self._partitions(topics, known, missing_too)
+
+    def partitions_of(self, selection: TopicSelection) -> list[TopicPartition]:
+        """All partitions of those selected topics that are there."""
+        with asking():
+            known = self._topics()
+        return self._partitions([*selection.names, *selection.matching(known)], known, True)
+
+    def _partitions(
+        self, topics: Collection[str], known: Mapping[str, Any], missing_too: bool
+    ) -> list[TopicPartition]:
         found: list[TopicPartition] = []
         for topic in topics:
             if topic in known:
@@ -96,13 +111,36 @@ class Admin:
         """
         return {topic: id_ for topic, (id_, _) in self.described(topics).items()}
 
-    def described(self, topics: Collection[str]) -> dict[str, tuple[str, list[TopicPartition]]]:
-        """The id of each topic, and its partitions. Raises TopicMissing, too."""
+    def described(
+        self, topics: Collection[str], *, missing_too: bool = False
+    ) -> dict[str, Described]:
+        """The id of each topic, and its partitions. Raises TopicMissing, too; ``missing_too``: a
+        topic that is not there is left out."""
         with asking():
             answers = self.ask_descriptions(topics)
-        return {topic: self._described(topic, answer) for topic, answer in answers.items()}
+        found = {}
+        for topic, answer in answers.items():
+            try:
+                found[topic] = self._described(topic, answer)
+            except TopicMissing:
+                if not missing_too:
+                    raise
+        return found
 
-    def _described(self, topic: str, answer: Future[Any]) -> tuple[str, list[TopicPartition]]:
+    def selected(self, selection: TopicSelection) -> dict[str, Described]:
+        """The topics that a selection takes now: all that it names, or TopicMissing is raised, and
+        what its patterns match."""
+        found = self.described(selection.names)
+        if selection.patterns:
+            found |= self.described(selection.matching(self.names()), missing_too=True)
+        return found
+
+    def names(self) -> list[str]:
+        """The names of all topics."""
+        with asking():
+            return [*self._topics()]
+
+    def _described(self, topic: str, answer: Future[Any]) -> Described:
         try:
             found = answer.result(self._answer_s)
         except KafkaException as error:
@@ -238,13 +276,25 @@ class Admin:
         """
         return when_settled(lambda: self._members(group), time.monotonic() + ANSWER_TIMEOUT_S)
 
+    def given(self, group: str) -> frozenset[TopicPartition] | None:
+        """The partitions that the group's members have. None while it rebalances."""
+        found = self._group(group)
+        if found is None or found.state.name != "STABLE":
+            return None
+        assigned = (p for each in found.members for p in each.assignment.topic_partitions)
+        return frozenset(TopicPartition(p.topic, p.partition) for p in assigned)
+
     def _members(self, group: str) -> list[GroupMember]:
+        members = getattr(self._group(group), "members", ())
+        return [GroupMember(each.client_id, each.host, each.group_instance_id) for each in members]
+
+    def _group(self, group: str) -> Any:
+        """The group's description, None where there is no such group."""
         with asking():
             asked = self._client.describe_consumer_groups([group], request_timeout=self._answer_s)
             try:
-                found = asked[group].result(self._answer_s).members
+                return asked[group].result(self._answer_s)
             except KafkaException as error:
                 if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                    return []
+                    return None
                 raise
-        return [GroupMember(each.client_id, each.host, each.group_instance_id) for each in found]

@@ -29,6 +29,7 @@ from offsets.store import Loaded, StoreError
 from sources.base.configuration import Configuration
 from sources.base.port import NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import ANSWER_TIMEOUT_S
 from sources.kafka.answers import asking, when_settled
 from sources.kafka.member import member_settings
@@ -51,19 +52,20 @@ class KafkaCommitStore:
     def __init__(
         self,
         settings: Mapping[str, Any],
-        topics: Sequence[str],
+        selection: TopicSelection,
         pipeline: str,
         group: str,
         timeout_s: float = SET_TIMEOUT_S,
         member: Mapping[str, Any] | None = None,
     ) -> None:
-        """``settings`` are the pipeline's of Kafka; ``timeout_s`` is for one set.
+        """``settings`` are the pipeline's of Kafka, ``selection`` its topics; ``timeout_s`` is for
+        one set.
 
         ``member``: the settings of the group's member that this state directory belongs to, whose
         place is taken where the group refuses an outsider.
         """
         self._settings = settings
-        self._topics = topics
+        self._selection = selection
         self._pipeline = pipeline
         self._group = group
         self._sets = SetQueue(self.name, timeout_s)
@@ -122,11 +124,13 @@ class KafkaCommitStore:
 
     def _sources(self, consumer: Consumer) -> list[TopicPartition]:
         with asking():
-            return [
-                TopicPartition(topic, number)
-                for topic in self._topics
-                for number in consumer.list_topics(topic, ANSWER_TIMEOUT_S).topics[topic].partitions
-            ]
+            there = consumer.list_topics(timeout=ANSWER_TIMEOUT_S).topics
+        return [
+            TopicPartition(topic, number)
+            for topic in (*self._selection.names, *self._selection.matching(there))
+            if topic in there
+            for number in sorted(there[topic].partitions)
+        ]
 
     # --- on the thread of the sets
 
@@ -159,7 +163,8 @@ class KafkaCommitStore:
         wanted = {(p.topic, p.partition) for p in offsets}
         consumer = Consumer({**consumer_settings(member, self._group), "log_level": 0})
         try:
-            consumer.subscribe(list(self._topics), on_assign=on_assign)
+            topics = {source.topic for source in self._sources(consumer)}
+            consumer.subscribe(sorted(topics), on_assign=on_assign)
             while not wanted <= held:
                 if time.monotonic() > deadline:
                     raise StoreError(f"{self._place}: the group has other members: {self._problem}")
@@ -243,10 +248,10 @@ def group_commits(
 
 def group_store(config: Configuration, pipeline: str) -> KafkaCommitStore:
     """The store over the group's commit, not started yet."""
-    topics, settings = config.pipeline[pipeline].topics, config.kafka_of(pipeline)
+    selection, settings = config.topics_of(pipeline), config.kafka_of(pipeline)
     # After a stop the static member still counts for a while: a commit takes its place.
     member = own_member(config, pipeline)
-    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
+    return KafkaCommitStore(settings, selection, pipeline, config.group(pipeline), member=member)
 
 
 def own_member(config: Configuration, pipeline: str) -> dict[str, Any] | None:

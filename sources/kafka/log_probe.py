@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from actors.runtime.mailbox import Clock
 from offsets.position import TopicPartition
 from sources.base.log_figures import Kept, LogEnds
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import Admin
 
 ANSWER_WITHIN_S = 5.0
@@ -20,15 +21,15 @@ the consumer's metadata are older."""
 
 
 class KafkaLogProbe:
-    """See ``LogProbe``: about all partitions of some topics. For one thread."""
+    """See ``LogProbe``: about all partitions of the selected topics. For one thread."""
 
     def __init__(
-        self, settings: Mapping[str, Any], topics: Sequence[str], clock: Clock = time.monotonic
+        self, settings: Mapping[str, Any], selection: TopicSelection, clock: Clock = time.monotonic
     ) -> None:
         """``settings`` are the consumer's: its isolation level decides whether it reads what is not
         committed. Raises NotLogEndsed."""
         self._admin = Admin(settings, ANSWER_WITHIN_S)
-        self._topics = topics
+        self._selection = selection
         self._committed = settings.get("isolation.level") != "read_uncommitted"
         self._clock = clock
         self._partitions: list[TopicPartition] = []
@@ -38,7 +39,7 @@ class KafkaLogProbe:
         """See ``LogProbe``."""
         now = self._clock()
         if not self._partitions or now - self._partitions_at >= PARTITIONS_EVERY_S:
-            self._partitions = self._admin.partitions(self._topics, missing_too=True)
+            self._partitions = self._admin.partitions_of(self._selection)
             self._partitions_at = now
         # First what is readable: the end may move on between the two, and is never before it.
         known, sources = self._admin.known_ends, self._partitions
@@ -49,7 +50,7 @@ class KafkaLogProbe:
 
     def kept(self) -> Kept:
         """See ``LogProbe``."""
-        starts = self._admin.begins(self._admin.partitions(self._topics, missing_too=True))
+        starts = self._admin.begins(self._admin.partitions_of(self._selection))
         seconds = {}
         for topic, said in self._admin.settings_of({s.topic for s in starts}).items():
             milliseconds = int(said["retention.ms"])

@@ -67,7 +67,7 @@ class LogReader:
         place = KafkaPartition(source.topic, source.partition, first)
         low, _ = consumer.get_watermark_offsets(place, SILENCE_S)
         if low > first:
-            raise LogGone(f"{source}: offsets {first}..{last} are wanted, the log begins at {low}")
+            raise LogGone(f"{source}: {first}..{last} is needed, the log begins at {low}")
         consumer.assign([place])
         heard = time.monotonic()
         while True:

@@ -27,6 +27,7 @@ from sources.kafka.member import member_settings
 from sources.kafka.settings import INSTANCE_ID, SESSION_TIMEOUT_MS, problems
 from sources.kafka.source import KafkaSource, Resolver
 from sources.kafka.start_resolver import PositionResolver
+from sources.kafka.topic_finder import FollowedTopics, TopicFinder, refresh_settings
 from sources.kafka.topic_watch import TopicWatch
 
 # Stops a member whose group has other members, where only one daemon may write a sink.
@@ -132,22 +133,31 @@ class KafkaLogs:
         self._config = config
         self._pipeline = pipeline
         self._section = config.pipeline[pipeline]
+        self._topics = config.topics_of(pipeline)
         self._settings = config.kafka_of(pipeline)
         self._group = config.group(pipeline)
 
     def topic_ids(self) -> dict[str, str]:
         """See ``Source``."""
         admin = self.questions()
-        admin.reach()
-        return admin.ids(self._section.topics)
+        self._reach(admin)
+        return {topic: id_ for topic, (id_, _) in admin.selected(self._topics).items()}
 
     def identity(self) -> str:
         """See ``Source``."""
-        return f"{self._group}@{self.questions().reach()}"
+        return f"{self._group}@{self._reach(self.questions())}"
+
+    def _reach(self, admin: Admin) -> str:
+        """The id of the cluster. Where nobody answers, what is to be done about it, too."""
+        try:
+            return admin.reach()
+        except NotAnswered as error:
+            raise NotAnswered(f"{error}{self._config.kafka_hint}", error.away) from error
 
     def ends(self) -> dict[TopicPartition, int]:
         """See ``Source``."""
-        return self.questions().topic_ends(self._section.topics)
+        admin = self.questions()
+        return admin.ends([p for _, mine in admin.selected(self._topics).values() for p in mine])
 
     def questions(self) -> Admin:
         """See ``Source``."""
@@ -168,7 +178,7 @@ class KafkaLogs:
 
     def probe(self) -> KafkaLogProbe:
         """See ``Source``."""
-        return KafkaLogProbe(self._settings, self._section.topics)
+        return KafkaLogProbe(self._settings, self._topics)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """See ``Source``."""
@@ -193,16 +203,19 @@ class KafkaLogs:
 
     def consume(self, start: Start) -> RecordSource:
         """See ``Source``."""
-        config, section, topics = self._config, self._section, self._section.topics
+        config, section, topics = self._config, self._section, self._topics
         settings = {
             "queued.max.messages.kbytes": config.memory.queue_kbytes(
                 config.memory_shares()[self._pipeline]
             ),
             **member_settings(self._settings, self._pipeline, state_id(config.daemon.state_dir)),
         }
+        settings = refresh_settings(settings, topics)
         keyed = make_format(section.format, section.format_options()).keyed
+        begun = start.recorded.topic_ids
         with asking():
-            watch = TopicWatch(settings, {t: start.recorded.topic_ids[t] for t in topics})
+            known = {topic: id_ for topic, id_ in begun.items() if topics.reads(topic)}
+            watch = TopicWatch(settings, known, topics.comes_and_goes)
             resolve: Resolver = PositionResolver(
                 settings=settings,
                 group=self._group,
@@ -210,9 +223,26 @@ class KafkaLogs:
                 load=start.load,
                 apply_force=start.apply_force,
                 check_topics=watch.check,
+                begun=begun,
+                there=self.questions().partitions_of(topics) if start.apply_force else None,
             )
             more: dict[str, Any] = {"keyed": keyed, "watch": watch}
+            if topics.patterns:
+                more["following"] = self._following(settings, start)
             if start.single_writer is not None:
                 only = OnlyMember(self.members, self._group, settings, start.single_writer)
                 resolve, more["may_join"] = only.before(resolve), only.may_join
-            return KafkaSource(settings, topics, self._group, resolve, self._pipeline, **more)
+            names = list(topics.names)
+            return KafkaSource(settings, names, self._group, resolve, self._pipeline, **more)
+
+    def _following(self, settings: Mapping[str, Any], start: Start) -> FollowedTopics:
+        topics, until = self._topics, start.until
+        there = self.questions().names() if until is None else {source.topic for source in until}
+        return FollowedTopics(
+            TopicFinder(settings, topics, there),
+            topics,
+            topics.matching(there),
+            start.recorded.topic_ids,
+            self._pipeline,
+            takes_new=until is None,
+        )

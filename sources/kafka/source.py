@@ -8,11 +8,11 @@ the batch that is being returned.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import structlog
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from actors.contract.messages import Assigned, Confirmed, Polled, Revoked, SourceState
@@ -20,7 +20,8 @@ from actors.contract.ports import SourceListener
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from sources.kafka import fetched
-from sources.kafka.fetched import QuietLogger, source_state
+from sources.kafka.fetched import ErrorLog, QuietLogger, source_state
+from sources.kafka.leftovers import Leftovers, of_group
 from sources.kafka.member import Claim
 from sources.kafka.settings import (
     INSTANCE_ID,
@@ -29,17 +30,11 @@ from sources.kafka.settings import (
     consumer_settings,
     revoke_patience_s,
 )
+from sources.kafka.topic_finder import FollowedTopics
 from sources.kafka.topic_watch import TopicWatch
 
 Resolver = Callable[[list[TopicPartition]], Assigned]
 """Finds the start of each partition: reads file, broker and log. Raises PositionError."""
-
-ERROR_LOG_INTERVAL_S = 10.0
-"""librdkafka repeats its errors thousands of times while a broker is away."""
-
-POSITIONS_INTERVAL_S = 1.0
-"""How often positions are queried while records arrive. Behind transaction markers at the end of
-one partition there is no message that would show the position."""
 
 
 class KafkaSource:
@@ -55,28 +50,28 @@ class KafkaSource:
         *,
         keyed: bool = False,
         watch: TopicWatch | None = None,
+        following: FollowedTopics | None = None,
         may_join: Callable[[], None] = lambda: None,
     ) -> None:
-        """``keyed``: values are whole packed records (``Format.keyed``). ``watch`` checks at each
-        poll that the topics are the same. ``may_join``: before joining; raises PositionError."""
+        """``keyed``: values are whole packed records (``Format.keyed``). ``watch`` checks that the
+        topics are the same; ``following``: they come and go. ``may_join`` raises PositionError."""
         self._may_join = may_join
-        self._watch = watch
+        self._watch, self._following = watch, following
         self._values = fetched.packed_values if keyed else fetched.plain_values
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
-        self._topics = topics
+        self._topics = topics if following is None else following.topics
         self._resolve = resolve
         self._listener: SourceListener | None = None
         self._assigned: set[TopicPartition] = set()
         self._trouble: str | None = None
-        self._must_rejoin = False
-        self._positions_at = float("-inf")
-        self._error_at = float("-inf")
-        self._unlogged = 0
+        self._must_rejoin, self._positions_at = False, float("-inf")
+        self._errors = ErrorLog(self._log)
         self._state: SourceState | None = None
         whole = consumer_settings(settings, group)
         self._incremental = assigns_incrementally(whole)
-        self._revoke_patience_s = revoke_patience_s(whole)
+        self.revoke_patience_s = revoke_patience_s(whole)
         self._claim = Claim(group, whole.get(INSTANCE_ID))
+        self._leftovers = Leftovers(whole, of_group(whole, group))
         self._settings = {
             **whole,
             "error_cb": self._on_error,
@@ -85,11 +80,6 @@ class KafkaSource:
             "logger": QuietLogger(self._log),
         }
         self._consumer = Consumer(self._settings)
-
-    @property
-    def revoke_patience_s(self) -> float:
-        """See ``revoke_patience_s``."""
-        return self._revoke_patience_s
 
     def start(self, listener: SourceListener) -> None:
         """Join the group."""
@@ -101,19 +91,26 @@ class KafkaSource:
             self._may_join()
         except PositionError as error:
             return self._refused(error)
-        self._consumer.subscribe(
-            self._topics,
-            on_assign=self._on_assign,
-            on_revoke=self._on_revoke,
-            on_lost=self._on_lost,
-        )
+        self._leftovers.joins()
+        self._subscribe()
+
+    def _subscribe(self, rebalance: bool = False) -> None:
+        """``rebalance``: have the group rebalance though the topics are the same."""
+        if rebalance or not self._topics:
+            self._consumer.unsubscribe()
+        if self._topics:  # to none is an error
+            calls = {"on_assign": self._on_assign, "on_revoke": self._on_revoke}
+            self._consumer.subscribe(self._topics, **calls, on_lost=self._on_lost)
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
         """Return the fetched messages as columns per partition, in log order."""
         if self._claim.is_due(time.monotonic()) or self._must_rejoin:
             self._rejoin()
-        other = None if self._watch is None else self._watch.look(time.monotonic())
-        if other is not None:
+        if self._following is not None and self._following.changed():
+            return self._follow(self._following)
+        if self._leftovers.found(self._topics, time.monotonic()):
+            self._subscribe(rebalance=True)
+        if self._watch is not None and (other := self._watch.look(time.monotonic())) is not None:
             return Polled(error=other)
         assigned_before = frozenset(self._assigned)
         messages = self._consumer.consume(max_messages, timeout_s)
@@ -130,15 +127,24 @@ class KafkaSource:
         )
         state, self._state = self._state, None
         positions = self._positions(bool(messages)) if error is None else {}
-        return Polled(batches, positions, error, state)
+        counts = {} if self._watch is None else self._watch.take_counts()
+        return Polled(batches, positions, error, state, counts)
 
-    def pause(self) -> None:
-        """Pause all partitions."""
-        self._consumer.pause(self._as_kafka())
+    def _follow(self, following: FollowedTopics) -> Polled:
+        """Subscribe to the topics that are there now. Who is gone is told before the revoke."""
+        self._topics, before = following.topics, self._topics
+        self._must_rejoin = self._must_rejoin or following.missed
+        if self._topics != before:
+            self._subscribe()
+        return Polled(gone=following.gone)
 
-    def resume(self) -> None:
-        """Resume all partitions."""
-        self._consumer.resume(self._as_kafka())
+    def pause(self, sources: Collection[TopicPartition] | None = None) -> None:
+        """Pause these partitions, or all."""
+        self._consumer.pause(self._as_kafka(sources))
+
+    def resume(self, sources: Collection[TopicPartition] | None = None) -> None:
+        """Resume these partitions, or all."""
+        self._consumer.resume(self._as_kafka(sources))
 
     def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
         """Commit. A failure is only logged, because the local file is what counts."""
@@ -163,16 +169,19 @@ class KafkaSource:
             said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             self._trouble = f"{sources[0]}: can't be read again: {said}"
             return
-        self._announce(assigned)
+        self._announce(assigned, sources)
 
     def close(self) -> None:
         """Leave the group. Assigned partitions are revoked inside."""
+        if self._following is not None:
+            self._following.close()
         self._consumer.close()
 
     # --- called by librdkafka inside consume, on this thread
 
     def _on_assign(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
         self._claim.granted()
+        self._leftovers.granted(time.monotonic())
         sources = [TopicPartition(p.topic, p.partition) for p in partitions]
         try:
             assigned = self._resolve(sources)
@@ -181,12 +190,15 @@ class KafkaSource:
             self._refused(error)
             self._assign(consumer, [])
             return
-        starts = [KafkaPartition(s.topic, s.partition, at) for s, at in assigned.starts.items()]
+        # One whose topic was not found is the group's to give all the same: nobody hears of it.
+        starts = [KafkaPartition(s.topic, s.partition, assigned.starts.get(s, 0)) for s in sources]
         self._assign(consumer, starts)
         self._assigned |= set(sources)
-        self._announce(assigned)
+        self._announce(assigned, sources)
 
-    def _announce(self, assigned: Assigned) -> None:
+    def _announce(self, assigned: Assigned, sources: Sequence[TopicPartition]) -> None:
+        if self._following is not None:
+            self._following.not_read(sources, assigned.starts)
         for source, start in assigned.starts.items():
             self._log.info("assigned", source=str(source), start=start)
         assert self._listener is not None
@@ -216,11 +228,7 @@ class KafkaSource:
         if error is not None:
             self._log.warning("commit_failed", reason=error.str())
             return
-        taken = {
-            TopicPartition(p.topic, p.partition): p.offset
-            for p in partitions
-            if p.error is None and p.offset >= 0
-        }
+        taken = fetched.offsets_of(p for p in partitions if p.error is None)
         if taken and self._listener is not None:
             self._listener.confirmed(Confirmed(taken))
 
@@ -228,11 +236,7 @@ class KafkaSource:
         """Log a client-wide error, seldom: librdkafka reconnects by itself."""
         if error.fatal():
             self._trouble = self._ended(error)
-        now = time.monotonic()
-        self._unlogged += 1
-        if now - self._error_at >= ERROR_LOG_INTERVAL_S:
-            self._log.warning("kafka_error", reason=error.str(), count=self._unlogged)
-            self._error_at, self._unlogged = now, 0
+        self._errors.add(error, time.monotonic())
 
     def _ended(self, error: KafkaError) -> str | None:
         """The client has ended. Returns the error to stop with, None if a new client takes over."""
@@ -265,15 +269,14 @@ class KafkaSource:
     def _on_stats(self, text: str) -> None:
         self._state = source_state(text)
 
-    # --- helpers
-
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
         # A message's error shows that it is fatal by this code, not by its flag.
         if problem.fatal() or problem.code() == KafkaError._FATAL:
             return self._ended(problem)
-        if problem.code() in PASSING or problem.retriable():
+        going = self._following is not None and self._following.excuses(message)
+        if problem.code() in PASSING or problem.retriable() or going:
             self._on_error(problem)
             return None
         return fetched.error_text(message, problem)
@@ -281,15 +284,13 @@ class KafkaSource:
     def _positions(self, busy: bool) -> dict[TopicPartition, int]:
         """The consumer's positions: also past transaction markers, where no message comes."""
         now = time.monotonic()
-        if not self._assigned or (busy and now < self._positions_at + POSITIONS_INTERVAL_S):
+        every_s = fetched.positions_every_s(len(self._assigned), busy)
+        if not self._assigned or now < self._positions_at + every_s:
             return {}
         self._positions_at = now
-        places = self._consumer.position(self._as_kafka())
-        return {
-            TopicPartition(p.topic, p.partition): p.offset
-            for p in places
-            if p.offset != OFFSET_INVALID and p.offset >= 0
-        }
+        return fetched.offsets_of(self._consumer.position(self._as_kafka()))
 
-    def _as_kafka(self) -> list[KafkaPartition]:
-        return [KafkaPartition(s.topic, s.partition) for s in self._assigned]
+    def _as_kafka(self, sources: Collection[TopicPartition] | None = None) -> list[KafkaPartition]:
+        """Those of the assigned partitions, or all."""
+        mine = self._assigned if sources is None else self._assigned.intersection(sources)
+        return [KafkaPartition(s.topic, s.partition) for s in mine]

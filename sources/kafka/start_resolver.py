@@ -7,19 +7,22 @@ assignment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import structlog
 
 from actors.contract.messages import Assigned
 from actors.runtime.backoff import BackOff
+from offsets.parts import Running
 from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import (
     PositionError,
     PositionUnknown,
     StartAt,
     Watermarks,
+    check_topic_ids,
     start_position,
 )
 from offsets.snapshot import PartitionState, Snapshot
@@ -54,14 +57,19 @@ class PositionResolver:
         load: Callable[[], Loaded],
         apply_force: bool,
         within_s: float = ASSIGN_WITHIN_S,
-        check_topics: Callable[[], None] | None = None,
+        check_topics: Callable[[Collection[str]], Mapping[str, str]] | None = None,
+        begun: Collection[str] | None = None,
+        there: Collection[TopicPartition] | None = None,
     ) -> None:
         """``apply_force``: the configuration's force text was not carried out yet.
 
         ``within_s``: how long a broker that does not answer is asked again. ``check_topics``: see
-        ``TopicWatch.check``.
+        ``TopicWatch.check``. ``begun``: the topics that the configured start is for
+        (``topics_begun``); ``there``: the partitions that a forced one is for. None: all.
         """
         self._check_topics = check_topics
+        self._begun = begun
+        self._there = there
         self.settings = settings
         self.group = group
         self._pipeline = pipeline
@@ -92,16 +100,24 @@ class PositionResolver:
             return self._resolve(sources)
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
+        ids: Mapping[str, str] = {}
         if self._check_topics is not None:
-            self._check_topics()
+            ids = self._check_topics({source.topic for source in sources})
+            sources = [source for source in sources if source.topic in ids]
+            if not sources:
+                return Assigned({}, {}, {})
         questions = Admin(self.settings, self._answer_s)
         logs = questions.watermarks(sources)
         commits = group_commits(self.settings, self.group, sources, self._answer_s)
         configured = self._configured(questions, sources)
         recorded = self._load().snapshot or Snapshot("", "")
+        check_topic_ids(recorded, ids)  # another member may have recorded them since the start
         read = self._topics_read(questions, sources, recorded, commits)
+        forced = {source for source in sources if self._is_forced(source)}
         starts = {
-            source: self._decide(source, recorded, commits, logs[source], configured, read)
+            source: self._decide(
+                source, recorded, commits, logs[source], configured, read, source in forced
+            )
             for source in sources
         }
         epochs = _log_epochs(starts, recorded)
@@ -109,23 +125,33 @@ class PositionResolver:
         there = {s: log for s, log in epochs.items() if log.below >= logs[s].low}
         check_logs(self.settings, there, self._answer_s)
         self._resolved |= set(sources)
-        confirmed = {source: commits.get(source) for source in sources}
-        frontiers = frozenset(
-            source
-            for source, at in starts.items()
-            if is_frontier(recorded.partitions.get(source), commits.get(source), at)
-        )
-        running = {
-            source: state.running
-            for source, at in starts.items()
-            if (state := recorded.partitions.get(source)) is not None
-            and state.running is not None
-            and state.running.at == at
-        }
         # A forced start declares the targets right as they are.
-        known = recorded.partitions.keys() | commits.keys()
-        unrecorded = frozenset() if self.apply_force else frozenset(starts.keys() - known)
-        return Assigned(starts, logs, confirmed, epochs, frontiers, running, unrecorded)
+        known = recorded.partitions.keys() | commits.keys() | forced
+        return Assigned(
+            starts,
+            logs,
+            confirmed={source: commits.get(source) for source in sources},
+            epochs=epochs,
+            at_frontier=_at_frontier(starts, recorded, commits),
+            running=_running(starts, recorded),
+            unrecorded=frozenset(starts.keys() - known),
+            counts=self._counts(questions, sources),
+            topic_ids=ids,
+        )
+
+    def _is_forced(self, source: TopicPartition) -> bool:
+        """Whether the configuration overrules what is recorded: not of a partition that came after
+        the start, whose first messages a forced "latest" would skip."""
+        was_there = self._there is None or source in self._there
+        return self.apply_force and source not in self._resolved and was_there
+
+    def _counts(self, questions: Admin, sources: list[TopicPartition]) -> dict[str, int]:
+        """How many partitions the topics have, where it matters to which one a key belongs."""
+        if not self._pipeline.format_options().by_key:
+            return {}
+        topics = {source.topic for source in sources}
+        there = questions.partitions(topics, missing_too=True)
+        return dict(Counter(source.topic for source in there))
 
     def _decide(
         self,
@@ -135,6 +161,7 @@ class PositionResolver:
         log: Watermarks,
         configured: Mapping[TopicPartition, int],
         read: frozenset[str],
+        forced: bool,
     ) -> int:
         start = start_position(
             source,
@@ -143,8 +170,9 @@ class PositionResolver:
             log=log,
             configured=self._pipeline.start.start_at,
             configured_offset=configured.get(source),
-            forced=self.apply_force and source not in self._resolved,
-            topic_is_read=source.topic in read and not self.apply_force,
+            forced=forced,
+            topic_is_read=source.topic in read,
+            topic_is_new=self._begun is not None and source.topic not in self._begun,
         )
         said = structlog.get_logger().bind(actor="fetcher-0")
         fields = {"source": str(source), "offset": start.offset, "origin": start.origin}
@@ -199,6 +227,29 @@ def _log_epochs(
         if (state := recorded.partitions.get(source)) is not None
         and state.log is not None
         and state.frontier == at
+    }
+
+
+def _at_frontier(
+    starts: Mapping[TopicPartition, int], recorded: Snapshot, commits: Mapping[TopicPartition, int]
+) -> frozenset[TopicPartition]:
+    return frozenset(
+        source
+        for source, at in starts.items()
+        if is_frontier(recorded.partitions.get(source), commits.get(source), at)
+    )
+
+
+def _running(
+    starts: Mapping[TopicPartition, int], recorded: Snapshot
+) -> dict[TopicPartition, Running]:
+    """The producer's numbers that were recorded at these starts."""
+    return {
+        source: state.running
+        for source, at in starts.items()
+        if (state := recorded.partitions.get(source)) is not None
+        and state.running is not None
+        and state.running.at == at
     }
 
 

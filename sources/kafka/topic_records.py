@@ -81,7 +81,7 @@ class _Pipeline(msgspec.Struct, omit_defaults=True):
     rebuilds: dict[str, RebuildForm] = {}
 
 
-class Record(NamedTuple):
+class TopicRecord(NamedTuple):
     """A record as it is written."""
 
     key: bytes
@@ -92,9 +92,9 @@ class Records(NamedTuple):
     """A batch as records. ``pipeline`` is written after the others: it says that a force was
     carried out, which is true only once the frontiers are stored."""
 
-    partitions: list[Record]
-    targets: list[Record]
-    pipeline: Record
+    partitions: list[TopicRecord]
+    targets: list[TopicRecord]
+    pipeline: TopicRecord
 
 
 def records(batch: Snapshot) -> Records:
@@ -124,8 +124,8 @@ def records(batch: Snapshot) -> Records:
     )
 
 
-def _record(key: tuple[str, ...], value: msgspec.Struct) -> Record:
-    return Record(msgspec.json.encode(key), msgspec.json.encode(value, order="sorted"))
+def _record(key: tuple[str, ...], value: msgspec.Struct) -> TopicRecord:
+    return TopicRecord(msgspec.json.encode(key), msgspec.json.encode(value, order="sorted"))
 
 
 class Entries:
@@ -165,6 +165,7 @@ class Entries:
         formats: dict[str, str] = {}
         rest = _Pipeline(VERSION, {}, None)
         damage: list[str] = []
+        begun = False
         for key, value in self._values.items():
             try:
                 match msgspec.json.decode(key)[2:]:
@@ -177,12 +178,12 @@ class Entries:
                     case ["target", name]:
                         targets[name] = _read(value, _Target).mark()
                     case ["pipeline"]:
-                        rest = _read(value, _Pipeline)
+                        rest, begun = _read(value, _Pipeline), True
                     case _:
                         raise ValueError("no key of ours")
             except (ValueError, msgspec.MsgspecError) as error:
                 damage.append(f"{self._places[key]}: {key.decode()}: {error}")
-        if not (partitions or targets or rest.topic_ids):
+        if not (partitions or targets or begun):
             return Loaded(None, tuple(damage))
         return Loaded(
             Snapshot(

@@ -22,7 +22,7 @@ from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
 from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin
 from sources.kafka.answers import said_by, when_settled
 from sources.kafka.settings import connection_settings
-from sources.kafka.topic_records import Entries, Record, records
+from sources.kafka.topic_records import Entries, TopicRecord, records
 from sources.kafka.topic_store_tail import TailBehind, TopicTail, seconds_left
 
 
@@ -165,7 +165,7 @@ class KafkaTopicStore:
         assert self._tail is not None
         return self._tail.look(lambda entries: entries.value(key))
 
-    def _send(self, batch: Iterable[Record], deadline: float) -> None:
+    def _send(self, batch: Iterable[TopicRecord], deadline: float) -> None:
         """Write records and wait. Raises StoreError unless every one is confirmed."""
         assert self._producer is not None
         failures: list[KafkaError] = []

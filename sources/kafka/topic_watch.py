@@ -1,4 +1,4 @@
-"""Watches whether the topics are still the ones whose positions are recorded.
+"""Watches whether the topics are still the ones whose positions are recorded, and their partitions.
 
 If a topic is deleted and recreated between two refreshes of the client's metadata, reading goes on
 at the old position without an error. What the new topic holds below would never be applied. Only
@@ -7,13 +7,13 @@ the topic's id shows the difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaException
 
-from offsets.recovery import PositionError
+from offsets.recovery import WITHOUT_IT, PositionError
 from sources.base.port import NotAnswered, TopicMissing
 from sources.kafka.admin import Admin
 
@@ -26,12 +26,20 @@ ANSWER_WITHIN_S = 10.0
 
 
 class TopicWatch:
-    """Compares the topics' ids with those at the start. Only the fetcher's thread calls it."""
+    """Compares the topics' ids with those that are known. Only the fetcher's thread calls it."""
 
-    def __init__(self, settings: Mapping[str, Any], known: Mapping[str, str]) -> None:
-        """``known`` maps a topic to its id."""
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        known: Mapping[str, str],
+        may_go: Callable[[str], bool] = lambda topic: False,
+    ) -> None:
+        """``known`` maps a topic to its id. ``may_go``: whether a topic's absence is no error."""
         self._known = dict(known)
+        self._may_go = may_go
         self._admin = Admin(settings, ANSWER_WITHIN_S)
+        self._counts: dict[str, int] = {}
+        self._told: dict[str, int] = {}
         self._asked: dict[str, Future[Any]] = {}
         self._ask_at = float("-inf")
 
@@ -39,7 +47,7 @@ class TopicWatch:
         """The reason to stop reading, None while all is well. Never waits. ``now``: monotonic
         seconds."""
         if not self._asked:
-            if now >= self._ask_at:
+            if now >= self._ask_at and self._known:
                 self._ask_at = now + EVERY_S
                 self._asked = self._ask()
             return None
@@ -47,16 +55,32 @@ class TopicWatch:
             return None
         answers, self._asked = self._asked, {}
         there = {topic: answer for topic, answer in answers.items() if answer.exception() is None}
+        self._counts = {topic: len(there[topic].result().partitions) for topic in there}
         return self._other({topic: str(there[topic].result().topic_id) for topic in there})
 
-    def check(self) -> None:
-        """Wait for the answer. Raises PositionError, NotAnswered."""
+    def take_counts(self) -> dict[str, int]:
+        """How many partitions the topics have by the last answer; empty where nothing is new."""
+        if self._counts == self._told:
+            return {}
+        self._told = self._counts
+        return self._counts
+
+    def check(self, topics: Collection[str] = ()) -> dict[str, str]:
+        """Wait for the answer. Returns the ids of those ``topics`` that are there, which are known
+        from now on. Raises PositionError, NotAnswered."""
+        asked = {*self._known, *topics}
+        may_go = {topic for topic in asked if self._may_go(topic)}
         try:
-            now = self._admin.ids(self._known)
+            now = self._admin.described(asked - may_go)
         except TopicMissing as error:
             raise NotAnswered(str(error), away=False) from error
-        if (why := self._other(now)) is not None:
+        now |= self._admin.described(may_go, missing_too=True)
+        ids = {topic: id_ for topic, (id_, _) in now.items()}
+        if (why := self._other(ids)) is not None:
             raise PositionError(why)
+        found = {topic: ids[topic] for topic in topics if topic in ids}
+        self._known |= found
+        return found
 
     def _ask(self) -> dict[str, Future[Any]]:
         try:
@@ -68,11 +92,10 @@ class TopicWatch:
 
     def _other(self, now: Mapping[str, str]) -> str | None:
         for topic, at in now.items():
-            if (known := self._known[topic]) != at:
+            if (known := self._known.get(topic, at)) != at:
                 return (
                     f"topic {topic!r} was deleted and recreated while it was read (id {known} "
                     f"before, {at} now): positions and marks are of the old one, and what the new "
-                    "one holds below them would be skipped. Use another group and other targets, "
-                    "or remove the offset file and the targets to read it from its start"
+                    f"one holds below them would be skipped. {WITHOUT_IT}"
                 )
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sources.kafka.collector_topics import CollectorTopics
 from sources.kafka.dead_letter_topic import DeadLetterTopic
 from sources.kafka.job_topics import NotificationTopic, SignalTopic
 from sources.kafka.topic_store import KafkaTopicStore
@@ -32,3 +33,7 @@ class KafkaTopics:
     def notifications(self, topic: str) -> NotificationTopic:
         """See ``Topics``."""
         return NotificationTopic(self._settings, topic)
+
+    def of_collectors(self) -> CollectorTopics:
+        """See ``Topics``."""
+        return CollectorTopics(self._settings)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.routes.routing import Route
-from sparkwriter.function.calls import Start
+from settings.rotation import SecretSettings
+from sparkwriter.function.calls import StartHandler
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.section import PythonSection
 from sparkwriter.function.store import HandlerStore
@@ -68,5 +69,10 @@ class PythonSink(Sink):
 
     def _process(self) -> HandlerProcess:
         section = self._section
-        start = Start(section.entry, tuple(section.path), section.settings_)
+        start = StartHandler(section.entry, tuple(section.path), section.settings_)
         return HandlerProcess(start, section.write_timeout_s, section.memory_bytes)
+
+
+def make_sink(name: str, section: PythonSection, config: SecretSettings) -> Sink:
+    """See ``sparkwriter.sections``."""
+    return PythonSink(name, section)

@@ -16,7 +16,7 @@ StatementKind = Literal["truncate", "drop", "rename"]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartHandler:
     """The first thing that a process hears: which function, found from where, with what."""
 
     entry: str
@@ -34,7 +34,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class CallContext:
     """What a call is about; the user's ``Context`` shows it."""
 
     target: TargetName
@@ -50,7 +50,7 @@ class About:
 class Apply:
     """The rows of a staged file are to be applied."""
 
-    about: About
+    about: CallContext
     file: str
 
 
@@ -58,7 +58,7 @@ class Apply:
 class Carry:
     """A statement on the whole table. ``to``: its new name."""
 
-    about: About
+    about: CallContext
     kind: StatementKind
     to: TargetName | None = None
 
@@ -67,14 +67,14 @@ class Carry:
 class AskMarks:
     """Up to where has it come, by its own account?"""
 
-    about: About
+    about: CallContext
 
 
 Call = Apply | Carry | AskMarks
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CallDone:
     """It is done. ``marks``: the answer to ``AskMarks``. ``rejected``: rows that it can't take,
     each with the reason."""
 

@@ -20,12 +20,12 @@ from sparkwriter.function.calls import (
     Apply,
     AskMarks,
     Call,
+    CallDone,
     Carry,
     CountedRows,
-    Done,
     Raised,
-    Start,
     Started,
+    StartHandler,
 )
 from sparkwriter.function.context import Context
 
@@ -41,7 +41,7 @@ class NotUsable(Exception):
 class Handler:
     """The user's module."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: StartHandler) -> None:
         """Raises NotUsable."""
         sys.path[:0] = start.path
         name, _, function = start.entry.partition(":")
@@ -61,7 +61,7 @@ class Handler:
         """What it has."""
         return Started(self._statement is not None, self._done_through is not None)
 
-    def answer(self, call: Call) -> Done | Raised:
+    def answer(self, call: Call) -> CallDone | Raised:
         """Carry a call out. A row that could not be given up fails it, whatever came after."""
         context = Context(call.about, self._settings, isinstance(call, Apply))
         try:
@@ -71,7 +71,7 @@ class Handler:
         context.close()
         return Raised(context.refused, lasting=True) if context.refused else done
 
-    def _carried_out(self, call: Call, context: Context) -> Done | Raised:
+    def _carried_out(self, call: Call, context: Context) -> CallDone | Raised:
         match call:
             case Apply(_, file):
                 return self._applied(context, file, call.about.keys)
@@ -82,22 +82,22 @@ class Handler:
             case AskMarks():
                 assert self._done_through is not None
                 return _marks_of(self._done_through(context))
-        return Done()
+        return CallDone()
 
-    def _applied(self, context: Context, file: str, keys: tuple[str, ...]) -> Done | Raised:
+    def _applied(self, context: Context, file: str, keys: tuple[str, ...]) -> CallDone | Raised:
         assert self._apply is not None
         rows = CountedRows(file, keys)
         self._apply(rows.reader, context)
         if rows.left:
             text = f"it returned with {rows.left} rows of the batch unread"
             return Raised(text, lasting=True)
-        return Done(rejected=context.rejected)
+        return CallDone(rejected=context.rejected)
 
 
-def _marks_of(given: object) -> Done | Raised:
+def _marks_of(given: object) -> CallDone | Raised:
     """What ``done_through`` gave, as a plain text: the parent can't read the handler's classes."""
     if given is None or isinstance(given, str):
-        return Done(marks=None if given is None else str.__str__(given))
+        return CallDone(marks=None if given is None else str.__str__(given))
     text = f"done_through gave a {type(given).__name__}, which is no context.marks"
     return Raised(text, lasting=True)
 

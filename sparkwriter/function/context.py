@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from sparkwriter.function.calls import About
+from sparkwriter.function.calls import CallContext
 
 MOST_REJECTED = 10_000
 """Rows that one batch may reject. More are not bad rows, but a handler that is wrong."""
@@ -25,7 +25,9 @@ class TooManyRejected(RejectRefused):
 class Context:
     """One call's. Used by the handler's process alone."""
 
-    def __init__(self, about: About, settings: Mapping[str, Any], has_rows: bool = True) -> None:
+    def __init__(
+        self, about: CallContext, settings: Mapping[str, Any], has_rows: bool = True
+    ) -> None:
         """``has_rows``: False for a statement, which has none that could be given up."""
         self._about = about
         self._has_rows = has_rows

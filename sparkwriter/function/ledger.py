@@ -12,7 +12,7 @@ from pathlib import Path
 from actors.runtime.files import make_private_file, make_private_folder
 from changes.model.errors import LostRace, SinkUnavailable
 from changes.model.model import TargetName
-from sparkwriter.kit.marks_table.sqlite_ledger import Ledger, table_name
+from sparkwriter.kit.marks_table.sqlite_ledger import SqliteLedger, table_name
 from sparkwriter.kit.marks_table.table_description import Entry, Forgets, Frees, Row, Shows
 from sparkwriter.kit.store import Absent
 
@@ -40,7 +40,7 @@ class HandlerLedger:
             self._connection.execute("PRAGMA journal_mode = wal")
             self._connection.execute("PRAGMA synchronous = full")
             self._connection.execute(_GENERATIONS)
-            self._ledger = Ledger(self._connection)
+            self._ledger = SqliteLedger(self._connection)
         except (OSError, sqlite3.Error) as error:
             raise SinkUnavailable(f"{path}: {error}") from error
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.printable import reason_of
-from sparkwriter.function.calls import Call, Done, Raised, Start, Started
+from sparkwriter.function.calls import Call, CallDone, Raised, Started, StartHandler
 
 CHILD = "sparkwriter.function.child"
 
@@ -33,7 +33,7 @@ class HandlerProcess:
     ended), and TargetRefused where none will.
     """
 
-    def __init__(self, start: Start, deadline_s: float, memory_bytes: int) -> None:
+    def __init__(self, start: StartHandler, deadline_s: float, memory_bytes: int) -> None:
         self._start = start
         self._deadline_s = deadline_s
         self._memory_bytes = memory_bytes
@@ -52,7 +52,7 @@ class HandlerProcess:
             self._launch()
         return self._started
 
-    def call(self, call: Call) -> Done:
+    def call(self, call: Call) -> CallDone:
         """Have it do something."""
         self.started()
         assert self._pipe is not None
@@ -134,8 +134,8 @@ class HandlerProcess:
             return 0
 
     @staticmethod
-    def _checked(answer: object) -> Done:
-        if isinstance(answer, Done):
+    def _checked(answer: object) -> CallDone:
+        if isinstance(answer, CallDone):
             return answer
         assert isinstance(answer, Raised)
         if answer.lasting:

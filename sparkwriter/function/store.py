@@ -24,7 +24,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.model.printable import json_text, printable
 from offsets.fence import Marks
-from sparkwriter.function.calls import About, Apply, AskMarks, Carry, Done
+from sparkwriter.function.calls import Apply, AskMarks, CallContext, CallDone, Carry
 from sparkwriter.function.ledger import HandlerLedger
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.kit.divergence import left_out
@@ -172,7 +172,7 @@ class HandlerStore(LedgeredStore):
 
     def _apply(self, seen: Row, batch: StagedBatch, marks: Marks) -> None:
         assert batch.path is not None
-        about = About(
+        about = CallContext(
             batch.target,
             seen.table.keys,
             batch.mode.value,
@@ -185,11 +185,11 @@ class HandlerStore(LedgeredStore):
 
     def _about(
         self, target: TargetName, here: Row | Absent, shown: dict[TargetName, Shows] | None = None
-    ) -> About:
+    ) -> CallContext:
         marks = shown[target].marks if shown and target in shown else here.marks
         made = None if isinstance(here, Absent) else here.table
         keys, mode = ((), "upsert") if made is None else (made.keys, made.mode.value)
-        return About(target, keys, mode, {}, marks.text(), self._version(target, marks))
+        return CallContext(target, keys, mode, {}, marks.text(), self._version(target, marks))
 
     def _version(self, target: TargetName, marks: Marks) -> int:
         """The generation, and the sum of the marks, which only grow within one."""
@@ -198,7 +198,7 @@ class HandlerStore(LedgeredStore):
             raise TargetRefused(f"it has begun anew more than {generation - 1} times")
         return (generation << OFFSET_BITS) + sum(at + 1 for at in marks.offsets.values())
 
-    def _keep_rejected(self, target: TargetName, done: Done) -> None:
+    def _keep_rejected(self, target: TargetName, done: CallDone) -> None:
         """Durable before the marks move."""
         if not done.rejected:
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable
 from changes.routes.routing import Route
-from settings.rotation import Configuration, RotatedSettings
+from settings.rotation import RotatedSettings, SecretSettings
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.probe import check_warehouse, probe_catalog
@@ -54,7 +54,7 @@ _HADOOP_CATALOG = "org.apache.iceberg.hadoop.HadoopCatalog"
 class IcebergSink(Sink):
     """What is known of its tables outlives a session."""
 
-    def __init__(self, name: str, section: IcebergSection, config: Configuration) -> None:
+    def __init__(self, name: str, section: IcebergSection, config: SecretSettings) -> None:
         self._name = name
         self._section = section
         self._config = config
@@ -174,3 +174,8 @@ class IcebergSink(Sink):
 
 def _is_folder(warehouse: str) -> bool:
     return bool(warehouse) and not re.match(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]*:", warehouse)
+
+
+def make_sink(name: str, section: IcebergSection, config: SecretSettings) -> Sink:
+    """See ``sparkwriter.sections``."""
+    return IcebergSink(name, section, config)

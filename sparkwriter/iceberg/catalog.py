@@ -23,7 +23,7 @@ from sparkwriter.iceberg.notes import noted, notes
 from sparkwriter.iceberg.ownership import ForeignSnapshots
 from sparkwriter.iceberg.publish import never_began
 from sparkwriter.iceberg.refusals import check_length, only_names
-from sparkwriter.iceberg.section import NO_LAYOUT, Layout
+from sparkwriter.iceberg.section import NO_LAYOUT, FileLayout
 from sparkwriter.session.java_api import Java, JavaFailure, JavaNames, java_class, reason
 
 log: Any = structlog.get_logger(__name__)
@@ -81,7 +81,7 @@ class LakeCatalog:
         columns: Sequence[LakeColumn],
         properties: Mapping[str, str],
         stamp: tuple[str, str],
-        layout: Layout = NO_LAYOUT,
+        layout: FileLayout = NO_LAYOUT,
     ) -> None:
         """Make namespace and table, its first snapshot empty and stamped, in one commit.
 

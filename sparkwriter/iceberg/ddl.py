@@ -24,7 +24,17 @@ from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.equality import is_empty
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.look import DIFFERS, DROPPED, KEPT, KEYS, LABELS, RENAMING, SHAPE, Seen
+from sparkwriter.iceberg.look import (
+    DIFFERS,
+    DROPPED,
+    KEPT,
+    KEY_PARTITIONING,
+    KEYS,
+    LABELS,
+    RENAMING,
+    SHAPE,
+    Seen,
+)
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.ownership import source_text
 from sparkwriter.iceberg.publish import change_table, create_branch, drop_branch, publish_branch
@@ -59,6 +69,7 @@ def also_of(
     """
     text = {**source_text(after.source), **shape_text(after.shape), **(properties or {})}
     text |= {LABELS: after.labels} if after.labels else {}
+    text |= {KEY_PARTITIONING: after.key_partitioning} if after.key_partitioning else {}
     told = all(seen.table.property(name) == value for name, value in text.items())
     shaped = seen.shape and not after.shape
     if not seen.renamed and after.differs == seen.differs and told and not shaped:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sparkwriter.session.java import setup_command
+from actors.runtime.java import setup_command
 
 
 class Diagnosis(NamedTuple):

@@ -11,7 +11,7 @@ from changes.model.errors import TargetRefused
 from changes.routes.shaping.layout import Sort, Transform
 from changes.sql.spark.ddl_plan import LakeField
 from changes.sql.spark.schema import LakeColumn, arrow_type
-from sparkwriter.iceberg.section import Layout
+from sparkwriter.iceberg.section import FileLayout
 from sparkwriter.session.java_api import Java
 
 _TRANSFORM = re.compile(r"(identity|year|month|day|hour)|(bucket|truncate)\[(\d+)\]")
@@ -81,7 +81,7 @@ def _words(fields: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{field['transform']} of column {field['source-id']}" for field in fields)
 
 
-def check_layout(asked: Layout, stored: StoredLayout) -> None:
+def check_layout(asked: FileLayout, stored: StoredLayout) -> None:
     """Raise TargetRefused where a route asks for another layout than the table has."""
     for key, wanted, held in (
         ("partition_by", asked.partitions, stored.parts),
@@ -100,7 +100,7 @@ def _lower(parts: Iterable[Transform | Sort]) -> list[str]:
     return [part.text.lower() for part in parts]
 
 
-def lay_out(transaction: Java, jvm: Java, asked: Layout, columns: Iterable[LakeColumn]) -> None:
+def lay_out(transaction: Java, jvm: Java, asked: FileLayout, columns: Iterable[LakeColumn]) -> None:
     """Have a table that is being made be laid out so. Raises TargetRefused."""
     types = {column.name.lower(): column for column in columns}
     iceberg = jvm.org.apache.iceberg

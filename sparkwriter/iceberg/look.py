@@ -38,6 +38,8 @@ SHAPE = "binlogd.shape"
 """Table property: the fingerprint of the shape that the rows have (``changes.routes.shaping``)."""
 LABELS = "binlogd.labels"
 """Table property: the labels of its enumerations, a JSON object of types by column."""
+KEY_PARTITIONING = "binlogd.key-partitioning"
+"""Table property: how its keys are spread over partitions (``offsets.key_partitioning``)."""
 RENAMING = "binlogd.renaming"
 """Table property: ``{"to": name, "marks": …, "source": …}``. Once the table has that name it
 contains these marks too, and is of that table of the source: so the renaming itself, one step of
@@ -104,6 +106,7 @@ def look(
         source=source_of(table, renaming if renamed else None),
         shape=table.property(SHAPE) or "",
         labels=table.property(LABELS) or "",
+        key_partitioning=table.property(KEY_PARTITIONING) or "",
     )
 
 

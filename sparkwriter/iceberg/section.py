@@ -38,11 +38,11 @@ class Write(Enum):
 
 
 def write_of(options: Mapping[str, str]) -> Write:
-    """How it is wanted to be written; a batch that can't be written so goes by MERGE."""
+    """How it is to be written; a batch that can't be written so goes by MERGE."""
     return Write(options.get("write", Write.MERGE.value))
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """How a table's files are laid out, and what its properties are."""
 
     partitions: tuple[Transform, ...] = ()
@@ -50,13 +50,13 @@ class Layout(NamedTuple):
     properties: Mapping[str, str] = {}
 
 
-NO_LAYOUT = Layout()
+NO_LAYOUT = FileLayout()
 """Neither partitions nor an order."""
 
 
-def layout_of(options: Mapping[str, str]) -> Layout:
+def layout_of(options: Mapping[str, str]) -> FileLayout:
     """What a route asks of a table's files."""
-    return Layout(
+    return FileLayout(
         transforms_of(json.loads(options.get("partition_by", "[]"))),
         sorts_of(json.loads(options.get("sort_by", "[]"))),
         properties_of(options),

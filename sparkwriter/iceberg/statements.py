@@ -20,7 +20,7 @@ from actors.contract.writes import StagedBatch
 from changes.model.errors import LostRace, SinkUnavailable
 from changes.model.model import Mode
 from changes.sql.spark.guards import Guard, add_tombstones
-from changes.sql.spark.write_strategy import Facts, Way, choose, tasks_for
+from changes.sql.spark.write_strategy import BatchFacts, WriteWay, choose, tasks_for
 from sparkwriter.iceberg.column_defaults import fillings
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty, plan_files, special
@@ -33,8 +33,8 @@ from sparkwriter.iceberg.plan import key_columns, merge_sql, removal_sql, rows_s
 from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
 from sparkwriter.iceberg.staged_source import LooseTables, SharedStaging, StagedSource
 from sparkwriter.iceberg.stored_keys import Unseekable
-from sparkwriter.iceberg.swap import Tombstones
-from sparkwriter.iceberg.vectors import Candidate, VectorWrites
+from sparkwriter.iceberg.swap import NameTombstones
+from sparkwriter.iceberg.vectors import CandidateFile, VectorWrites
 from sparkwriter.session.java_api import Java
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
@@ -63,7 +63,7 @@ class StatementWrites:
     def __init__(
         self,
         spark: SparkSession,
-        tombstones: Tombstones,
+        tombstones: NameTombstones,
         files: EqualityWrites,
         vectors: VectorWrites,
         properties: dict[str, str],
@@ -90,23 +90,23 @@ class StatementWrites:
         """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
         work = _Work(seen, batch, path, stamp, pq.read_schema(path))
         way, candidates = self._way(work)
-        plan = plan_files(seen, batch, empty=way is Way.APPEND)
+        plan = plan_files(seen, batch, empty=way is WriteWay.APPEND)
         update: Update | None = None
         try:
-            if way is Way.APPEND:
+            if way is WriteWay.APPEND:
                 update = self._files.update(seen.table, plan, path, stamp)
-            elif way is Way.VECTOR:
+            elif way is WriteWay.VECTOR:
                 update = self._vectors.update(seen, plan, path, stamp, candidates)
         except (Unseekable, Scattered) as reason:
             log.debug("not_written_by_us", target=str(batch.target), reason=str(reason))
-            way = Way.INSERT if way is Way.APPEND else Way.REPLACE
+            way = WriteWay.INSERT if way is WriteWay.APPEND else WriteWay.REPLACE
         log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
         if update is not None:
             return publish_update(seen.table, seen.main, update, also)
         attempt = self._by_statement(work, way, plan)
         return publish_attempt(seen.table, attempt, seen.main, also)
 
-    def _by_statement(self, work: _Work, way: Way, plan: EqualityPlan) -> LakeTable:
+    def _by_statement(self, work: _Work, way: WriteWay, plan: EqualityPlan) -> LakeTable:
         """The write as an attempt that is yet to be published."""
         seen, stamp = work.seen, work.stamp
         attempt = seen.table.begin()
@@ -116,11 +116,11 @@ class StatementWrites:
         try:
             staged = self._staged.view(attempt, work.batch.target.sink, work.path, work.staged)
             with staged as view:
-                if way is Way.REPLACE:
+                if way is WriteWay.REPLACE:
                     self._replace(attempt, work, plan, view)
-                elif way is Way.JOBS:
+                elif way is WriteWay.JOBS:
                     self._remove(attempt, work, view)
-                    self._state(attempt, work, Way.INSERT, view)
+                    self._state(attempt, work, WriteWay.INSERT, view)
                 else:
                     self._state(attempt, work, way, view)
             attempt.refresh()
@@ -136,13 +136,13 @@ class StatementWrites:
             raise SinkUnavailable("the statement's snapshot does not carry the marks")
         return attempt
 
-    def _way(self, work: _Work) -> tuple[Way, list[Candidate]]:
+    def _way(self, work: _Work) -> tuple[WriteWay, list[CandidateFile]]:
         """The way, and the files that may hold rows of the batch's keys, where we look those up."""
         seen, batch = work.seen, work.batch
         empty = batch.mode is Mode.APPEND or is_empty(seen)
         lacks = merge_instead(batch, seen.table.fields(), work.staged.names, empty=empty)
-        facts = Facts(empty, lacks, special(seen), rows=batch.rows, cores=self._others)
-        if facts.known_new or choose(facts) is Way.MERGE:
+        facts = BatchFacts(empty, lacks, special(seen), rows=batch.rows, cores=self._others)
+        if facts.known_new or choose(facts) is WriteWay.MERGE:
             return choose(facts), []
         candidates = self._vectors.candidates(seen, batch)
         if candidates is None:
@@ -169,7 +169,7 @@ class StatementWrites:
             rows = self._files.update(attempt, plan, work.path, work.stamp, deletes=False)
         except Scattered:
             self._remove(attempt, work, view)
-            self._state(attempt, work, Way.INSERT, view)
+            self._state(attempt, work, WriteWay.INSERT, view)
             return
         try:
             self._remove(attempt, work, view)
@@ -188,14 +188,14 @@ class StatementWrites:
             text = removal_sql(work.batch, columns, work.staged.names, view)
             self._loose.merge(attempt, work.batch.target.sink, text)
 
-    def _state(self, attempt: LakeTable, work: _Work, way: Way, view: str) -> None:
+    def _state(self, attempt: LakeTable, work: _Work, way: WriteWay, view: str) -> None:
         """Run the one statement that does it all, its commit stamped."""
         batch, names = work.batch, work.staged.names
         guard = self._guard(work, view)
         columns, fill = work.seen.stored.columns, fillings(work.seen, batch)
         # The stamp would go onto every later commit of this session too.
         with self._configured({STAMP_CONF: work.stamp}):
-            if way is Way.INSERT:
+            if way is WriteWay.INSERT:
                 text = rows_sql(batch, columns, names, view, guard, fill)
                 self._loose.append(attempt, batch.target.sink, text)
             else:

@@ -36,7 +36,7 @@ from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, l
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg.stored_rows import StoredRows
-from sparkwriter.iceberg.swap import Tombstones
+from sparkwriter.iceberg.swap import NameTombstones
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.iceberg.vectors import VectorWrites
 from sparkwriter.kit.shape import rows_above
@@ -82,7 +82,7 @@ class IcebergStore:
         for name, value in (settings or {}).items():
             self._spark.conf.set(name, value)
         self.catalog = LakeCatalog(self._spark, self.upkeep.foreign)
-        self._tombstones = Tombstones(self._spark, self.catalog)
+        self._tombstones = NameTombstones(self._spark, self.catalog)
         files = TableFiles(self._spark)
         self._equality = EqualityWrites(files)
         self._statements = StatementWrites(

@@ -49,7 +49,7 @@ def tombstones_of(target: TargetName) -> TargetName:
     return TargetName(target.sink, target.namespace, target.table + SUFFIX)
 
 
-class Tombstones:
+class NameTombstones:
     """The tombstones of one writer's targets; called on its thread. Raises one of JavaFailure."""
 
     def __init__(self, spark: SparkSession, catalog: LakeCatalog) -> None:

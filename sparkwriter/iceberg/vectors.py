@@ -44,7 +44,7 @@ MOST_FILES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateFile:
     """A data file that may hold rows of the batch's keys."""
 
     task: Java
@@ -59,7 +59,7 @@ class Candidate:
 class _Found(NamedTuple):
     """What becomes of a data file: all rows that are deleted of it, by a vector or with it."""
 
-    file: Candidate
+    file: CandidateFile
     gone: BitMap64
     former: dict[str, Any] | None
     """The vector that it had, as Iceberg's JSON."""
@@ -75,7 +75,7 @@ class VectorWrites:
         self._jvm: Java = JavaNames(jvm)
         self._files = files
 
-    def candidates(self, seen: Seen, batch: StagedBatch) -> list[Candidate] | None:
+    def candidates(self, seen: Seen, batch: StagedBatch) -> list[CandidateFile] | None:
         """The files that may hold rows of the batch's keys, None where they are not ours to read:
         too many, of a format without vectors, or of a partitioning that is gone."""
         if int(seen.table.metadata.formatVersion()) < 3:
@@ -88,14 +88,14 @@ class VectorWrites:
         found = [self._candidate(seen.table, task) for task in tasks]
         return None if None in found else [file for file in found if file is not None]
 
-    def _candidate(self, table: LakeTable, task: Java) -> Candidate | None:
+    def _candidate(self, table: LakeTable, task: Java) -> CandidateFile | None:
         """What a task reads, None where that is of a partitioning which the table had once: what
         deletes rows of it would have to be of the same."""
         said = table.said(task)
         file = said["data-file"]
         if file["spec-id"] != table.layout.spec_id:
             return None
-        return Candidate(
+        return CandidateFile(
             task,
             file["file-path"],
             file["file-size-in-bytes"],
@@ -105,7 +105,7 @@ class VectorWrites:
         )
 
     def update(
-        self, seen: Seen, plan: EqualityPlan, path: str, stamp: str, files: Iterable[Candidate]
+        self, seen: Seen, plan: EqualityPlan, path: str, stamp: str, files: Iterable[CandidateFile]
     ) -> Update:
         """The batch's files in the table's storage, as an update that is yet to be published.
 
@@ -126,7 +126,7 @@ class VectorWrites:
             return Update(delta, tuple(places))
 
     def _found(
-        self, table: LakeTable, plan: EqualityPlan, keys: KeySet, file: Candidate
+        self, table: LakeTable, plan: EqualityPlan, keys: KeySet, file: CandidateFile
     ) -> _Found | None:
         try:
             with self._files.open(table, file.location, file.bytes) as source:
@@ -142,7 +142,9 @@ class VectorWrites:
         gone = before | here
         return None if gone == before else _Found(file, gone, former)
 
-    def _before(self, table: LakeTable, file: Candidate) -> tuple[BitMap64, dict[str, Any] | None]:
+    def _before(
+        self, table: LakeTable, file: CandidateFile
+    ) -> tuple[BitMap64, dict[str, Any] | None]:
         """The rows that the file's vector deletes, and the vector."""
         for delete in file.deletes:
             if delete["content"] == "equality-deletes":

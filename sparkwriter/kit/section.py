@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -42,6 +42,10 @@ class SinkSection(Section):
     def settings(self) -> Mapping[str, str]:
         """What says where it is, by key: shown in the plan, looked through for secrets."""
         return {}
+
+    def warnings(self) -> Iterator[str]:
+        """What a file of an earlier version must say of its ``url``."""
+        yield from ()
 
     def owns(self, name: str, setting: str) -> str | None:
         """The section into which one of Spark's settings belongs, if it is the sink's own."""

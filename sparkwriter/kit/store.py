@@ -20,6 +20,7 @@ from changes.model.model import TableName, TargetName
 from changes.sql.spark.ddl_plan import DdlTable
 from changes.sql.spark.schema import LakeColumn, SchemaStep, StoredTable
 from offsets.fence import Marks, of_streams
+from offsets.key_partitioning import KeyPartitioning
 from offsets.snapshot import TargetMark
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ class Existing(Generic[T]):
     version that was asked for. ``differs``: what may have changed its rows at the source alone.
     ``source``: the source's table, None where that is not known or several. ``shape``: the
     fingerprint of the shape that its rows have. ``labels``: those of its enumerations, as JSON.
+    ``key_partitioning``: how its keys are spread (``offsets.key_partitioning``), as JSON.
     """
 
     target: TargetName
@@ -94,6 +96,7 @@ class Existing(Generic[T]):
     source: TableName | None = None
     shape: str = ""
     labels: str = ""
+    key_partitioning: str = ""
 
     @property
     def state(self) -> TargetState:
@@ -107,7 +110,13 @@ class Existing(Generic[T]):
             steps=marks.steps,
             diverged=self.diverged,
             rows_may_differ=self.differs,
+            key_partitioning=self.spread,
         )
+
+    @property
+    def spread(self) -> KeyPartitioning | None:
+        """How its keys are spread over partitions, where it keeps that."""
+        return KeyPartitioning.parse(self.key_partitioning) if self.key_partitioning else None
 
 
 E = TypeVar("E", bound=Existing)  # type: ignore[type-arg]
@@ -123,6 +132,8 @@ class Facts:
     shape: str = ""
     labels: str = ""
     """Empty: as they were."""
+    key_partitioning: str = ""
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +150,7 @@ class TableStore(Protocol[E]):
     """A sink's tables. One writer's, called on its thread.
 
     Each method raises SinkUnavailable where trying again may help, LostRace where the table is not
-    as it was seen, TargetRefused where the target can't be as it is wanted; or what ``call`` turns
+    as it was seen, TargetRefused where the target can't be as it has to be; or what ``call`` turns
     into these.
     """
 

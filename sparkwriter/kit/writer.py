@@ -117,7 +117,8 @@ class TargetWriter(Generic[E]):
         kept = seen.positions if seen else batch.positions
         if store.capabilities.delivery is Delivery.IDEMPOTENT:
             kept = None
-        check_one_lane(batch, of_streams(here.marks.offsets), kept)
+        held = None if seen is None else seen.spread
+        check_one_lane(batch, of_streams(here.marks.offsets), kept, held)
         steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
         if seen is None:
             (create,) = steps
@@ -133,14 +134,17 @@ class TargetWriter(Generic[E]):
         source, shape = source_after(batch, seen.source), shape_after(batch, seen.shape)
         if shape != seen.shape:
             log.warning("route_shows_more_columns", target=str(batch.target))
-        facts = Facts(seen.marks.after(batch), differs, source, shape, labels_after(batch, seen))
+        spread = "" if batch.key_partitioning is None else batch.key_partitioning.text()
+        labels = labels_after(batch, seen)
+        facts = Facts(seen.marks.after(batch), differs, source, shape, labels, spread)
         ready = decided(self._store, self._files, seen, batch)
         try:
             version = self._store.publish(seen, ready, facts)
         finally:
             if ready.path is not None and ready.path != batch.path:
                 self._files.remove(ready.path)
-        return replace(seen, marks=facts.marks, differs=differs, version=version).state
+        shown = replace(seen, key_partitioning=spread or seen.key_partitioning)
+        return replace(shown, marks=facts.marks, differs=differs, version=version).state
 
 
 def check_positions(batch: StagedBatch, seen: Existing) -> None:  # type: ignore[type-arg]

@@ -166,7 +166,7 @@ def _unfit(said: re.Match[str], columns: Sequence[ChunkColumn]) -> str:
 
 
 def _placed(folder: Path, parts: Sequence[Part], schema: pa.Schema) -> list[int]:
-    """Move each task's file to where its part's is wanted; an empty part may have none."""
+    """Move each task's file to where its part's is required; an empty part may have none."""
     made = {int(found[1]): path for path in folder.iterdir() if (found := _PART.match(path.name))}
     rows = []
     for place in range(len(parts)):

@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from actors.runtime.backoff import Waits
+from actors.runtime.program_keeper import Restarts
 from changes.model.errors import SinkUnavailable
 
 log: Any = structlog.get_logger(__name__)
@@ -51,16 +52,10 @@ J = TypeVar("J", bound=Jvm)
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperSettings:
-    """How soon another JVM is started, in seconds.
+class SessionKeeperSettings(Restarts):
+    """How soon another JVM is started, in seconds. One that dies soon again may have had a batch
+    too large for its heap."""
 
-    The first is started at once. Where it does not start, or dies within ``steady_s`` again (a
-    batch too large for its heap), the wait doubles from ``retry_base_s`` up to ``retry_max_s``.
-    """
-
-    retry_base_s: float = 1.0
-    retry_max_s: float = 60.0
-    steady_s: float = 60.0
     stop_s: float = 10.0
 
 
@@ -94,7 +89,7 @@ class SessionKeeper(Generic[J]):
     def __init__(
         self,
         start: Callable[[], J],
-        settings: KeeperSettings,
+        settings: SessionKeeperSettings,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         """``start`` makes a session with its JVM, first on the main thread and then on the

@@ -27,7 +27,7 @@ class NotWanted(Exception):
     """The query was cancelled, for the caller is asked to leave."""
 
 
-class Queries:
+class SparkQueries:
     """Queries of one session of its own. One thread's."""
 
     def __init__(self, spark: SparkSession, asked: Callable[[], bool]) -> None:

@@ -20,9 +20,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from actors.runtime.files import make_private_folder, private_opener
+from actors.runtime.jars import JarsError, local_jar
 from changes.model.errors import SinkUnavailable
 from sparkwriter.session.durable_files import CLASS, install
-from sparkwriter.session.jars import JarsError, local_jar
 from sparkwriter.session.java_api import JavaFailure, reason
 from sparkwriter.session.jvm import forget_gateway
 from sparkwriter.session.spark_conf import catalog_defaults, catalog_settings

@@ -93,12 +93,13 @@ def needed_extras(properties: Mapping[str, str], conf: Mapping[str, str]) -> tup
 
 
 def driver_extra(url: str, conf: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the extra with the driver of a database at ``jdbc:…``, unless ``conf`` brings it.
+    """Name the extra with the driver of a database at a URL, unless ``conf`` brings it.
 
     MariaDB's driver reads MySQL, too.
     """
     told = ",".join(conf.get(key, "") for key in _WHERE_SPARK_IS_TOLD)
-    name = "postgresql" if url.startswith("jdbc:postgresql:") else "mariadb"
+    kind = url.removeprefix("jdbc:").partition(":")[0]
+    name = "postgresql" if kind in ("postgresql", "postgres") else "mariadb"
     return () if _MARKS[name] in told else (name,)
 
 

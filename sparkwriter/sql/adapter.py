@@ -15,7 +15,7 @@ from databases.base.errors import DatabaseAway, DatabaseError
 from databases.base.section import TargetSection
 from databases.base.url import BadUrl, Login, parse_url
 from databases.opening import ADAPTERS
-from settings.rotation import Configuration, RotatedSettings
+from settings.rotation import RotatedSettings, SecretSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.session.section import SparkSection
@@ -59,7 +59,7 @@ _READ_ONLY = {
 class JdbcSink(Sink):
     """The ledger's rows keep writers apart."""
 
-    def __init__(self, name: str, section: JdbcSection, config: Configuration) -> None:
+    def __init__(self, name: str, section: JdbcSection, config: SecretSettings) -> None:
         self._name = name
         self._section = section
         self._config = config
@@ -131,3 +131,8 @@ class JdbcSink(Sink):
         now = {**said.settings(), **rotated.take()}
         url, user, password = parse_url(now["url"]), now.get("user"), now.get("password")
         return list(url.logins(user, password, said.tls, said.tls_ca))
+
+
+def make_sink(name: str, section: JdbcSection, config: SecretSettings) -> Sink:
+    """See ``sparkwriter.sections``."""
+    return JdbcSink(name, section, config)

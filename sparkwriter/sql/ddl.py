@@ -22,7 +22,7 @@ from sparkwriter.sql.base.session import Session, make_once, rows_of, target_nam
 from sparkwriter.sql.base.tables import DbTable, check_new
 from sparkwriter.sql.ledger import Ledger
 from sparkwriter.sql.mysql.words import stamp_of
-from sparkwriter.sql.mysql_ddl_redo import Step, may_run
+from sparkwriter.sql.mysql_ddl_redo import RedoStep, may_run
 
 
 def carry_out(
@@ -97,7 +97,7 @@ class StampedSteps:
         server that answers, the step is given up: nothing was changed, and the caller may ask
         again.
         """
-        step = Step.parse(text)
+        step = RedoStep.parse(text)
         with self._session.exclusive(f"binlogd {step.token}"):
             if not self._is_open(step, text):
                 return
@@ -112,11 +112,11 @@ class StampedSteps:
                 for target in step.others:
                     self._ledger.clear_step(target, text)
 
-    def _is_open(self, step: Step, text: str) -> bool:
+    def _is_open(self, step: RedoStep, text: str) -> bool:
         rows = (self._ledger.look(target) for target in step.targets)
         return any(row is not None and row.step == text for row in rows)
 
-    def _run(self, step: Step, text: str) -> None:
+    def _run(self, step: RedoStep, text: str) -> None:
         begin = step.begin_at(self._stamp)
         for at, one in enumerate(step.statements[begin:], begin):
             if not may_run(one.needs, self._stamp(one.table)):
@@ -130,7 +130,7 @@ class StampedSteps:
                     self._give_up(step, text)
                 raise
 
-    def _give_up(self, step: Step, text: str) -> None:
+    def _give_up(self, step: RedoStep, text: str) -> None:
         with transaction(self._session):
             for target in step.targets:
                 self._ledger.clear_step(target, text)

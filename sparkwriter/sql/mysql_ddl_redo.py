@@ -52,7 +52,7 @@ class Stamped:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RedoStep:
     """Statements in order, and what the ledger says once they are done."""
 
     token: str
@@ -90,7 +90,7 @@ class Step:
         )
 
     @classmethod
-    def parse(cls, text: str) -> Step:
+    def parse(cls, text: str) -> RedoStep:
         """Read back what ``text`` wrote."""
         read: dict[str, Any] = json.loads(text)
         return cls(
@@ -124,14 +124,14 @@ def plan_step(
     seen: Sequence[TargetName],
     describe: Describe,
     token: str,
-) -> Step:
+) -> RedoStep:
     """The step of these operations and entries."""
     emptied = [one.target for one in operations if isinstance(one, Remake) and one.emptied]
     for one in operations:
         if isinstance(one, Rename):
             emptied = [one.new if name == one.old else name for name in emptied]
     others = set(seen) - {entry.target for entry in entries}
-    return Step(
+    return RedoStep(
         token,
         tuple(_statements(words, operations, describe, token)),
         tuple(entries),

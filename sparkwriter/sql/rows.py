@@ -17,7 +17,7 @@ from sparkwriter.sql.base.tables import DbColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BatchShape:
     """What of a table a batch's file carries.
 
     ``table`` is where rows are added, ``rows`` where they are found (``dialect.rows_of``).
@@ -46,10 +46,10 @@ class StageColumn:
     column: DbColumn | None = None
 
 
-class Plan:
+class WritePlan:
     """The statements of one batch of rows with a key."""
 
-    def __init__(self, dialect: SqlDialect, shape: Shape, names: Sequence[str]) -> None:
+    def __init__(self, dialect: SqlDialect, shape: BatchShape, names: Sequence[str]) -> None:
         """``names``: the file's columns."""
         self._dialect, self._shape = dialect, shape
         self._file = {name.lower(): name for name in names}

@@ -171,8 +171,11 @@ class JdbcStore(LedgeredStore):
             # Without its table a ledger's row counts no more: the marks have gone with the rows.
             gone = entry is None or entry.made is not None
             return (Absent() if entry is None or gone else Absent(entry.marks)), wrong
+        looked = entry
         entry = without_old(self.session, target, entry, self.ledger.identity, table)
         if entry is None or entry.made is None:
+            if self.ledger.look(target) != looked:
+                return self._found(target)  # another writer has made the table between the two
             made = adopted(table)
             wrong += unknown_marks(self.session, target, made, table)
         else:

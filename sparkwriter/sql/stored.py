@@ -13,7 +13,7 @@ from changes.sql.spark.schema import arrow_type
 from databases.base.session import transaction
 from sparkwriter.kit.marks_table.table_description import Row
 from sparkwriter.kit.store import FOUND
-from sparkwriter.sql.base.session import STAGE, Loaded, Session, rows_of
+from sparkwriter.sql.base.session import STAGE, LoadedColumn, Session, rows_of
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.base.values import Texts, plain
 
@@ -61,13 +61,15 @@ def stored_rows(
     dialect, quote = session.dialect, session.dialect.quote
     texts = Texts(dialect, or_null=False)
     places = pa.array(range(keys.num_rows), pa.int64())
-    loaded, types, terms = [Loaded(_PLACE, places.cast(pa.string()))], [(_PLACE, "bigint")], []
+    loaded = [LoadedColumn(_PLACE, places.cast(pa.string()))]
+    types, terms = [(_PLACE, "bigint")], list[str]()
     for name in keys.column_names:
         column = table.find(name)
         assert column is not None
         values = keys[name].combine_chunks()
         binary = pa.types.is_binary(plain(values).type)
-        loaded.append(Loaded(column.name, texts.of(name, values, column, True), binary=binary))
+        text = texts.of(name, values, column, True)
+        loaded.append(LoadedColumn(column.name, text, binary=binary))
         types.append((column.name, column.type))
         left, right = f"t.{quote(column.name)}", f"s.{quote(column.name)}"
         null = bool(values.null_count)

@@ -16,10 +16,10 @@ from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import FROM, FROM_PREFIX, OP, Mode
 from databases.base.errors import Cause, DatabaseError
 from sparkwriter.kit.marks_table.table_description import Row
-from sparkwriter.sql.base.session import STAGE, Loaded, Session, rows_of, target_name
+from sparkwriter.sql.base.session import STAGE, LoadedColumn, Session, rows_of, target_name
 from sparkwriter.sql.base.tables import DbColumn, DbTable
 from sparkwriter.sql.base.values import Texts, plain
-from sparkwriter.sql.rows import Plan, Shape, StageColumn
+from sparkwriter.sql.rows import BatchShape, StageColumn, WritePlan
 
 log: Any = structlog.get_logger(__name__)
 
@@ -85,7 +85,7 @@ class RowWriter:
 
     def _upsert(self, file: pq.ParquetFile, texts: Texts) -> None:
         session, names = self.session, file.schema_arrow.names
-        plan = Plan(session.dialect, self._shape(file), names)
+        plan = WritePlan(session.dialect, self._shape(file), names)
         for statement in plan.make():
             session.run(statement)
         columns = [column for column in plan.columns() if column.source is not None]
@@ -108,7 +108,7 @@ class RowWriter:
             self._may_replace(plan, error)
             _run_all(session, plan.replace())
 
-    def _apply(self, plan: Plan, live: int) -> None:
+    def _apply(self, plan: WritePlan, live: int) -> None:
         """Each row that stays is changed where it is. ``live``: how many rows are not deletes."""
         session, target = self.session, self.seen.target
         if self.batch.has_deletes:
@@ -123,7 +123,7 @@ class RowWriter:
         if update is None or session.run(update) < live:
             _run_all(session, plan.insert())
 
-    def _may_replace(self, plan: Plan, error: DatabaseError) -> None:
+    def _may_replace(self, plan: WritePlan, error: DatabaseError) -> None:
         """Whether rows may go and come back, so that unique values can change places."""
         staged = {column.column.name for column in plan.columns() if column.column is not None}
         left = [c.name for c in self.table.columns if c.name not in staged and not c.generated]
@@ -138,12 +138,12 @@ class RowWriter:
             f"inserted again, and {why}: make the unique key a plain one"
         ) from error
 
-    def _shape(self, file: pq.ParquetFile) -> Shape:
+    def _shape(self, file: pq.ParquetFile) -> BatchShape:
         names = {name.lower() for name in file.schema_arrow.names}
         fields = [self._column(field.name) for field in self.seen.table.fields]
         partial = {name.lower() for name in self.batch.partial}
         given = tuple(column for column in fields if column.name.lower() in names)
-        return Shape(
+        return BatchShape(
             target_name(self.session.dialect, self.seen.target),
             rows_of(self.session.dialect, self.seen.target, self.table),
             tuple(map(self._column, self.seen.table.keys)),
@@ -178,14 +178,16 @@ def _run_all(session: Session, statements: Iterable[str]) -> None:
         session.run(statement)
 
 
-def _staged(part: pa.RecordBatch, column: StageColumn, texts: Texts, keys: set[str]) -> Loaded:
+def _staged(
+    part: pa.RecordBatch, column: StageColumn, texts: Texts, keys: set[str]
+) -> LoadedColumn:
     """A column of the stage. Without one of the table's behind it, it is a flag: 0 or 1."""
     assert column.source is not None
     values = part.column(column.source)
     if column.column is not None:
         key = column.column.name in keys
         return _loaded(column.name, values, column.column, texts, key)
-    return Loaded(column.name, _flags(column.source, values))
+    return LoadedColumn(column.name, _flags(column.source, values))
 
 
 def _flags(source: str, values: pa.Array) -> pa.Array:
@@ -198,6 +200,8 @@ def _flags(source: str, values: pa.Array) -> pa.Array:
     return pc.cast(pc.cast(held, pa.int8()), pa.string())
 
 
-def _loaded(name: str, values: pa.Array, into: DbColumn, texts: Texts, key: bool) -> Loaded:
+def _loaded(name: str, values: pa.Array, into: DbColumn, texts: Texts, key: bool) -> LoadedColumn:
     type_ = plain(values).type
-    return Loaded(name, texts.of(into.name, values, into, key), binary=pa.types.is_binary(type_))
+    return LoadedColumn(
+        name, texts.of(into.name, values, into, key), binary=pa.types.is_binary(type_)
+    )

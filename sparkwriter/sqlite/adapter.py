@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.contract.ports import ResettableSink
+from settings.rotation import SecretSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.kit.sqlite_file import try_file
@@ -34,3 +35,8 @@ class SqliteSink(Sink):
     def writer(self) -> ResettableSink:
         """One connection."""
         return LedgeredWriter(SqliteStore(self._section.path, self._section.write_timeout_s))
+
+
+def make_sink(name: str, section: SqliteSection, config: SecretSettings) -> Sink:
+    """See ``sparkwriter.sections``."""
+    return SqliteSink(name, section)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
-from sparkwriter.kit.marks_table.sqlite_ledger import Ledger, quote, table_name
+from sparkwriter.kit.marks_table.sqlite_ledger import SqliteLedger, quote, table_name
 from sparkwriter.kit.marks_table.store import LedgeredStore
 from sparkwriter.kit.marks_table.table_description import (
     Drop,
@@ -68,7 +68,7 @@ class SqliteStore(LedgeredStore):
             self._connection.execute("PRAGMA journal_mode = wal")
             self._connection.execute("PRAGMA synchronous = full")
             self._connection.set_progress_handler(self._is_late, STEPS_A_LOOK)
-            self._ledger = Ledger(self._connection)
+            self._ledger = SqliteLedger(self._connection)
         except sqlite3.Error as error:
             raise SinkUnavailable(f"{path}: {error}") from error
 

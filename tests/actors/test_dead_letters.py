@@ -10,7 +10,8 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS
 from changes.model.model import FormatOptions, TargetName

@@ -9,7 +9,7 @@ from pathlib import Path
 import actors
 
 ROOT = Path(actors.__file__).parent
-PLANS = {"barrier", "wanted"}
+PLANS = {"barrier", "total"}
 """What one function makes and the next one fills: no state."""
 MODULES = {"threading"}
 

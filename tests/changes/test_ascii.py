@@ -20,10 +20,9 @@ READERS = (
 OWN = frozenset((
     "changes/routes/expressions/syntax.py", "changes/model/names.py",
     "changes/routes/shaping/layout.py",
-    "changes/formats/engine/proto_files.py", "changes/formats/debezium/untyped.py",
-    "databases/base/section.py",
+    "changes/formats/debezium/untyped.py", "databases/base/section.py",
 ))  # fmt: skip
-"""Files whose patterns read binlogd's own languages: the configuration, its .proto files."""
+"""Files whose patterns read binlogd's own language: the configuration."""
 
 FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer"}
 CLASSES = re.compile(r"(?<!\\)(?:\\\\)*\\[swdbSWDB]")

@@ -75,7 +75,7 @@ def _grants(server: Server) -> list[str]:
     return [
         f"CREATE USER {USER}@'127.0.0.1'",
         "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX,"
-        f" CREATE TEMPORARY TABLES ON *.* TO {USER}@'127.0.0.1'",
+        f" CREATE TEMPORARY TABLES, TRIGGER ON *.* TO {USER}@'127.0.0.1'",
     ]
 
 

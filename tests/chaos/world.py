@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
+from actors.runtime.jars import lake_jars
+from actors.runtime.java import find_java
 from demo.broker import DevBroker
-from sparkwriter.session.jars import lake_jars
-from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
 from tests.chaos.databases import DatabaseRig, database
 from tests.chaos.lakes import LakeRig, place

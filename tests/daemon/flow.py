@@ -10,7 +10,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,7 +94,7 @@ class LogConsumer:
         self._start = start
         self._topics = topics
         self._at: dict[TopicPartition, int] = {}
-        self._paused = False
+        self._paused: set[TopicPartition] = set()
         self._listener: SourceListener | None = None
 
     def start(self, listener: SourceListener) -> None:
@@ -111,7 +111,9 @@ class LogConsumer:
             self._at.clear()
             return msg.Polled()
         batches = []
-        for place, at in self._at.items() if not self._paused else ():
+        for place, at in self._at.items():
+            if place in self._paused:
+                continue
             if values := self._log.read(place.topic, at, max_messages):
                 now_ms, self._at[place] = time.time_ns() // 1_000_000, at + len(values)
                 offsets = list(range(at, at + len(values)))
@@ -121,13 +123,13 @@ class LogConsumer:
             threading.Event().wait(min(timeout_s, 0.02))
         return msg.Polled(tuple(batches), dict(self._at) if not batches else {})
 
-    def pause(self) -> None:
+    def pause(self, sources: Collection[TopicPartition] | None = None) -> None:
         """See ``RecordSource``."""
-        self._paused = True
+        self._paused.update(self._at if sources is None else sources)
 
-    def resume(self) -> None:
+    def resume(self, sources: Collection[TopicPartition] | None = None) -> None:
         """See ``RecordSource``."""
-        self._paused = False
+        self._paused.difference_update(set(self._at) if sources is None else sources)
 
     def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
         """Nobody but the stores remembers."""
@@ -160,6 +162,7 @@ class Flow:
         self.config = folder / "config.toml"
         self.write(text)
         self.rows = 0
+        self.connect = ""  # the address of a Connect cluster, where a test has one
         self._service: Service | None = None
         self._thread: threading.Thread | None = None
         self._ended: list[Exit | BaseException] = []
@@ -197,13 +200,13 @@ class Flow:
         except BaseException as error:
             self._ended.append(error)
 
-    def stop(self) -> None:
-        """End it in good order."""
+    def stop(self, status: Exit = Exit.OK) -> None:
+        """End it in good order; ``status``: where a pipeline had failed before."""
         assert self._service is not None
         assert self._thread is not None
         self._service.stop("the test")
         self._thread.join(WITHIN_S)
-        assert self._ended == [Exit.OK]
+        assert self._ended == [status]
 
     def ended_already(self) -> bool:
         """Whether it was stopped, or has ended by itself."""

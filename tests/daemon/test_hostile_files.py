@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from daemon.operations.engine.record import DamagedJob, Wanted, decode, encode, new_job
+from daemon.operations.engine.record import DamagedJob, JobRequest, decode, encode, new_job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.signals import SignalRefused, read_signal
 from daemon.state.dead_letters.lines import line_of, members_of
@@ -34,7 +34,7 @@ BYTES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode
 def test_a_job_s_file_may_hold_anything(tmp_path: Path, data: bytes) -> None:
     """It is reported, and the others are read."""
     store = JobStore(tmp_path)
-    job = new_job(Wanted("load", "p"), 1, "load-1")
+    job = new_job(JobRequest("load", "p"), 1, "load-1")
     store.save(job)
     (tmp_path / "jobs" / "bad.json").write_bytes(data)
     assert store.load().jobs == (job,)
@@ -54,7 +54,7 @@ def test_a_job_s_body_may_hold_anything(body: object, text: str) -> None:
 @example("\udcff", {"\ud800": "\udcff"})
 def test_a_job_keeps_the_text_of_its_end(text: str, value: object) -> None:
     """Whatever a database, a function or an argument said."""
-    wanted = Wanted("load", text, (text,), {"x": value}, text, text)
+    wanted = JobRequest("load", text, (text,), {"x": value}, text, text)
     job = replace(new_job(wanted, 1, "load-1"), message=text, memory={text: value})
     encode(job).encode()
     assert decode(encode(job)) == job

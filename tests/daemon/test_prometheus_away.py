@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from actors.runtime.programs import free_port
 from daemon.admin.page import document as desk
 from daemon.admin.page.history import POINTS, History
-from demo.servers.program import free_port
 from sources import opening
 from tests.daemon.flow import Flow, Log, pipeline
 from tests.daemon.test_survives import CHECKOUT

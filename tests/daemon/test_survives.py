@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.servers.program import free_port
+from actors.runtime.programs import free_port
 from sources import opening
 from tests import needs
 from tests.daemon.flow import Flow, Log, pipeline

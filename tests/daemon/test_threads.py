@@ -34,7 +34,8 @@ from tests.daemon.operations.toy import Count, wanted
 from tests.test_ratchet import ROOT, trees
 
 PRODUCT = (
-    "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "daemon",
+    "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "collector",
+    "daemon",
 )  # fmt: skip
 
 THREADS = {
@@ -49,6 +50,7 @@ THREADS = {
     "daemon/operations/engine/desk.py": "a fault of an operation is its answer",
     "daemon/app/edits.py": "an event reports what is raised",
     "daemon/app/signals.py": "each reload is guarded",
+    "actors/runtime/leash.py": "in a process of its own, which kills what it holds",
     "actors/runtime/periodic.py": "each round is guarded",
     "sparkwriter/iceberg/adapter.py": "ends by itself at the end",
     "daemon/tracing/exporting.py": "ends by itself at the end",

@@ -121,9 +121,15 @@ def test_what_is_not_had_exactly_is_refused_by_name(type_: str, format_: str, re
     assert reason in found.refused[0]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+def test_rows_whose_types_their_writer_chooses_are_not_loaded() -> None:
+    """A load would store the database's."""
+    (why,) = streamed(of_mysql("int"), "upsert").refused
+    assert "its writer's schemas say the types" in why
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"upsert"}))
 def test_each_format_is_known(name: str) -> None:
-    """A load can be planned from the streams of all."""
+    """A load can be planned from the streams of all others."""
     assert streamed(of_mysql("int"), name).refused == ()
 
 
@@ -137,6 +143,19 @@ def test_a_format_that_says_nothing_of_its_types_is_not_loaded(
     assert streamed(of_mysql("int"), "new-json").refused == (
         "shop.orders, column a: format new-json is not known here",
     )
+
+
+def test_times_of_a_format_that_says_nothing_of_their_text_need_a_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new one may print them otherwise than the database does."""
+    assert streamed(of_mysql("datetime"), "maxwell-json").refused == ()
+    made = type(
+        "New", (FORMATS["maxwell-json"],), {"prints_as_database": Format.prints_as_database}
+    )
+    monkeypatch.setitem(FORMATS, "new-json", made)
+    (said,) = streamed(of_mysql("datetime"), "new-json").refused
+    assert said.endswith("declare its type")
 
 
 @pytest.mark.parametrize(
@@ -193,3 +212,14 @@ def test_generated_columns_of_postgresql_are_left_out() -> None:
     """It does not publish them."""
     column = SourceColumn("a", "integer", True, Form.WHOLE, generated=True)
     assert streamed(column, "debezium-json", "postgresql") == Streamed((), ())
+
+
+def test_a_collector_has_unsigned_numbers_exactly() -> None:
+    """Other Debeziums have them as long by default; all other types are the same."""
+    for type_, *_ in TYPES:
+        column = of_mysql(type_)
+        table = SourceTable(TABLE, (column,), ("a",), 0, 0, "")
+        (own,) = as_streamed(table, "mysql", "debezium-json", collected=True).columns
+        (other,) = as_streamed(table, "mysql", "debezium-json").columns
+        exact = type_ == "bigint(20) unsigned"
+        assert own.type == ("decimal(20, 0)" if exact else other.type)

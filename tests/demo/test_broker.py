@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from actors.runtime.java import CHECKOUT
 from demo.broker import BrokerError, DevBroker
 from demo.produce import ProduceError, create_topic, produce
 from demo.shop import Shop
-from sparkwriter.session.java import CHECKOUT
 
 pytestmark = [pytest.mark.integration, pytest.mark.machine, pytest.mark.timeout(180)]
 

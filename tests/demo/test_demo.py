@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from actors.runtime.java import CHECKOUT
 from demo.__main__ import DemoFailed, caught_up
 from demo.steps import Steps, TooLong
-from sparkwriter.session.java import CHECKOUT
 
 
 def test_a_step_that_hangs_is_ended() -> None:

@@ -1,4 +1,4 @@
-"""``docs/quickstart-s3.md`` as written: its commands in order, and what they print."""
+"""The quickstarts in ``docs`` as written: their commands in order, and what they print."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from typing import NamedTuple
 
 import pytest
 
+from actors.runtime.java import CHECKOUT
+from demo.servers.apicurio import Apicurio
 from demo.servers.jars import server_jars
 from demo.servers.s3 import ObjectStore
-from sparkwriter.session.java import CHECKOUT
+from tests.needs import collector_jars, missing, needed
 
-pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(900)]
 
-PAGE = CHECKOUT / "docs" / "quickstart-s3.md"
+DOCS = CHECKOUT / "docs"
 FOLDER = CHECKOUT / "var" / "quickstart"
 BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n)?```console\n(?P<text>.*?)```", re.S)
 END = "end-of-the-command"
@@ -82,7 +84,7 @@ class Terminal:
                 assert line == f"{END}=0\n", (commands, printed)
                 return printed
             printed.append(line.rstrip("\n"))
-            if end is not None and printed[-1] == end:
+            if end is not None and matches([end], printed[-1:]):
                 return printed
         raise AssertionError((commands, printed))
 
@@ -94,35 +96,63 @@ class Terminal:
         self._shell.wait(60)
 
 
+Terminals = tuple[Terminal, Terminal, Terminal]
+NOTES = ("", "second terminal", "third terminal")
+"""By terminal the note before a block that is typed there. In the others a block runs on."""
+
+
 @pytest.fixture
-def terminals() -> Iterator[tuple[Terminal, Terminal]]:
-    """Two, in the checkout, with nothing of an earlier run."""
+def terminals() -> Iterator[Terminals]:
+    """Three, in the checkout, with nothing of an earlier run."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    first, second = Terminal(), Terminal()
-    watch = threading.Timer(550, lambda: [first.close(), second.close()])
+    found = Terminal(), Terminal(), Terminal()
+    # The last one first: what runs there reads from what runs in the second.
+    ends = [one.close for one in reversed(found)]
+    watch = threading.Timer(850, lambda: [end() for end in ends])
     watch.start()
-    yield first, second
+    yield found
     watch.cancel()
-    first.close()
-    second.close()
+    for end in ends:
+        end()
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-def test_the_page_as_written(terminals: tuple[Terminal, Terminal], tmp_path: Path) -> None:
-    """Ten commands at most, from nothing to tables that are equal."""
+def test_the_lake_on_s3(terminals: Terminals, tmp_path: Path) -> None:
+    """Its servers are moto and a REST catalog."""
     server_jars("rest")
     ObjectStore(tmp_path)  # skips, or fails, where moto is missing
-    page = blocks(PAGE.read_text(encoding="utf-8"))
-    assert sum(line.startswith("$ ") for line in PAGE.read_text().splitlines()) <= 12
-    first, second = terminals
-    second.type(". .venv/bin/activate")
+    follow(DOCS / "quickstart-s3.md", terminals)
+
+
+def test_debezium_with_avro(terminals: Terminals, tmp_path: Path) -> None:
+    """Its servers are PostgreSQL, Kafka Connect and a schema registry."""
+    if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
+        missing("postgres", "it is not installed")
+    with needed():
+        Apicurio(tmp_path)
+    follow(DOCS / "quickstart-debezium.md", terminals)
+
+
+def test_from_a_database(terminals: Terminals) -> None:
+    """Its server is MariaDB."""
+    if shutil.which("mariadbd", path="/usr/sbin:/usr/bin") is None:
+        missing("mariadb", "it is not installed")
+    collector_jars()
+    follow(DOCS / "quickstart.md", terminals)
+
+
+def follow(path: Path, terminals: Terminals) -> None:
+    """Ten commands or so, from nothing to tables that are equal."""
+    page = blocks(path.read_text(encoding="utf-8"))
+    assert sum(line.startswith("$ ") for line in path.read_text().splitlines()) <= 12
+    for one in terminals[1:]:
+        one.type(". .venv/bin/activate")
     for block in page:
         if block.note.startswith("not run"):
             continue
         begun = time.monotonic()
-        elsewhere = block.note == "second terminal"
-        terminal, end = (second, block.output[-1]) if elsewhere else (first, None)
-        printed = terminal.type(block.commands, end)
+        at = NOTES.index(block.note) if block.note in NOTES else 0
+        printed = terminals[at].type(block.commands, block.output[-1] if at else None)
         print(f"{time.monotonic() - begun:.1f} s: {block.commands.splitlines()[0]}")
         if block.note != "output varies":
             assert matches(block.output, printed), (block, printed)

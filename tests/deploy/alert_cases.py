@@ -26,6 +26,13 @@ class Case:
 
 DAEMON: dict[str, str] = {}
 
+
+def collector(metric: str, state: str = "") -> str:
+    """A collector's series."""
+    labels = f',state="{state}"' if state else ""
+    return f'binlogd_collector_{metric}{{instance="a:9464",job="binlogd",collector="shop"{labels}}}'
+
+
 CASES = [
     Case("BinlogdDown", {f"up{D}": "0x10 1x10"}, (6,), (4, 12), DAEMON),
     Case("BinlogdStuck", {f"binlogd_healthy{D}": "0x10 1x10"}, (3,), (1, 12), DAEMON),
@@ -33,6 +40,22 @@ CASES = [
     Case("BinlogdPipelineFailed", {f"binlogd_pipeline_failed{P}": "1x5 0x10"}, (2,), (0, 7)),
     Case("BinlogdBrokerUnreachable", {f"binlogd_broker_unreachable_seconds{P}":
          "0+60x8 _x10"}, (5,), (2, 15)),
+    Case("BinlogdProgramDown", {
+        'binlogd_program_down_seconds{instance="a:9464",job="binlogd",program="broker"}':
+         "0+60x8 0x10"}, (5,), (2, 15), {"program": "broker"}),
+    Case("BinlogdCollectorLost", {collector("state", "lost"): "1x5 _x10"}, (3,), (0, 14),
+         {"collector": "shop", "state": "lost"}),
+    Case("BinlogdCollectorFailed", {collector("state", "failed"): "1x8 _x10"}, (7,), (3, 16),
+         {"collector": "shop", "state": "failed"}),
+    Case("BinlogdCollectorFailed", {collector("state", "paused"): "1x20"}, (), (15,)),
+    Case("BinlogdCollectorPurge", {collector("purge_seconds"): "90000-1000x12 90000x10"},
+         (12,), (3, 20), {"collector": "shop"}),
+    Case("BinlogdCollectorPurge", {collector("room_bytes"): "9e9x20"}, (), (15,)),
+    Case("BinlogdRegistryAway", {f"binlogd_registry_away_seconds{P}": "0+60x8 _x10",
+         f"binlogd_messages_awaiting_schemas{P}": "4x8 0x10"}, (5,), (2, 15)),
+    # All schemas are kept: its absence holds nothing up.
+    Case("BinlogdRegistryAway", {f"binlogd_registry_away_seconds{P}": "0+60x20",
+         f"binlogd_messages_awaiting_schemas{P}": "0x20"}, (), (15,)),
     Case("BinlogdLagUnknown", {f"binlogd_pipeline_log_ends_unknown_seconds{P}":
          "0+60x10 _x10"}, (9,), (3, 17)),
     Case("BinlogdLagGrowing", {f"binlogd_pipeline_lag_seconds{P}": "0+60x40 2400-200x12"},

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from actors.runtime.jars import jars_folder
 from daemon.cli.__main__ import app
-from sparkwriter.session.jars import jars_folder
 
 Check = Callable[[str], Result]
 

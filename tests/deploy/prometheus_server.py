@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from demo.servers.program import HOST, free_port
+from actors.runtime.programs import HOST, free_port
 from tests.needs import tool
 
 MINUTE_S = 1

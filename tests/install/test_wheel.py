@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkwriter.session.jars import jars_folder
-from sparkwriter.session.java import find_java
+from actors.runtime.jars import jars_folder
+from actors.runtime.java import find_java
 from tests.install.conftest import CHECKOUT, tracked
 
 PACKAGES = (
-    "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "daemon",
-    "demo", "jars",
+    "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "collector",
+    "daemon", "demo", "jars",
 )  # fmt: skip
 LAUNCHER = "packaging/wheel/"
 CODE = "binlogd/code/"

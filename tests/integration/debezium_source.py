@@ -24,6 +24,10 @@ _MYSQL = {
     "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
     "schema.history.internal.store.only.captured.databases.ddl": "true",
 }  # fmt: skip
+_MARIADB = {
+    **_MYSQL, "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+    "database.server.id": "4713",
+}  # fmt: skip
 _POSTGRESQL = {
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
     "database.user": "postgres", "database.dbname": "postgres", "plugin.name": "pgoutput",
@@ -32,6 +36,8 @@ _POSTGRESQL = {
 _FILLED = {
     "mysql": "WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {rows})"
     " SELECT n, CONCAT('n', n), n * 7, n / 3, IF(n % 5, CONCAT('é ', n), NULL) FROM s",
+    "mariadb": "SELECT seq, CONCAT('n', seq), seq * 7, seq / 3,"
+    " IF(seq % 5, CONCAT('é ', seq), NULL) FROM seq_1_to_{rows}",
     "postgresql": "SELECT n, 'n' || n, n * 7, n / 3.0, CASE WHEN n % 5 > 0 THEN 'é ' || n END"
     " FROM generate_series(1, {rows}) AS s (n)",
 }
@@ -46,9 +52,10 @@ class Connector:
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
         where = {"database.hostname": HOST, "database.port": str(self._server.port)}
         more = {"snapshot.mode": "no_data"}  # rows that are there come by the load alone
-        if self._server.kind == "mysql":
+        if self._server.kind != "postgresql":
+            of_kind = _MARIADB if self._server.kind == "mariadb" else _MYSQL
             file = {"schema.history.internal.file.filename": str(folder / "history")}
-            return {**_MYSQL, **where, **more, **file, "database.include.list": self._schema}
+            return {**of_kind, **where, **more, **file, "database.include.list": self._schema}
         names = {"slot.name": self._schema, "publication.name": self._schema}
         return {**_POSTGRESQL, **where, **more, **names, "schema.include.list": self._schema}
 
@@ -81,6 +88,7 @@ class Shop(threading.Thread):
             [
                 f"CREATE {word} {schema}",
                 *deep,
+                *[f"USE {schema}"] * (server.kind == "mariadb"),
                 f"CREATE TABLE {self.table} ({made})",
                 f"INSERT INTO {self.table} ({', '.join(COLUMNS)}) {filled}",
             ]
@@ -136,7 +144,7 @@ class Shop(threading.Thread):
 
 
 def _connected(server: Server) -> Any:
-    if server.kind == "mysql":
+    if server.kind != "postgresql":
         return pymysql.connect(
             host=HOST, port=server.port, user="live", password="live", autocommit=True
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from settings.exit import Exit
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.integration.rig import Rig, canal
 
 

@@ -129,17 +129,17 @@ def test_letters_are_listed_and_filtered(world: World) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["list", "--since", "yesterday"], "2026-01-31T00:00:00Z, or 2h, is wanted"),
+        (["list", "--since", "yesterday"], "2026-01-31T00:00:00Z, or 2h, is required"),
         (["list", "--state", "new"], "'new' is neither open nor replayed"),
         (["list", "--pipeline", "x"], "--pipeline x: unknown; the configuration has: p"),
-        (["show", "a"], "TOPIC:PARTITION:OFFSET is wanted, not 'a'"),
+        (["show", "a"], "TOPIC:PARTITION:OFFSET is required, not 'a'"),
         (["show", "t:0:1"], "no dead letter at t:0:1"),
         (["replay"], "which? Name letters"),
         (["replay", "--all"], "no dead letter is meant by that"),
     ],
 )
 def test_wrong_options_are_one_line_and_status_2(rig: Rig, arguments: list[str], said: str) -> None:
-    """Which says what is wanted."""
+    """Which says what is required."""
     done = World(rig, "file").run(*arguments)
     assert done.exit_code == 2
     assert said in done.stderr

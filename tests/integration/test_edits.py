@@ -100,7 +100,7 @@ def test_a_broker_that_is_away_for_a_moment_ends_no_pipeline_that_is_changed(
     member = Edited(rig, config)
     log.of("p", "assigned")
     log.wait_for("written")
-    monkeypatch.setattr(Admin, "ids", away_once(Admin.ids))
+    monkeypatch.setattr(Admin, "selected", away_once(Admin.selected))
     monkeypatch.setattr(Admin, "reach", away_once(Admin.reach))
     member.edit("p", lambda snapshot: snapshot).result(90)
     rig.produce(*insert(rig, 2))

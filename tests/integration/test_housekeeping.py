@@ -32,7 +32,7 @@ from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.iceberg.section import MaintenanceSection
-from sparkwriter.session.jars import lake_jars
+from actors.runtime.jars import lake_jars
 from sparkwriter.session.session import start_session
 
 folder, conf, batch = pickle.load(sys.stdin.buffer)
@@ -98,7 +98,7 @@ def branches(rig: Rig) -> set[str]:
 @pytest.mark.timeout(400)
 def test_a_killed_daemons_staged_files(rig: Rig, monkeypatch) -> None:
     """While it lives a start leaves them; killed by -9, the next start removes them."""
-    from sparkwriter.session.java import find_java
+    from actors.runtime.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
     rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 1, "name": "a", "qty": 1}]))

@@ -22,7 +22,7 @@ from daemon.cli.__main__ import app
 from daemon.config.file import load
 from daemon.operations import service as desk
 from daemon.operations.engine.port import Control, Look, Plan
-from daemon.operations.engine.record import Job, State, Wanted
+from daemon.operations.engine.record import Job, JobRequest, State
 from daemon.operations.engine.store import JobStore
 from daemon.operations.rebuild.kind import RebuildKind
 from settings.exit import Exit
@@ -50,11 +50,11 @@ class Load(Count):
         while not self.go_on.is_set() and not control.wait(0.05):
             pass
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         tables = list(wanted.targets)
         targets = tuple(f"copy.{table}" for table in tables)
         params = {"tables": tables, "to": 3}
-        return Plan((Wanted(LOAD, "p", targets, params, wanted.origin, wanted.signal),))
+        return Plan((JobRequest(LOAD, "p", targets, params, wanted.origin, wanted.signal),))
 
 
 class Daemon:
@@ -193,7 +193,7 @@ def test_a_failing_job_does_not_disturb_the_flow(rig: Rig, kind: Load, follower:
     path.write_text(path.read_text() + '[metrics]\nlisten = "127.0.0.1:0"\n')
     running = Daemon(path)
     follower.wait_for("running")
-    running.service._jobs.runner.add(Wanted(LOAD, "p")).result(30)
+    running.service._jobs.runner.add(JobRequest(LOAD, "p")).result(30)
     follower.wait_for("job_failed")
     rig.produce(insert(rig, 1))
     follower.wait_for("written")

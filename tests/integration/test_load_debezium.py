@@ -18,7 +18,7 @@ from tests.integration.test_load import Life, again, next_of
 from tests.integration.test_process import run
 from tests.needs import needed
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 ROWS = 60_000
 
@@ -29,11 +29,11 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield started
 
 
-def configured(rig: Rig, server: Server) -> Path:
+def configured(rig: Rig, server: Server, margin_s: float = 3.0) -> Path:
     """A configuration that names the database."""
     config = rig.write_config(p=rig.pipeline(database="shop", format="debezium-json"))
     lines = [f"{key} = {json.dumps(value)}" for key, value in section(server).items()]
-    text = ["[database.shop]", *lines, "[load]", "margin_s = 3.0", "chunk_rows = 5000"]
+    text = ["[database.shop]", *lines, "[load]", f"margin_s = {margin_s}", "chunk_rows = 5000"]
     config.write_text("\n".join(text) + "\n" + config.read_text())
     return config
 
@@ -43,6 +43,29 @@ def has(rig: Rig, key: int) -> bool:
     return bool(rig.spark.sql(f"SELECT 1 FROM lake.{rig.db}.orders WHERE id = {key}").collect())
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("server", ["postgresql", "mysql", "mariadb"], indirect=True)
+def test_a_load_beside_debezium_waits_for_positions_alone(
+    rig: Rig, server: Server, tmp_path: Path
+) -> None:
+    """The margin would be longer than the test may take."""
+    shop = Shop(server, rig.db, ROWS, per_s=200)
+    config = configured(rig, server, margin_s=900.0)
+    with debezium(server, rig.db, rig.topic, tmp_path / "connect", rig.broker.bootstrap):
+        shop.start()
+        life = Life(rig, config)
+        within(120, lambda: rig.log_ends(rig.topic).get(f"{rig.topic}:0", 0) > 100)
+        status, said = run("tables", "load", f"{rig.db}.orders", "--config", str(config))
+        assert status == 0, said
+        job = life.await_job("its end", lambda job: job.state.is_final)
+        assert job.state is State.DONE, job.message
+        shop.stop()
+        within(120, lambda: has(rig, -1))
+        life.stop()
+    assert rig.rows("orders") == shop.rows()
+
+
+@pytest.mark.soak
 def test_a_load_with_kills_and_a_statement_beside_debezium_is_equal(
     rig: Rig, server: Server, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.commit_store import KafkaCommitStore, group_commits
 from sources.kafka.source import KafkaSource, Resolver
 from sources.kafka.start_resolver import PositionResolver
@@ -180,7 +181,8 @@ def test_a_commit_in_the_place_of_a_static_member_that_has_ended(
     wanted = Snapshot("p", f"g-{rig.db}", {}, {source: PartitionState(0)})
     for settings, refused in ((None, True), (member, False)):
         store = KafkaCommitStore(
-            {"bootstrap.servers": rig.broker.bootstrap}, [rig.topic], "p", f"g-{rig.db}",
+            {"bootstrap.servers": rig.broker.bootstrap}, TopicSelection((rig.topic,)), "p",
+            f"g-{rig.db}",
             member=settings,
         )  # fmt: skip
         store.start()

@@ -10,6 +10,7 @@ from daemon.app.startup import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.commit_store import KafkaCommitStore
 from sources.kafka.topic_store import KafkaTopicStore
 from tests.integration.rig import Rig, canal
@@ -27,7 +28,7 @@ def origins(rig: Rig) -> list[Any]:
 def committed(rig: Rig) -> int | None:
     """The group's commit."""
     settings = {"bootstrap.servers": rig.broker.bootstrap}
-    store = KafkaCommitStore(settings, [rig.topic], "p", f"g-{rig.db}")
+    store = KafkaCommitStore(settings, TopicSelection((rig.topic,)), "p", f"g-{rig.db}")
     store.start()
     found = store.get().snapshot
     store.stop()

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from offsets.position import TopicPartition
 from settings.exit import Exit
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.integration.rig import Rig
 from tests.integration.test_process import ROUTES, Follower, daemon, ended
 

@@ -257,7 +257,7 @@ def test_the_log_level_of_one_actor(running: Running) -> None:
 
     assert said("debug", "--actor", "p/fetcher") == (0, "p/fetcher: debug\n")
     assert said("default", "--actor", "p/fetcher") == (0, "p/fetcher: as configured\n")
-    assert said("loud") == (2, "binlogd: a level is wanted: debug, info, warning, error\n")
+    assert said("loud") == (2, "binlogd: a level is required: debug, info, warning, error\n")
 
 
 def test_what_the_next_life_could_not_start_with_is_refused_before(running: Running) -> None:

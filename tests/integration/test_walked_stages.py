@@ -15,7 +15,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from daemon.operations.engine.record import STAGES, Job, State, Wanted, new_job
+from daemon.operations.engine.record import STAGES, Job, JobRequest, State, new_job
 from daemon.operations.engine.store import JobStore
 from tests.databases.base.servers import Server, within
 from tests.integration.loads.orders import beat
@@ -82,7 +82,7 @@ class Walk:
         if kind != "rebuild":
             params |= {"tables": [f"{self.world.rig.db}.orders"]}
         now_ms = time.time_ns() // 1_000_000
-        job = new_job(Wanted(kind, "p", (self.world.target,), params), now_ms)
+        job = new_job(JobRequest(kind, "p", (self.world.target,), params), now_ms)
         self.world.life.kill(lambda: JobStore(self.world.rig.folder / "state").save(job))
 
     def stands(self, kind: str, at: str) -> Job:

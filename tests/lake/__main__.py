@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 
-from sparkwriter.session.java import CHECKOUT
+from actors.runtime.java import CHECKOUT
 from tests.lake.lakes import LAKES
 from tests.lake.sessions import MASTERS
 

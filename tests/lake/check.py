@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from sparkwriter.session.java import CHECKOUT
+from actors.runtime.java import CHECKOUT
 
 NO_BROKER = "127.0.0.1:1"
 """Nobody listens there: the sinks are what is tried."""

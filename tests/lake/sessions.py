@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from sparkwriter.session.jars import JarsError, extra_jars, lake_jars
+from actors.runtime.jars import JarsError, extra_jars, lake_jars
 from sparkwriter.session.spark_conf import needed_extras
 from tests.lake.lakes import Lake
 from tests.lake.servers.cluster import Cluster

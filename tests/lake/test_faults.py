@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
+from actors.runtime.java import CHECKOUT
 from demo.servers.jars import server_jars
-from sparkwriter.session.java import CHECKOUT
 from tests.lake.__main__ import command, environment
 
 pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(600)]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from demo.servers.program import HOST
+from actors.runtime.java import CHECKOUT
+from actors.runtime.programs import HOST
 from demo.servers.rest import RestCatalog
 from demo.servers.s3 import ObjectStore
 from demo.servers.server import Server
-from sparkwriter.session.java import CHECKOUT
 from tests.lake.servers.hdfs import Hdfs
 from tests.lake.servers.hive import Metastore
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
 
+from actors.runtime.jars import JarsError
 from demo.broker import BrokerError
-from sparkwriter.session.jars import JarsError
 from tests.live.bench import bench
 from tests.live.options import Options, options
 from tests.live.program import LiveError
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _rounds(folder: Path, asked: Options, tally: Tally) -> None:
-    with bench(folder, asked.ways, asked.sinks) as made:
+    with bench(folder, asked.ways, asked.sinks, asked.shape.wires) as made:
         end = time.monotonic() + asked.seconds
         print(f"live: {asked}", flush=True)
         for seeds in _batches(asked):

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo.broker import DevBroker
+from demo.servers.apicurio import Apicurio
+from demo.servers.jars import bring
+from tests.live.connect import Connect
 from tests.live.readers import Reader
 from tests.live.sinks import Sink
 from tests.live.sources import Source
@@ -22,6 +25,8 @@ class Bench:
     broker: DevBroker
     ways: Sequence[tuple[Source, Reader]]
     sinks: Sequence[Sink]
+    registry: Apicurio | None = None
+    """Where a wire needs one."""
 
     def of(self, seed: int) -> tuple[Source, Reader, Sink]:
         """Ways take turns by the seed; behind each turn comes the next sink."""
@@ -44,8 +49,10 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path, ways: Sequence[Way], sinks: Sequence[str]) -> Iterator[Bench]:
-    """Start the programs of some ways and sinks; all are gone afterwards.
+def bench(
+    folder: Path, ways: Sequence[Way], sinks: Sequence[str], wires: Sequence[str] = ("json",)
+) -> Iterator[Bench]:
+    """Start the programs of some ways, sinks and wires; all are gone afterwards.
 
     Each way has a server of its own: Maxwell ends itself at statements of databases that it was
     told to leave out. Raises LiveError, JarsError, BrokerError.
@@ -64,10 +71,16 @@ def bench(folder: Path, ways: Sequence[Way], sinks: Sequence[str]) -> Iterator[B
             stack.callback(sink.kill)
             written.append(sink)
         broker = stack.enter_context(DevBroker(folder / "broker"))
+        registry = None
+        if any(wire != "json" for wire in wires):
+            bring(Apicurio.name)
+            registry = stack.enter_context(Apicurio(folder / "registry"))
         readers: dict[str, Reader] = {}
         for name in dict.fromkeys(way.reader for way in ways):
             reader = readers[name] = READERS[name](folder / name, broker.bootstrap)
+            if registry is not None and isinstance(reader, Connect):
+                reader.add_converters()
             reader.start()
             stack.callback(reader.kill)
         taken = [(s, readers[way.reader]) for s, way in zip(sources, ways, strict=True)]
-        yield Bench(folder, broker, taken, written)
+        yield Bench(folder, broker, taken, written, registry)

@@ -14,7 +14,7 @@ from tests.live.schema import Name
 from tests.live.sinks import Stored
 from tests.live.sources import MARKER
 from tests.live.told import Told
-from tests.live.topic import Topic
+from tests.live.topic import Place, Topic
 
 WITHIN_S = 240.0
 """For all of a stretch to be read and applied; seconds, but on a busy machine."""
@@ -61,8 +61,8 @@ def settle(daemon: Daemon, reader: Reader, pipeline: str, topic: Topic, number: 
     return f"{STUCK}: {where} after {WITHIN_S:.0f} s, the frontier is {there}"
 
 
-def _is_applied(frontiers: Mapping[int, int], ends: Mapping[int, int]) -> bool:
-    return all(frontiers.get(partition, 0) >= end for partition, end in ends.items())
+def _is_applied(frontiers: Mapping[Place, int], ends: Mapping[Place, int]) -> bool:
+    return all(frontiers.get(place, 0) >= end for place, end in ends.items())
 
 
 BESIDE = ("__dropped_", "__binlogd_tombstones")

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkwriter.session.java import CHECKOUT
+from actors.runtime.java import CHECKOUT
 
 _WITHIN_S = 300.0
 

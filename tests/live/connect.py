@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
-from sparkwriter.session.java import find_java
-from tests.live.jars import classpath, jars_of
+from actors.runtime.java import find_java
+from collector.jars import collector_folder, worker_classpath
+from tests.live.converters import add_plugins
+from tests.live.jars import bring_collector
 from tests.live.program import HOST, LiveError, Program, free_port
 from tests.live.sources import Source
 
@@ -52,18 +54,23 @@ class Connect:
         """Nothing runs yet; raises JarsError."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._jars = jars_of("connect")
+        bring_collector()
         self._bootstrap = bootstrap
         self._connectors: dict[str, dict[str, str]] = {}
         self.program = Program("Kafka Connect", folder / "connect.log")
+
+    def add_converters(self) -> None:
+        """Have those of schema registries, too; before it is started. Raises JarsError."""
+        add_plugins(self.folder / "plugins")
 
     def start(self) -> None:
         """Start the worker, with the connectors there were; raises LiveError."""
         self._port = free_port()
         plugins = self.folder / "plugins"
-        if not plugins.exists():
-            plugins.mkdir()
-            (plugins / "debezium").symlink_to(self._jars / "debezium")
+        plugins.mkdir(exist_ok=True)
+        for database in ("mariadb", "mysql", "postgres"):
+            if not (plugins / database).exists():
+                (plugins / database).symlink_to(collector_folder(database))
         properties = self.folder / "worker.properties"
         lines = _SETTINGS | {
             "bootstrap.servers": self._bootstrap,
@@ -75,7 +82,7 @@ class Connect:
         self.program.launch([
             find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
             "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            f"-Djava.io.tmpdir={self.folder}", "-cp", classpath(self._jars / "worker"),
+            f"-Djava.io.tmpdir={self.folder}", "-cp", worker_classpath(),
             "org.apache.kafka.connect.cli.ConnectStandalone", properties,
         ])  # fmt: skip
         self.program.await_ready(self._answers, _UP_WITHIN_S)
@@ -96,8 +103,12 @@ class Connect:
     ) -> None:
         config = {**source.connector(seed, folder), **more}
         whole = {**DEBEZIUM, "transforms.one.replacement": topic, "topic.prefix": name, **config}
-        self._connectors[name] = whole
-        self._ask("/connectors", {"name": name, "config": whole})
+        self.connect(name, whole)
+
+    def connect(self, name: str, config: Mapping[str, str]) -> None:
+        """Have a connector run, with just these settings; raises LiveError."""
+        self._connectors[name] = dict(config)
+        self._ask("/connectors", {"name": name, "config": config})
 
     def remove(self, name: str) -> None:
         del self._connectors[name]

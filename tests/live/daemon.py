@@ -12,16 +12,18 @@ from typing import Any
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
 from daemon.state.offset_file import OffsetFile
+from demo.servers.apicurio import Apicurio
 from tests.live.commands import Command
 from tests.live.program import LiveError, Program
 from tests.live.told import Told, read
+from tests.live.topic import Place
 
 _UP_WITHIN_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline's name, topic, sink and further keys of its section.
+    """A pipeline's name, topic or pattern of topics, sink and further keys of its section.
 
     ``database``: the URL, user and password of the source, for jobs; without one there are none.
     """
@@ -77,11 +79,11 @@ class Daemon:
         marks = {target: mark.rows_may_differ for target, mark in targets.items()}
         return read(self._lines(), pipeline, marks)
 
-    def frontiers(self, pipeline: str) -> Mapping[int, int]:
-        """By partition: below this offset all of the pipeline is applied."""
+    def frontiers(self, pipeline: str) -> Mapping[Place, int]:
+        """By topic and partition: below this offset all of the pipeline is applied."""
         snapshot = OffsetFile(self.folder / "state", pipeline).load().snapshot
         found = snapshot.partitions if snapshot is not None else {}
-        return {lane.partition: state.frontier for lane, state in found.items()}
+        return {(at.topic, at.partition): state.frontier for at, state in found.items()}
 
     def command(self, *words: str) -> Command:
         """Have an operator's command begin."""
@@ -109,11 +111,12 @@ def configuration(
         "commit_interval_s = 0.3", "drain_timeout_s = 60", "processors = 2",
         "[log]", 'format = "json"', f'file = "{folder}/log/binlogd.log"',
         "[batch]", "max_age_s = 0.2", "[kafka]", f'"bootstrap.servers" = "{bootstrap}"',
+        '"topic.metadata.refresh.interval.ms" = 1000',
         "[load]", "margin_s = 0.5", "chunk_rows = 1000", "attempts_per_hour = 6", *sinks,
     ]  # fmt: skip
     for pipeline in pipelines:
         lines += [
-            f"[pipeline.{pipeline.name}]", f'topics = ["{pipeline.topic}"]',
+            f"[pipeline.{pipeline.name}]", f"topics = [{json.dumps(pipeline.topic)}]",
             f'target = "{pipeline.sink}.{{database}}.{{table}}"',
             *(f"{key} = {json.dumps(value)}" for key, value in pipeline.more.items()),
         ]  # fmt: skip
@@ -125,3 +128,15 @@ def configuration(
                 f'user = "{user}"', f'password = "{password}"', "connections = 2",
             ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def registries(registry: Apicurio | None) -> list[str]:
+    """The sections of one registry, under both of its APIs."""
+    if registry is None:
+        return []
+    urls = {"confluent": registry.confluent_url, "apicurio": registry.root}
+    return [
+        line
+        for kind, url in urls.items()
+        for line in (f"[registry.{kind}]", f'kind = "{kind}"', f'url = "{url}"')
+    ]

@@ -28,24 +28,28 @@ def keep(flow: Flow, daemon: Daemon, bootstrap: str, why: str) -> Path:
         for entry in flow.history.entries
     )
     (folder / "statements.txt").write_text("".join(lines))
-    (folder / "topic.jsonl").write_text("".join(_messages(bootstrap, flow.topic.name)))
+    lines = (line for place in flow.topic.places for line in _messages(bootstrap, *place))
+    (folder / "topic.jsonl").write_text("".join(lines))
     (folder / "reader.txt").write_text(f"{flow.reader.failure(flow.name)}\n")
     shutil.copy(daemon.log, folder / "binlogd.log")
     return folder
 
 
-def _messages(bootstrap: str, topic: str) -> Iterator[str]:
-    """The topic's messages, one a line, without Connect's schemas."""
+def _messages(bootstrap: str, topic: str, partition: int) -> Iterator[str]:
+    """A partition's messages, one a line, without Connect's schemas."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"keep-{topic}"})
     try:
-        _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), _WITHIN_S)
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), _WITHIN_S)
+        consumer.assign([TopicPartition(topic, partition, 0)])
         offset = -1
         while offset < end - 1 and (message := consumer.poll(_WITHIN_S)) is not None:
             if message.error():
                 return
             offset = message.offset()
-            shown = {"offset": offset, "key": bare(message.key()), "value": bare(message.value())}
+            shown = {
+                "topic": topic, "partition": partition, "offset": offset,
+                "key": bare(message.key()), "value": bare(message.value()),
+            }  # fmt: skip
             yield json.dumps(shown, ensure_ascii=False) + "\n"
     finally:
         consumer.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from demo.servers.apicurio import Apicurio
 from tests.live import own
 from tests.live.causes import Past
 from tests.live.comparison import Found
@@ -15,37 +16,48 @@ from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
 from tests.live.history import History
 from tests.live.hostile import FIRST, row_image
-from tests.live.partitions import Routing, left_out, of_connector, routing
+from tests.live.partitions import Routing, left_out, made_by_connect, of_connector, routing
 from tests.live.readers import Reader
+from tests.live.relay import Relay
 from tests.live.schema import Name, Table
 from tests.live.shape import Shape
 from tests.live.sink_databases import MariaDbSink, PostgresSink
 from tests.live.sinks import Sink
 from tests.live.sources import Source
 from tests.live.topic import Topic
+from tests.live.wires import JSON, form_of, unread
+from tests.live.wires import of_connector as wire_of_connector
 
 
 class Flow:
     """A seed that is under way. One thread's."""
 
     def __init__(
-        self, seed: int, source: Source, reader: Reader, sink: Sink, bootstrap: str, shape: Shape
+        self,
+        seed: int,
+        source: Source,
+        reader: Reader,
+        sink: Sink,
+        bootstrap: str,
+        shape: Shape,
+        registry: Apicurio | None = None,
     ) -> None:
         """Make its databases and its topic."""
         self.seed, self.shape = seed, shape
-        self.source, self.reader, self.sink = source, reader, sink
-        self.routing = routing(seed, shape.partitions, source.tells_statements, sink.name)
+        self.source, self.reader, self.sink, self.registry = source, reader, sink, registry
+        self.form = form_of(seed, shape.wires)
+        where = seed, shape.partitions, source.tells_statements, sink.name
+        self.routing = routing(*where, is_json=self.form is JSON)
         self.tells_statements = source.tells_statements and self.routing is Routing.ONE
-        without = shape.without | frozenset(reader.left_out)
-        without |= frozenset(left_out(self.routing, source.tells_statements))
         self.name = f"s{seed}"
         self.history = History()
-        every = {**source.kinds, **(source.hostile if seed >= FIRST else {})}
-        kinds = {maker: n for maker, n in every.items() if maker.__name__ not in without}
-        schema = source.prepare(seed, reader.images)
-        schema = replace(schema, whole=self.routing is Routing.BY_KEY)
-        self.generator = Generator(seed, schema, kinds, reader.unread)
-        self.topic = Topic(bootstrap, f"live-{self.name}", shape.partitions)
+        self.generator = self._generator()
+        apart = self.routing is Routing.OWN_TOPIC
+        topic = f"live-{self.name}"
+        self.topic = Topic(bootstrap, topic, shape.partitions, form=self.form, of_tables=apart)
+        self._relay: Relay | None = None
+        if self.form.is_relayed and registry is not None:
+            self._relay = Relay(bootstrap, f"raw-{self.topic.name}", self.topic.name, registry)
         self.ended = ""
         """Why nothing of it is done any more."""
         self._beats = 0
@@ -57,21 +69,55 @@ class Flow:
         self.planted: set[Name] = set()
         """Targets of which rows were made to differ."""
 
+    def _generator(self) -> Generator:
+        """Make the seed's databases, and what draws its statements."""
+        without = self.shape.without | frozenset(self.reader.left_out)
+        without |= frozenset(left_out(self.routing, self.source.tells_statements))
+        every = {**self.source.kinds, **(self.source.hostile if self.seed >= FIRST else {})}
+        kinds = {maker: n for maker, n in every.items() if maker.__name__ not in without}
+        schema = self.source.prepare(self.seed, self.reader.images)
+        schema = replace(schema, whole=self.routing is Routing.BY_KEY)
+        unread_ = (*self.reader.unread, *unread(self.form))
+        return Generator(self.seed, schema, kinds, unread_)
+
     def pipeline(self) -> Pipeline:
         """binlogd's side of it."""
         tables = f"{self.source.prefix}{self.seed}_*.*"
-        more = section(self.seed, tables, self.reader.format, self.shape.operator)
+        format_ = self.reader.format if self.form is JSON else "debezium"
+        more = section(self.seed, tables, format_, self.shape.operator)
         if self.sink.name != "lake":  # there is one way to write alone
             more = {key: value for key, value in more.items() if key != "write"}
         if self.routing is Routing.BY_KEY:
             more = {**more, "positions": "postgres-lsn"}
+        if self.routing is Routing.OWN_TOPIC:
+            more = {**more, "partitioned_by": "key", "partitioner": "murmur2"}
+        if self.form is not JSON:
+            more = {**more, "registry": self.form.registry}
         database = self.source.address(self.seed) if self.shape.operator else None
-        return Pipeline(self.name, self.topic.name, more, self.sink.name, database)
+        return Pipeline(self.name, self.topic.pattern, more, self.sink.name, database)
 
     def read(self, folder: Path) -> None:
         """Have its reader begin."""
-        more = of_connector(self.routing, self.shape.partitions)
-        self.reader.add(self.name, self.topic.name, self.seed, self.source, folder, more)
+        more = dict(of_connector(self.routing, self.shape.partitions))
+        topic = self.topic.name
+        if self._relay is not None:
+            topic = f"raw-{topic}"
+            more |= made_by_connect(self.shape.partitions)
+        if self.routing is Routing.OWN_TOPIC:
+            more["topic.prefix"] = topic
+        if self.registry is not None:
+            urls = self.registry.confluent_url, self.registry.apicurio_url
+            more |= wire_of_connector(self.form, *urls)
+        if self.form.converter:  # the names of columns as the source has them
+            more["column.propagate.source.type"] = ".*"
+        self.reader.add(self.name, topic, self.seed, self.source, folder, more)
+
+    def close(self) -> None:
+        """Read no more, and look no more."""
+        self.reader.remove(self.name)
+        if self._relay is not None:
+            self._relay.close()
+        self.topic.close()
 
     def tables(self) -> dict[Name, Found]:
         """What the source has. Of a BINARY the zero bytes at its end count where the reader puts

@@ -1,4 +1,4 @@
-"""The readers' own jars (Kafka Connect, Debezium): fetched by ``make live`` alone, hash-checked.
+"""The readers' own jars: fetched by ``make live`` alone, hash-checked.
 
 A list is ``NAME.xml`` with ``NAME.lock`` beside it, as ``jars/`` has them for binlogd itself; its
 jars are in ``var/live/NAME/PART``.
@@ -11,8 +11,9 @@ import os
 import sys
 from pathlib import Path
 
-from sparkwriter.session.jars import JarList, JarsError, fetch, write_lock
-from sparkwriter.session.java import CHECKOUT
+from actors.runtime.jars import JarList, JarsError, fetch, fetch_extra, write_lock
+from actors.runtime.java import CHECKOUT
+from collector.jars import EXTRA
 
 HERE = Path(__file__).parent
 FOLDER = CHECKOUT / "var" / "live"
@@ -33,6 +34,14 @@ def jars_of(name: str) -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     fetch(FOLDER / name, jar_list(name))
     return FOLDER / name
+
+
+def bring_collector() -> None:
+    """Fetch Kafka Connect and Debezium where they are missing: binlogd's own extra of that name.
+
+    Raises JarsError.
+    """
+    fetch_extra(EXTRA)
 
 
 def classpath(folder: Path) -> str:

@@ -13,10 +13,13 @@ class Victim(Enum):
     DAEMON = "binlogd"
     READERS = "the readers"
     DATABASES = "the databases"
+    REGISTRY = "the schema registry"
 
 
-def plan(seed: int, steps: int) -> Mapping[int, Victim]:
-    """Each victim once, in any order, behind a step that is neither the first nor the last."""
+def plan(seed: int, steps: int, registry: bool = False) -> Mapping[int, Victim]:
+    """Each victim once, in any order, behind a step that is neither the first nor the last.
+    ``registry``: whether there is one."""
     rng = Random(f"kills {seed}")
-    victims = rng.sample(list(Victim), len(Victim))
+    there = [victim for victim in Victim if registry or victim is not Victim.REGISTRY]
+    victims = rng.sample(there, len(there))
     return dict(zip(rng.sample(range(2, steps), len(victims)), victims, strict=True))

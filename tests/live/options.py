@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.live.shape import Shape
 from tests.live.sources import MOST_PARTITIONS
-from tests.live.ways import READERS, SINKS, SOURCES, WIRES, NoSuchWay, Way, named, ways
+from tests.live.ways import READERS, SINKS, SOURCES, NoSuchWay, Way, named, ways
+from tests.live.wires import WIRES
 
 REGRESSION = Path(__file__).parent / "regression.txt"
 SHORT = Shape(steps=40, every=20, beside=10, kills=True)
@@ -32,7 +33,8 @@ class Options:
     def __str__(self) -> str:
         which = f"{len(self.seeds)} seeds" if self.seeds else f"from {self.first} on"
         into = ", ".join(self.sinks)
-        return f"seeds: {which}; {'; '.join(map(str, self.ways))}; into {into}"
+        how = ", ".join(self.shape.wires)
+        return f"seeds: {which}; {'; '.join(map(str, self.ways))}; as {how}; into {into}"
 
 
 def options(words: Sequence[str]) -> Options:
@@ -40,7 +42,7 @@ def options(words: Sequence[str]) -> Options:
     parser = _parser()
     asked = parser.parse_args(words)
     try:
-        named("wire", asked.wire, WIRES)
+        wires = named("wire", asked.wire, WIRES)
         which = ways(
             named("sources", asked.sources, SOURCES), named("readers", asked.readers, READERS)
         )
@@ -54,6 +56,8 @@ def options(words: Sequence[str]) -> Options:
         parser.error(f"--partitions: 1 to {MOST_PARTITIONS}")
     if asked.partitions > 1 and any(way.reader != "debezium" for way in which):
         parser.error("--partitions: above 1 with debezium alone")
+    if wires != ("json",) and any(way.reader != "debezium" for way in which):
+        parser.error("--wire: others than json with debezium alone")
     without = frozenset(asked.without.replace(",", " ").split())
     if asked.seeds == "regression":
         shape = replace(SHORT, beside=asked.beside or SHORT.beside)
@@ -61,8 +65,9 @@ def options(words: Sequence[str]) -> Options:
         every = asked.every or min(25, asked.steps)
         shape = Shape(asked.steps, every, asked.beside or 3, not asked.calm)
     shape = replace(
-        shape, without=without, operator=asked.operator, own=asked.own, partitions=asked.partitions
-    )
+        shape, without=without, operator=asked.operator, own=asked.own,
+        partitions=asked.partitions, wires=wires,
+    )  # fmt: skip
     return Options(which, sinks, shape, seeds, first, asked.seconds)
 
 
@@ -96,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--sources", default="mariadb,postgres", help=", ".join(SOURCES))
     add("--readers", default="debezium", help=", ".join(READERS))
     add("--wire", default="json", help=f"how records are written: {', '.join(WIRES)}")
-    add("--partitions", type=int, default=1, help="of each seed's topic")
+    add("--partitions", type=int, default=1, help="of each seed's topic or topics")
     add("--sinks", default="iceberg", help=", ".join(SINKS))
     add("--operator", action="store_true", help="commands beside the statements")
     add("--own", action="store_true", help="some targets in databases were there before")

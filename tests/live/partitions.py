@@ -19,12 +19,18 @@ class Routing(Enum):
     ONE = "there is one"
     BY_TABLE = "its table"
     BY_KEY = "its key"
+    OWN_TOPIC = "its key, in a topic of its table's own"
 
 
-def routing(seed: int, partitions: int, tells_statements: bool, sink: str) -> Routing:
+def routing(
+    seed: int, partitions: int, tells_statements: bool, sink: str, *, is_json: bool = True
+) -> Routing:
     """Of a seed. ``tells_statements``: MariaDB, whose positions don't compare between servers."""
     if partitions == 1:
         return Routing.ONE
+    # SQLite has one writer.
+    if sink != "file" and (not is_json or seed // 4 % 3 == 1):
+        return Routing.OWN_TOPIC
     # Other sinks than the lake keep no positions.
     by_key = sink == "lake" and not tells_statements and seed // 2 % 2 == 0
     return Routing.BY_KEY if by_key else Routing.BY_TABLE
@@ -36,6 +42,12 @@ def of_connector(how: Routing, partitions: int) -> Mapping[str, str]:
         return {}
     if how is Routing.BY_KEY:  # as Kafka's producer does by itself
         return {"include.schema.changes": "false"}
+    if how is Routing.OWN_TOPIC:  # Debezium's own way
+        return {
+            "transforms": "",
+            "include.schema.changes": "false",
+            **made_by_connect(partitions),
+        }
     kind = "io.debezium.transforms.partitions.PartitionRouting"
     return {
         "transforms": "one,apart", "transforms.apart.type": kind,
@@ -45,6 +57,12 @@ def of_connector(how: Routing, partitions: int) -> Mapping[str, str]:
         "include.schema.changes": "false",
         "tombstones.on.delete": "false",  # they would go by their key
     }  # fmt: skip
+
+
+def made_by_connect(partitions: int) -> Mapping[str, str]:
+    """Settings of a connector whose topics are not there beforehand."""
+    made = "topic.creation.default"
+    return {f"{made}.partitions": str(partitions), f"{made}.replication.factor": "1"}
 
 
 def left_out(how: Routing, tells_statements: bool) -> Mapping[str, str]:

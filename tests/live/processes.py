@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from actors.runtime.java import find_java
 from bench.peers.java_program import JavaFailed, compile_class
-from sparkwriter.session.java import find_java
 from tests.live.jars import HERE, classpath, jars_of
 from tests.live.program import LiveError, Program
 from tests.live.sources import Source

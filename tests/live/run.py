@@ -10,7 +10,7 @@ from typing import assert_never
 from tests.live.bench import Bench
 from tests.live.causes import is_explained
 from tests.live.checkpoint import STOPPED, STUCK, Verdict, settle, verdicts
-from tests.live.daemon import Daemon
+from tests.live.daemon import Daemon, registries
 from tests.live.evidence import keep
 from tests.live.flow import Flow
 from tests.live.kills import Victim, plan
@@ -31,9 +31,12 @@ def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
     folder = made.folder / f"round-{seeds[0]}"
     folder.mkdir()
     folder.chmod(0o711)
-    flows = [Flow(seed, *made.of(seed), made.broker.bootstrap, shape) for seed in seeds]
+    flows = [
+        Flow(seed, *made.of(seed), made.broker.bootstrap, shape, made.registry) for seed in seeds
+    ]
     used = list(dict.fromkeys(flow.sink for flow in flows))
     sections = [line for sink in used for line in sink.sections(folder)]
+    sections += registries(made.registry)
     daemon = Daemon(folder, made.broker.bootstrap, [flow.pipeline() for flow in flows], sections)
     round_ = _Round(made, daemon, flows, shape, tally)
     before = made.reading()
@@ -44,7 +47,8 @@ def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
         for sink in used:
             sink.begin(folder)
         _await_readers(made, before, flows)
-        victims = plan(seeds[0], shape.steps) if shape.kills else {}
+        has_registry = made.registry is not None
+        victims = plan(seeds[0], shape.steps, has_registry) if shape.kills else {}
         for number in range(1, shape.steps + 1):
             round_.step(number, victims.get(number))
     finally:
@@ -52,8 +56,7 @@ def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
             sink.end()
         daemon.program.kill()
         for flow in flows:
-            flow.reader.remove(flow.name)
-            flow.topic.close()
+            flow.close()
             tally.statements += flow.history.statements
             tally.changes += flow.topic.changes
 
@@ -81,7 +84,7 @@ class _Round:
         self._operators = {
             flow.seed: Operator(
                 flow.name, flow.sink.name, daemon, tally.done, flow.seed, self._beat,
-                plants=flow.routing is not Routing.BY_KEY,
+                plants=flow.routing not in (Routing.BY_KEY, Routing.OWN_TOPIC),
             )
             for flow in flows
             if shape.operator
@@ -125,6 +128,10 @@ class _Round:
                 for source in self._made.sources:
                     source.program.kill()
                     source.start()
+            case Victim.REGISTRY:
+                assert self._made.registry is not None
+                self._made.registry.kill()
+                self._made.registry.start()
             case _:
                 assert_never(victim)
 

@@ -23,4 +23,6 @@ class Shape:
     own: bool = False
     """Whether some targets in databases are tables that somebody else made."""
     partitions: int = 1
-    """Of each seed's topic."""
+    """Of each seed's topic, or topics."""
+    wires: tuple[str, ...] = ("json",)
+    """How records are written; seeds take turns."""

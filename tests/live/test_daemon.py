@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from actors.runtime.jars import read_lock
 from daemon.config.file import load
-from sparkwriter.session.jars import read_lock
 from tests.live.daemon import Pipeline, configuration
 from tests.live.flow import section
 from tests.live.jars import jar_list, lists

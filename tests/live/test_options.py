@@ -27,7 +27,8 @@ def test_each_database_and_each_reader_is_in_some_way() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--wire avro", "--wire: 'avro' is none of json"),
+        ("--wire xml", "--wire: 'xml' is none of json, avro, proto, jsonschema"),
+        ("--wire avro --readers canal --sources mariadb", "others than json with debezium alone"),
         ("--sources oracle", "--sources: 'oracle' is none of mariadb, postgres"),
         ("--readers canal --sources postgres", "canal reads mariadb alone"),
         ("--readers canal --sources mariadb,postgres", "postgres: none of canal reads it"),

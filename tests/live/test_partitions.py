@@ -18,11 +18,24 @@ def test_one_partition_leaves_all_as_it_was() -> None:
 
 def test_keys_choose_partitions_where_rows_carry_positions_alone() -> None:
     """In the lake, from PostgreSQL; elsewhere a table has one partition."""
-    assert {routing(seed, 3, False, "lake") for seed in range(9)} == {
+    in_one_topic = [*range(4), *range(8, 16)]
+    assert {routing(seed, 3, False, "lake") for seed in in_one_topic} == {
         Routing.BY_KEY, Routing.BY_TABLE,
     }  # fmt: skip
-    assert {routing(seed, 3, True, "lake") for seed in range(9)} == {Routing.BY_TABLE}
-    assert {routing(seed, 3, False, "pg") for seed in range(9)} == {Routing.BY_TABLE}
+    assert {routing(seed, 3, True, "lake") for seed in in_one_topic} == {Routing.BY_TABLE}
+    assert {routing(seed, 3, False, "pg") for seed in in_one_topic} == {Routing.BY_TABLE}
+
+
+def test_each_table_has_a_topic_of_its_own_as_debezium_writes_it() -> None:
+    """Of some seeds in JSON, and of all others; SQLite has one writer, so not there."""
+    assert {routing(seed, 3, True, "maria") for seed in range(4, 8)} == {Routing.OWN_TOPIC}
+    for seed in range(12):
+        assert routing(seed, 3, True, "lake", is_json=False) is Routing.OWN_TOPIC
+        assert routing(seed, 3, True, "file", is_json=False) is Routing.BY_TABLE
+        assert routing(seed, 1, True, "lake", is_json=False) is Routing.ONE
+    found = of_connector(Routing.OWN_TOPIC, 6)
+    assert found["transforms"] == ""
+    assert found["topic.creation.default.partitions"] == "6"
 
 
 def test_statements_are_left_out() -> None:

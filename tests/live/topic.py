@@ -1,79 +1,120 @@
-"""Reads a topic as it grows: how many changes came, and where a marker is."""
+"""Reads a seed's topics as they grow: how many changes came, and where a marker is."""
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.live.seen import row_of
+from tests.live.wires import JSON, Form
+
 _WAIT_S = 1.0
 _WITHIN_S = 20.0
+Place = tuple[str, int]
+"""A topic and a partition."""
 
 
 class Topic:
-    """A topic, made here. One thread's."""
+    """A seed's topic, made here; or the topics of its tables, which the reader makes. One thread's.
 
-    def __init__(self, bootstrap: str, name: str, partitions: int = 1) -> None:
+    The names of the latter begin with ``name`` and a dot.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        name: str,
+        partitions: int = 1,
+        *,
+        form: Form = JSON,
+        of_tables: bool = False,
+    ) -> None:
         """Make it."""
-        admin = AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
         self.name = name
         self.changes = 0
         """Rows that were seen so far, those of markers among them."""
+        self._form, self._of_tables = form, of_tables
         self._consumer = Consumer({
             "bootstrap.servers": bootstrap, "group.id": f"look-{name}",
             "enable.auto.commit": False, "log_level": 0,
         })  # fmt: skip
-        self._parts = [TopicPartition(name, number, 0) for number in range(partitions)]
-        self._consumer.assign(self._parts)
+        self._parts: list[TopicPartition] = []
+        if not of_tables:
+            admin = AdminClient({"bootstrap.servers": bootstrap})
+            admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+            self._parts = [TopicPartition(name, number, 0) for number in range(partitions)]
+            self._consumer.assign(self._parts)
 
-    def find(self, table: str, number: int) -> Mapping[int, int] | None:
+    @property
+    def pattern(self) -> str:
+        """What a pipeline's ``topics`` has of it."""
+        return rf"^{self.name}\..*" if self._of_tables else self.name
+
+    @property
+    def places(self) -> list[Place]:
+        """Those that are known so far."""
+        return [(part.topic, part.partition) for part in self._parts]
+
+    def find(self, table: str, number: int) -> Mapping[Place, int] | None:
         """Look on for a second at most: where each partition ends, once the row with this ``id``
         has come. The ends of the others, in which rows of before it may be."""
-        found: dict[int, int] | None = None
+        found: dict[Place, int] | None = None
+        if self._of_tables:
+            self._take_in()
         for message in self._consumer.consume(500, _WAIT_S):
-            value = message.value()
-            row = None if value is None or message.error() else _row(value)
+            row = None if message.error() else row_of(self._form, message.key(), message.value())
             self.changes += row is not None
             if row == (table, str(number)):
                 found = self._ends()
-                found[message.partition()] = message.offset() + 1
+                self._raise_end(found, message)
         return found
 
-    def _ends(self) -> dict[int, int]:
+    def _take_in(self) -> None:
+        """Read topics that are new, from their first record on."""
+        topics = self._consumer.list_topics(timeout=_WITHIN_S).topics
+        known = {part.topic for part in self._parts}
+        new = [
+            TopicPartition(name, number, 0)
+            for name, topic in topics.items()
+            if name not in known and name.startswith(f"{self.name}.")
+            for number in topic.partitions
+        ]
+        if new:
+            self._parts += new
+            self._consumer.incremental_assign(new)
+
+    def _ends(self) -> dict[Place, int]:
         """Rows of before may be on their way to other partitions: so their ends stand still."""
         while True:
-            found = {part.partition: self._end(part) for part in self._parts}
+            found = self._ends_now()
             if len(found) == 1:
                 return found
             threading.Event().wait(_WAIT_S)
-            if all(self._end(part) == found[part.partition] for part in self._parts):
+            if self._of_tables:
+                self._take_in()
+            if self._ends_now() == found:
                 return found
 
-    def _end(self, part: TopicPartition) -> int:
-        end: int = self._consumer.get_watermark_offsets(part, _WITHIN_S)[1]
-        return end
+    def _ends_now(self) -> dict[Place, int]:
+        found = {}
+        for part in self._parts:
+            end: int = self._consumer.get_watermark_offsets(part, _WITHIN_S)[1]
+            found[part.topic, part.partition] = end
+        return found
+
+    @staticmethod
+    def _raise_end(found: dict[Place, int], message: Message) -> None:
+        """The marker's partition is read through the marker, and needs no more."""
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        assert topic is not None
+        assert partition is not None
+        assert offset is not None
+        found[topic, partition] = offset + 1
 
     def close(self) -> None:
         """Look no more."""
         self._consumer.close()
-
-
-def _row(value: bytes) -> tuple[str, str] | None:
-    """Of a change its table and the ``id`` after it, as text; None of anything else."""
-    message = json.loads(value)
-    payload = message.get("payload", message) if isinstance(message, dict) else None
-    if not isinstance(payload, dict):
-        return None
-    if "op" in payload:  # Debezium
-        return payload["source"]["table"], str((payload.get("after") or {}).get("id"))
-    data = payload.get("data")
-    if isinstance(data, list) and data:  # Canal: rows of one table
-        return payload["table"], str(data[-1].get("id"))
-    if isinstance(data, dict):  # Maxwell
-        return payload["table"], str(data.get("id"))
-    return None

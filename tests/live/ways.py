@@ -28,8 +28,6 @@ SINKS: Mapping[str, Callable[[Path], Sink]] = {
     "iceberg": lambda folder: IcebergSink(), "postgres": PostgresSink, "mariadb": MariaDbSink,
     "sqlite": lambda folder: SqliteSink(),
 }  # fmt: skip
-WIRES = ("json",)
-"""How a reader writes its records."""
 _READS: Mapping[str, Sequence[str]] = {
     "debezium": ("mariadb", "postgres"), "maxwell": ("mariadb",), "canal": ("mariadb",),
 }  # fmt: skip

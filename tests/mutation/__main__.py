@@ -27,6 +27,7 @@ COPIED = (
     "sources",
     "actors",
     "sparkwriter",
+    "collector",
     "daemon",
     "demo",
     "tests",

@@ -14,9 +14,9 @@ OF_LOADS = (
     ),
     Mutation(
         "a load reads once all that is below its beginning is visible",
-        "daemon/operations/load/copy.py",
-        "    if left_s > 0:\n",
-        "    if False:\n",
+        "daemon/operations/load/visible.py",
+        "        if left_s > 0 and (why := _hidden(step, target, filled)):\n",
+        "        if False:\n",
         ("tests/simulation/loads/test_loads.py",),
     ),
     Mutation(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from offsets.fence import Fenced, FencedWrite, Marks, Span, Straggler
-from offsets.position import Step, TopicPartition, job_lane
+from offsets.position import EntryStep, TopicPartition, job_lane
 
 A, B = TopicPartition("shop", 0), TopicPartition("shop", 1)
 OURS, THEIRS = "g@here", "g@there"
@@ -21,7 +21,7 @@ class Write:
 
     lanes: Mapping[TopicPartition, Span]
     group: str = OURS
-    step: Step | None = None
+    step: EntryStep | None = None
     begun: int = 0
     ends_lane: bool = False
     target: str = "lake.s.t"
@@ -92,7 +92,7 @@ def test_one_strangers_lane_outweighs_all_stragglers() -> None:
 
 def test_steps_come_back_and_count_until_the_mark_passes_them() -> None:
     """A mark may be -1 then: nothing before the message is written."""
-    amid = Write({A: Span(-1, -1)}, step=Step(4, 2, 1))
+    amid = Write({A: Span(-1, -1)}, step=EntryStep(4, 2, 1))
     after = Marks().after(amid)
     assert json.loads(after.text()) == {"shop:0": [-1, OURS, [4, 2, 1]]}
     assert Marks.parse(after.text()) == after
@@ -102,16 +102,18 @@ def test_steps_come_back_and_count_until_the_mark_passes_them() -> None:
 
 def test_marks_that_an_operator_lowers_forget_the_step_above_them() -> None:
     """The whole message is applied again; one that stays where it was keeps its step."""
-    marks = Marks({A: 3, B: 3}, {A: OURS}, {A: Step(4, 2), B: Step(4, 1)})
-    assert marks.at({A: 2, B: 3}).steps == {B: Step(4, 1)}
-    assert marks.at({A: 3, B: 9}).steps == {A: Step(4, 2)}
+    marks = Marks({A: 3, B: 3}, {A: OURS}, {A: EntryStep(4, 2), B: EntryStep(4, 1)})
+    assert marks.at({A: 2, B: 3}).steps == {B: EntryStep(4, 1)}
+    assert marks.at({A: 3, B: 9}).steps == {A: EntryStep(4, 2)}
 
 
 def test_marks_that_came_with_a_name_lift_those_of_the_table() -> None:
     """With who moved them, be it nobody known, and with how far they are amid a message."""
     table = Marks({A: 5, B: 7}, {A: THEIRS, B: THEIRS})
-    renaming = Marks.renamed_by(Write({A: Span(5, 8)}, step=Step(9, 1)))
-    assert table.with_name(renaming) == Marks({A: 8, B: 7}, {A: OURS, B: THEIRS}, {A: Step(9, 1)})
+    renaming = Marks.renamed_by(Write({A: Span(5, 8)}, step=EntryStep(9, 1)))
+    assert table.with_name(renaming) == Marks(
+        {A: 8, B: 7}, {A: OURS, B: THEIRS}, {A: EntryStep(9, 1)}
+    )
     assert table.lifted(Marks({A: 6, B: 2})) == Marks({A: 6, B: 7}, {B: THEIRS})
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from offsets.position import TopicPartition
-from offsets.rebuild import Broken, Load, Rebuild, Refused
+from offsets.rebuild import Load, LoadHindered, Rebuild, SwapRefused
 from offsets.rebuild_steps import (
     begun_load,
     broken,
@@ -70,20 +70,20 @@ def test_it_is_complete_when_the_stream_has_passed_what_the_reads_saw() -> None:
 def test_a_broken_one_is_never_complete() -> None:
     """The next attempt is."""
     done = loaded(begun(), T, {ONE: 150})
-    rebuild = broken(done.rebuilds[T], Broken("a statement", {ONE: 120}))
+    rebuild = broken(done.rebuilds[T], LoadHindered("a statement", {ONE: 120}))
     assert not is_complete(at(replace(done, rebuilds={T: rebuild}), 1000), T)
 
 
 def test_what_breaks_it_later_moves_the_place_on_and_never_back() -> None:
     """What was given up stays so."""
-    first = broken(begun().rebuilds[T], Broken("a", {ONE: 120}))
-    second = broken(first, Broken("b", {ONE: 110, TWO: 5}))
+    first = broken(begun().rebuilds[T], LoadHindered("a", {ONE: 120}))
+    second = broken(first, LoadHindered("b", {ONE: 110, TWO: 5}))
     assert second.load is not None
-    assert second.load.broken == Broken("b", {ONE: 120, TWO: 5})
-    given_up = broken(second, Broken("full"))
+    assert second.load.broken == LoadHindered("b", {ONE: 120, TWO: 5})
+    given_up = broken(second, LoadHindered("full"))
     assert given_up.load is not None
-    assert given_up.load.broken == Broken("full")
-    assert broken(given_up, Broken("c", {ONE: 130})) == given_up
+    assert given_up.load.broken == LoadHindered("full")
+    assert broken(given_up, LoadHindered("c", {ONE: 130})) == given_up
 
 
 def test_the_next_attempt_has_a_table_of_its_own_and_the_last_one_goes() -> None:
@@ -134,13 +134,13 @@ def test_it_ends_without_a_trace() -> None:
 
 @pytest.mark.parametrize(
     "load",
-    [LOAD, replace(LOAD, ends={ONE: 7}), replace(LOAD, broken=Broken("why", {ONE: 3}))],
+    [LOAD, replace(LOAD, ends={ONE: 7}), replace(LOAD, broken=LoadHindered("why", {ONE: 3}))],
 )
 def test_its_text_comes_back(load: Load) -> None:
     """Whatever it is."""
     snapshot = begun_load(begun_load(recorded(), T, NEW, load), T, NEXT, load)
     assert decode(encode(snapshot)) == snapshot
-    late = refused(snapshot, T, Refused("a lock", 2))
+    late = refused(snapshot, T, SwapRefused("a lock", 2))
     assert decode(encode(late)) == late
 
 

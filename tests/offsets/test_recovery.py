@@ -13,8 +13,9 @@ from offsets.recovery import (
     Watermarks,
     check_mark,
     start_position,
+    topics_begun,
 )
-from offsets.snapshot import PartitionState
+from offsets.snapshot import PartitionState, Snapshot
 
 SOURCE = TopicPartition("binlog", 0)
 LOG = Watermarks(100, 1000)
@@ -28,6 +29,7 @@ def start(
     forced: bool = False,
     log: Watermarks = LOG,
     topic_is_read: bool = False,
+    topic_is_new: bool = False,
 ) -> Start:
     return start_position(
         SOURCE,
@@ -38,6 +40,7 @@ def start(
         configured_offset=configured_offset,
         forced=forced,
         topic_is_read=topic_is_read,
+        topic_is_new=topic_is_new,
     )
 
 
@@ -122,6 +125,41 @@ def test_an_offset_that_names_the_new_partition_counts() -> None:
     assert start(configured=StartAt.OFFSET, topic_is_read=True).offset == 100
 
 
+@pytest.mark.parametrize(
+    ("configured", "offset"),
+    [(StartAt.EARLIEST, None), (StartAt.LATEST, None), (StartAt.TIMESTAMP, 640)],
+)
+def test_a_topic_that_came_after_the_start_begins_at_its_earliest(
+    configured: StartAt, offset: int | None
+) -> None:
+    """Nobody has seen what it holds; that its first messages are gone already is told."""
+    decided = start(configured=configured, configured_offset=offset, topic_is_new=True)
+    assert (decided.offset, decided.origin) == (100, "new topic")
+    assert (
+        decided.remark == "the topic is new, and what it held below 100 is gone from Kafka already"
+    )
+    whole = start(configured=configured, topic_is_new=True, log=Watermarks(0, 9))
+    assert (whole.offset, whole.remark) == (0, None)
+
+
+def test_what_is_known_of_a_new_topic_counts_more() -> None:
+    """Another member, or this one, has read it; or the operator has named an offset of it."""
+    assert start(committed=200, topic_is_new=True).offset == 200
+    named = start(configured=StartAt.OFFSET, configured_offset=123, topic_is_new=True)
+    assert (named.offset, named.origin) == (123, "configured: offset")
+
+
+def test_the_configured_start_is_for_the_topics_of_the_first_start() -> None:
+    """A topic that a pattern takes since counts as begun when it is read, and not before: a crash
+    in between would have its messages skipped."""
+    ids = {"named": "1", "a": "2", "b": "3"}
+    nothing = Snapshot("p", "g")
+    assert topics_begun(nothing, ids, ["named"], first=True) == ids
+    before = Snapshot("p", "g", {"a": "2", "gone": "4"})
+    begun = topics_begun(before, ids, ["named"], first=False)
+    assert begun == {"named": "1", "a": "2", "gone": "4"}
+
+
 def test_what_a_configured_start_passes_over_is_told() -> None:
     """Where both stores of positions were lost, ``latest`` began at the end without a word."""
     skipping = start(configured=StartAt.LATEST)
@@ -158,7 +196,9 @@ def test_a_position_below_the_log_names_both() -> None:
 
 def test_a_position_above_the_log_names_both() -> None:
     """The topic was cut: reading on would miss what is written below."""
-    with pytest.raises(PositionError, match=r"position 1001 \(file\).*100\.\.1000.*recreated"):
+    with pytest.raises(
+        PositionError, match=r"position 1001 \(file\).*100\.\.1000.*recreated.*exclude_topics"
+    ):
         start(PartitionState(1001, None))
 
 

@@ -15,8 +15,8 @@ from offsets.reset import (
     PartitionMove,
     ResetPlan,
     ResetRequest,
+    ResetSurroundings,
     ResetTo,
-    Surroundings,
     plan_reset,
 )
 from offsets.snapshot import MarkMoves, PartitionState, Snapshot, SpillMark, TargetMark
@@ -30,7 +30,7 @@ RECORDED = Snapshot(
     {S: PartitionState(50, 48), OTHER: PartitionState(7, 7)},
     {ORDERS: TargetMark("1", {S: 49}), ITEMS: TargetMark("2", {S: 30, OTHER: 6})},
 )  # fmt: skip
-AROUND = Surroundings({S: Watermarks(10, 100), OTHER: Watermarks(0, 7)}, {S: 48, OTHER: 7})
+AROUND = ResetSurroundings({S: Watermarks(10, 100), OTHER: Watermarks(0, 7)}, {S: 48, OTHER: 7})
 
 
 def plan(
@@ -38,7 +38,7 @@ def plan(
     at: int | None = None,
     target: str | None = None,
     recorded: Snapshot = RECORDED,
-    around: Surroundings = AROUND,
+    around: ResetSurroundings = AROUND,
 ) -> ResetPlan:
     """Of partition 0."""
     positions = {} if at is None else {S: at}
@@ -204,7 +204,7 @@ snapshots = st.builds(
 )
 logs = st.builds(lambda low, size: Watermarks(low, low + size), offsets, offsets)
 arounds = st.builds(
-    lambda one, two, committed: Surroundings({S: one, OTHER: two}, committed),
+    lambda one, two, committed: ResetSurroundings({S: one, OTHER: two}, committed),
     logs,
     logs,
     st.dictionaries(st.sampled_from([S, OTHER]), offsets),
@@ -220,7 +220,7 @@ requests = st.builds(
 
 @given(snapshots, arounds, requests)
 def test_nothing_between_is_skipped_unless_it_is_called_a_loss(
-    recorded: Snapshot, around: Surroundings, request: ResetRequest
+    recorded: Snapshot, around: ResetSurroundings, request: ResetRequest
 ) -> None:
     """For each target: what it lacks and what it will drop have nothing in common but losses.
 
@@ -246,7 +246,7 @@ def test_nothing_between_is_skipped_unless_it_is_called_a_loss(
 
 @given(snapshots, arounds, requests)
 def test_all_of_what_was_asked_for_comes_about(
-    recorded: Snapshot, around: Surroundings, request: ResetRequest
+    recorded: Snapshot, around: ResetSurroundings, request: ResetRequest
 ) -> None:
     """Back: each concerned target gets what lies at and above the position. Forward: nothing below.
 
@@ -279,7 +279,7 @@ def test_all_of_what_was_asked_for_comes_about(
 
 @given(snapshots, arounds, requests)
 def test_the_next_start_follows_the_plan(
-    recorded: Snapshot, around: Surroundings, request: ResetRequest
+    recorded: Snapshot, around: ResetSurroundings, request: ResetRequest
 ) -> None:
     """Whatever the group's commit is: a crash before it is moved must not bring the old one back.
 
@@ -307,7 +307,7 @@ def test_the_next_start_follows_the_plan(
 
 @given(snapshots, arounds, requests)
 def test_only_what_was_asked_for_is_touched(
-    recorded: Snapshot, around: Surroundings, request: ResetRequest
+    recorded: Snapshot, around: ResetSurroundings, request: ResetRequest
 ) -> None:
     """Other partitions, other targets, versions and marks as they were published."""
     after = plan_reset(recorded, around, request).snapshot

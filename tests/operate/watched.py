@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from demo.servers.program import free_port
+from actors.runtime.programs import free_port
 from tests.daemon.admin.certificates import self_signed
 from tests.deploy.prometheus_server import Prometheus
 from tests.integration.rig import Rig, canal

@@ -93,7 +93,7 @@ def test_a_variable_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_credential_is_a_name(tmp_path: Path) -> None:
     """Not a way out of the folder."""
     found = problem(tmp_path, "${credential:../pw}", CREDENTIALS_DIRECTORY=str(tmp_path))
-    assert found == "kafka.sasl.password: credential ../pw: a name is wanted, not a path"
+    assert found == "kafka.sasl.password: credential ../pw: a name is required, not a path"
 
 
 def test_who_only_asks_the_daemon_needs_no_secret(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from changes.formats.engine.format import pack
+from changes.formats.engine.format import pack, unpack
 from tests.changes.formats.debezium.messages import MYSQL, POSTGRES, dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.shaping.rig import Change, Row, Source
@@ -59,6 +59,20 @@ def _debezium(op: str, was: Row | None, now: Row | None, source: Row = MYSQL) ->
     assert row is not None
     letter = {"I": "c", "U": "u", "D": "d"}[op]
     return [pack(dumps({"id": row["id"]}), dumps(envelope(letter, now, was, source)))]
+
+
+def upsert(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    """As a compacted topic has it. A row whose key changes is deleted, and made again."""
+    gone = was is not None and (now is None or now["id"] != was["id"])
+    rows = [(was, None)] * gone + [(now, dumps(now))] * (now is not None)
+    return [pack(dumps({"id": row["id"]}), value) for row, value in rows if row is not None]
+
+
+def upsert_without_nulls(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    """As a writer has it that leaves out nulls, and the key's columns."""
+    short = now and {n: v for n, v in now.items() if v is not None and n != "id"}
+    records = map(unpack, upsert(op, was, now))
+    return [pack(each.key, None if each.value is None else dumps(short)) for each in records]
 
 
 WRITES: dict[str, Write] = {"maxwell-json": _maxwell, "ogg-json": _ogg, "debezium-json": _debezium}

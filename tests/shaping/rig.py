@@ -140,7 +140,8 @@ class Flow:
 
     def restart(self) -> None:
         """Another process goes on."""
-        format_ = FORMATS[self.format](FormatOptions())
+        names = {"default_database": TABLE.database, "default_table": TABLE.table}
+        format_ = FORMATS[self.format](FormatOptions(extra=names))
         self._work = StageWork(format_, ParquetTables(), lambda: self.now_s)
         self._sink = self.writer()
         self.state = self._sink.open(self.route.name)

@@ -194,7 +194,7 @@ def test_what_the_filter_leaves_out_is_not_computed(tmp_path: Path) -> None:
     ("shape", "said"),
     [
         (Shape(filter="note > 5"), "filter: comparing with >: text with bigint"),
-        (Shape(filter="n + 1"), "filter: a condition is wanted, not bigint"),
+        (Shape(filter="n + 1"), "filter: a condition is required, not bigint"),
         (Shape(filter="zip = '1'"), "filter: there is no column zip"),
         (Shape(computed=(("note", "n + 1"),)), "a column would be named note, and another one"),
     ],

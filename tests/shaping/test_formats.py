@@ -16,7 +16,16 @@ from changes.model.model import Mode
 from changes.routes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
-from tests.shaping.formats import TYPES, WRITES, Told, Write, debezium_keys_alone, debezium_toast
+from tests.shaping.formats import (
+    TYPES,
+    WRITES,
+    Told,
+    Write,
+    debezium_keys_alone,
+    debezium_toast,
+    upsert,
+    upsert_without_nulls,
+)
 from tests.shaping.rig import Change, Flow, Row, bring_messages, changes, route_of
 from tests.shaping.test_filters import COMPUTED, FILTERS, shown
 from tests.shaping.test_partial_streams import busy
@@ -37,7 +46,8 @@ def brought(
 
 
 @pytest.mark.parametrize(
-    ("name", "write"), [*WRITES.items(), ("debezium-json", debezium_keys_alone)]
+    ("name", "write"),
+    [*WRITES.items(), ("debezium-json", debezium_keys_alone), ("upsert-json", upsert)],
 )
 @settings(max_examples=25)
 @given(
@@ -61,6 +71,33 @@ def test_the_target_is_what_passes(
     flow, rows = brought(shape, Mode.UPSERT, name, values, cuts)
     assert flow.refused is None
     assert sorted(rows, key=repr) == sorted(shown(shape, source.rows), key=repr)
+
+
+FULL = Change("I", 6, 6, {"n": 1, "phone": "12345", "note": "x"}, ())
+EMPTIED = [Change("U", 6, 6, {"n": 1, "phone": None, "note": "x"}, ("phone",))]
+
+
+@example(False, EMPTIED, [0])
+@example(True, EMPTIED, [0])
+@settings(max_examples=50)
+@given(st.booleans(), changes(), st.lists(st.integers(0, 6), max_size=6))
+def test_nulls_that_are_left_out(masked: bool, made: list[Change], cuts: list[int]) -> None:
+    """No stored value outlives them: not where another process goes on, nor behind a mask."""
+    masks = (("note", "redact"), ("phone", "redact")) if masked else ()
+    source = Told(upsert_without_nulls)
+    values = [value for change in [FULL, *made] for value in source.messages(change)]
+    shape = Shape(masks=masks, rename=(("n", "m"),))
+    flow, rows = brought(shape, Mode.UPSERT, "upsert-json", values, cuts)
+    assert flow.refused is None
+
+    def shown_as(name: str, value: object) -> object:
+        return "***" if masked and name in ("note", "phone") and value is not None else value
+
+    found = {row["id"]: (row["m"], row["phone"], row["note"]) for row in rows}
+    assert found == {
+        key: tuple(shown_as(name, row[name]) for name in ("n", "phone", "note"))
+        for key, row in source.rows.items()
+    }
 
 
 NULLS: Row = {"n": None, "phone": None, "note": None}
@@ -130,12 +167,15 @@ def test_a_changelog_has_what_passes_before_or_after(
     assert [{column: row[column] for column in names} for row in found] == expected
 
 
-def test_keys_alone_are_no_image_before() -> None:
+@pytest.mark.parametrize(
+    ("name", "write"), [("debezium-json", debezium_keys_alone), ("upsert-json", upsert)]
+)
+def test_keys_alone_are_no_image_before(name: str, write: Write) -> None:
     """An update that does not pass may have passed before: the target is refused, by name."""
-    source = Told(debezium_keys_alone)
+    source = Told(write)
     row = {"n": 1, "phone": "1", "note": "x"}
     made = [Change("I", 1, 1, row, ()), Change("U", 1, 1, {**row, "n": -1}, ("n",))]
     values = [value for change in made for value in source.messages(change)]
-    flow, _ = brought(Shape(filter="n > 0"), Mode.APPEND, "debezium-json", values, [])
+    flow, _ = brought(Shape(filter="n > 0"), Mode.APPEND, name, values, [])
     assert flow.refused is not None
     assert "filter: a change comes without column n" in flow.refused

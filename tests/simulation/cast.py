@@ -9,7 +9,8 @@ from typing import Any
 from actors.committer.rule import CommitterLogic
 from actors.contract.addresses import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.runtime.effect_handlers import ProcessorEffects
 from actors.target.rule import ProcessorLogic
 from actors.target.settings import ProcessorSettings
@@ -24,6 +25,7 @@ from tests.actors.settings import settings_of
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson
+from tests.simulation.schemas.registry import FramedCanalJson
 from tests.simulation.several import SeveralCanalJson
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
 
@@ -73,7 +75,9 @@ class Cast:
             format_ = SeveralCanalJson(shape.options)
         elif shape.split:
             format_ = SplitCanalJson(shape.options)
-        reading = FetcherSettings(max_messages=7, dead_letters=True)
+        if shape.registry is not None:
+            format_ = FramedCanalJson(shape.options)
+        reading = FetcherSettings(max_messages=7, dead_letters=True, registry=shape.registry)
         fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)
         self.logics: dict[Address, Any] = {
             FETCHER: fetcher,
@@ -84,7 +88,8 @@ class Cast:
         self.spills: dict[Address, ProcessorEffects] = {}
         folder = durable.folder(disk_fails)
         left, _ = open_spills(folder.found(durable.snapshot.spills), format_, router)
-        log = FakeLog(durable.log, disk_fails)
+        in_frames = shape.registry is not None
+        log = FakeLog(durable.log, disk_fails, packed=bool(shape.keyed), in_frames=in_frames)
         settings = replace(
             settings,
             quarantine=shape.quarantine,
@@ -95,6 +100,7 @@ class Cast:
             reread_offsets=shape.reread_offsets,
             ddl=shape.policy,
             loads=loads_of(durable.snapshot),
+            partitioner="murmur2" if shape.keyed else None,
         )
         for number in range(shards):
             me = Address(PIPELINE, "processor", number)

@@ -11,11 +11,13 @@ from functools import partial
 from typing import NoReturn, Protocol
 
 from actors.contract.raw_messages import SpillRecord, SpillState
+from changes.formats.engine.format import Packed, unpack
 from changes.model.model import TargetName
 from daemon.state.spills.file import Found, SpillError
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark
 from sources.base.port import LogRecord, LogUnreadable
+from tests.simulation.schemas.registry import framed
 from tests.simulation.shape import PLAIN, Shape
 from tests.simulation.sink import FakeSink
 from tests.simulation.source import CHANGELOG
@@ -176,13 +178,19 @@ class FakeLog:
 
     messages: Log
     failing: Failing
+    packed: bool = False
+    """The messages are whole records."""
+    in_frames: bool = False
+    """Each gets its frame (``tests.simulation.schemas.registry``)."""
 
     def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
         if self.failing():
             raise LogUnreadable("the broker is away")
         for offset, value in self.messages[source]:
             if first <= offset <= last:
-                yield LogRecord(offset, None, value, (), None)
+                value = framed(source, offset, value) if self.in_frames else value
+                record = unpack(value) if self.packed else Packed(None, value)
+                yield LogRecord(offset, record.key, record.value, tuple(record.headers), None)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -14,7 +15,7 @@ from actors.contract.addresses import Address
 from offsets.position import TopicPartition
 from tests.simulation.durable import Durable
 from tests.simulation.partitions import COMMITTER, FETCHER
-from tests.simulation.stream import SOURCES, Stream
+from tests.simulation.stream import Stream
 from tests.simulation.world import World
 
 
@@ -30,9 +31,9 @@ class Member(World):
     """One daemon of the group; asks the group at each poll what it has to give and to take."""
 
     def __init__(
-        self, number: int, group: Group, durable: Durable, rng: random.Random, **faults: float
+        self, number: int, group: Group, durable: Durable, rng: random.Random, **faults: Any
     ) -> None:
-        super().__init__(durable, rng, **faults)  # type: ignore[arg-type]
+        super().__init__(durable, rng, **faults)
         self.number = number
         self.group = group
 
@@ -50,7 +51,7 @@ class Member(World):
                 self._feed_revoked(msg.Revoked(sources, is_lost))
         for source in gone:
             group.holder.pop(source)
-        new = tuple(s for s in SOURCES if group.wanted[s] == me and s not in group.holder)
+        new = tuple(s for s in self.sources if group.wanted[s] == me and s not in group.holder)
         for source in new:
             group.holder[source] = me
         if new:
@@ -76,14 +77,14 @@ class Member(World):
 
 
 def two_members(
-    stream: Stream, rng: random.Random, moves: int, losses: float, faults: dict[str, float]
+    stream: Stream, rng: random.Random, moves: int, losses: float, faults: dict[str, Any]
 ) -> tuple[Member, Member]:
     """Run two members over a stream while partitions move so many times, until all is applied.
 
     ``losses``: how often a partition goes without its holder hearing of it in time. Half of such
     holders are stopped for a while, and wake up with what they held.
     """
-    group = Group(dict.fromkeys(SOURCES, 0))
+    group = Group(dict.fromkeys(stream.log, 0))
     log, end, shape = stream.log, stream.end, stream.shape
     first = Durable(log, end, shape=shape)
     second = Durable(log, end, committed=first.committed, sink=first.sink, shape=shape)
@@ -99,7 +100,7 @@ def two_members(
             assert not failed, (failed, member.trace[-40:])
         if moves > 0 and rng.random() < 0.03:
             moves -= 1
-            source = rng.choice(SOURCES)
+            source = rng.choice(tuple(stream.log))
             group.wanted[source] = 1 - group.wanted[source]
             if rng.random() < losses:
                 loser = group.holder.pop(source, None)

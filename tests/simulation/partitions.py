@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from typing import Any
 
 from actors.contract import messages as msg
@@ -12,7 +13,7 @@ from changes.formats.engine.format import pack
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position
 from tests.simulation.durable import PIPELINE, Durable
-from tests.simulation.stream import SOURCES
+from tests.simulation.schemas.registry import framed
 
 FETCHER = Address(PIPELINE, "fetcher")
 COMMITTER = Address(PIPELINE, "committer")
@@ -28,9 +29,10 @@ class Partitions(ABC):
         self.trace: list[str] = []
         self.logics: dict[Address, Any] = {}
         self._revokes = revokes
-        self._paused = False
+        self._paused: set[TopicPartition] = set()
         self._started = False
         self._position: dict[TopicPartition, int] = {}
+        self.sources = tuple(durable.log)
 
     @abstractmethod
     def _feed(self, address: Address, message: object) -> None:
@@ -38,31 +40,35 @@ class Partitions(ABC):
 
     def _consume(self, limit: int) -> msg.Polled:
         self._rebalance()
-        if self._paused:
+        flowing = [source for source in self._position if source not in self._paused]
+        if not flowing:
             return msg.Polled()
         batches = []
-        for source, position in list(self._position.items()):
+        for source in flowing:
+            position = self._position[source]
             found = [(o, v) for o, v in self.durable.log[source] if o >= position][:limit]
             if found:
                 self._position[source] = found[-1][0] + 1
                 offsets, values = [o for o, _ in found], [v for _, v in found]
-                if self.durable.shape.auto:
+                if self.durable.shape.registry is not None:
+                    values = [pack(None, framed(source, o, v)) for o, v in found]
+                elif self.durable.shape.auto:
                     values = [pack(None, value) for value in values]
                 batches.append(msg.Fetched(source, offsets, list(values), self._position[source]))
         if not batches:
-            self._position = {source: self.durable.end[source] for source in self._position}
+            self._position |= {source: self.durable.end[source] for source in flowing}
             return msg.Polled((), dict(self._position))
         return msg.Polled(tuple(batches))
 
     def _rebalance(self) -> None:
         """Partitions are assigned at first, then now and then taken away and given back."""
-        away = [source for source in SOURCES if source not in self._position]
+        away = [source for source in self.sources if source not in self._position]
         if not self._started:
             self._started = True
-            self._assign(SOURCES)
+            self._assign(self.sources)
         elif self._revokes > 0 and self.rng.random() < 0.3:
             self._revokes -= 1
-            held = [s for s in SOURCES if s in self._position and self.rng.random() < 0.6]
+            held = [s for s in self.sources if s in self._position and self.rng.random() < 0.6]
             if held:
                 self._revoke(tuple(held))
         elif away and (self.rng.random() < 0.5 or self._revokes == 0):
@@ -95,4 +101,10 @@ class Partitions(ABC):
             if recorded is not None or commits[source] is not None:
                 frontiers.add(source)
         starts = {source: self._position[source] for source in sources}
-        self._feed(FETCHER, msg.Assigned(starts, logs, commits, at_frontier=frozenset(frontiers)))
+        known = frozenset(frontiers)
+        assigned = msg.Assigned(starts, logs, commits, at_frontier=known, counts=self._counts())
+        self._feed(FETCHER, assigned)
+
+    def _counts(self) -> dict[str, int]:
+        """How many partitions this member knows the topics to have."""
+        return dict(Counter(source.topic for source in self.sources))

@@ -30,5 +30,9 @@ def note(seen: Counter[str], event: object) -> None:
             seen[what] += 1
         case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter():
             seen[type(event).__name__] += 1
+        case msg.SchemasKept() | msg.RegistryState() | msg.SchemaRefused():
+            seen[type(event).__name__] += 1
+        case fx.WantSchemas():
+            seen["WantSchemas"] += 1
         case msg.Reread() | msg.InQuarantine():
             seen[type(event).__name__] += 1

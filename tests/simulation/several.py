@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from changes.formats.engine.format import DecoderDefaults, Entry, TableDecoder
+from changes.formats.engine.column_changes import ColumnChange
+from changes.formats.engine.format import Entry, TableDecoder
 from changes.formats.engine.heads import head_of
 from changes.model.model import (
     BadRecord,
@@ -70,7 +71,7 @@ class SeveralCanalJson(SplitCanalJson):
         return _Unpacking(super().table_decoder(mode, keys, types))
 
 
-class _Unpacking(DecoderDefaults):
+class _Unpacking:
     """A decoder of lists: the rows of one are numbered on."""
 
     def __init__(self, decoder: TableDecoder) -> None:
@@ -83,6 +84,16 @@ class _Unpacking(DecoderDefaults):
     @property
     def positions(self) -> str | None:
         return self._decoder.positions
+
+    @property
+    def declared_types(self) -> Mapping[str, str]:
+        return {}
+
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        return ()
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        """Needs none."""
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

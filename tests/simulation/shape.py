@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from changes.formats.auto import AUTO
 from changes.model.model import DdlPolicy, FormatOptions
+from changes.model.registry import Registry
 from changes.routes.shaping.shape import NO_SHAPE
 from changes.routes.shaping.shape import Shape as RouteShape
 
@@ -39,8 +40,12 @@ class Shape:
     """The share of updated rows that change their key."""
     lanes: bool = False
     """A table's changes are in both partitions, and carry source positions."""
+    keyed: int = 0
+    """A table's changes are in so many partitions, each key in one (``tests.simulation.keyed``)."""
     auto: bool = False
     """The format is told from the messages: bad ones that come first wait for one that tells it."""
+    registry: Registry | None = None
+    """Records name schemas, which are kept there; staged by the real decoder alone."""
     quarantine: bool = False
     """A target that is refused, is quarantined. Without it nothing is ever refused."""
     quarantine_bytes: int = 1 << 20
@@ -54,12 +59,20 @@ class Shape:
     @property
     def format(self) -> str:
         """What the pipeline's configuration says of its format."""
+        if self.keyed:
+            return "debezium-json"
         return AUTO if self.auto else "canal-json"
+
+    @property
+    def id(self) -> type[int] | type[str]:
+        """What the sink has keys as."""
+        return str if self.keyed else int
 
     @property
     def options(self) -> FormatOptions:
         """What the pipeline's format is told."""
-        return FormatOptions(extra={"positions": POSITIONS} if self.lanes else {})
+        extra = {"positions": POSITIONS} if self.lanes else {}
+        return FormatOptions(extra=extra, by_key=bool(self.keyed), registry=self.registry)
 
 
 PLAIN = Shape()

@@ -45,11 +45,13 @@ class Table:
     dropped: str | None = None
     """Where the source dropped its own."""
     shape: str = ""
+    key_partitioning: str = ""
 
     def take_facts(self, facts: Facts) -> None:
         """Say so from now on."""
         self.marks, self.differs, self.source = facts.marks, facts.differs, facts.source
         self.shape = facts.shape
+        self.key_partitioning = facts.key_partitioning or self.key_partitioning
 
     def take_plan(self, plan: DdlTable) -> None:
         """Have columns as planned: stored rows read as the default in those that are new."""
@@ -136,6 +138,7 @@ class MemoryStore:
             differs=table.differs,
             source=table.source,
             shape=table.shape,
+            key_partitioning=table.key_partitioning,
         )
 
     def open(self, target: TargetName, recorded: TargetMark | None) -> Existing[Table] | Absent:

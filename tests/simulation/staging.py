@@ -30,6 +30,7 @@ from changes.model.model import (
 )
 from changes.model.positions import position_text
 from tests.simulation.rows import Change, Net, Nets, fold, follow, newest
+from tests.simulation.schemas.registry import FramedCanalJson
 from tests.simulation.several import SeveralCanalJson, entries_of
 from tests.simulation.shape import POSITIONS, Shape
 
@@ -83,6 +84,8 @@ class RealStaging:
         made = make_format(shape.format, shape.options)
         if shape.several:
             made = SeveralCanalJson(shape.options)
+        if shape.registry is not None:
+            made = FramedCanalJson(shape.options)
         self._work = StageWork(made, self)
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:

@@ -66,7 +66,7 @@ def random_stream(
             made[message.partition].append(message)
     stream = Stream(shape, {})
     for place, found in zip(SOURCES, made.values(), strict=True):
-        _lay_out(rng, stream, place, _packed(rng, found, shape.several))
+        lay_out(rng, stream, place, _packed(rng, found, shape.several))
     for name, table in source.tables.items():
         stream.tables[target_of(name)] = {
             (key,): {"id": key, **row} for key, row in table.rows.items()
@@ -93,7 +93,7 @@ def _packed(rng: random.Random, found: list[Message], several: float) -> list[Me
     return packed
 
 
-def _lay_out(
+def lay_out(
     rng: random.Random, stream: Stream, source: TopicPartition, found: list[Message]
 ) -> None:
     """Give messages their offsets, in their order; parts of some stand among those before it."""

@@ -5,14 +5,11 @@ A failing seed is printed; ``SIMULATION_SEED=<seed>`` runs that one alone, with 
 
 from __future__ import annotations
 
-import os
 import random
-import traceback
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import pytest
 
+from tests.seeds import ALONE, assert_all_pass
 from tests.simulation.lives import live_through
 from tests.simulation.oracle import assert_equal
 from tests.simulation.shape import random_shape
@@ -20,9 +17,6 @@ from tests.simulation.stream import random_stream
 from tests.simulation.world import World
 
 pytestmark = pytest.mark.long
-
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
-BLOCK = 250
 
 
 def one_seed(seed: int, worlds: list[World] | None = None) -> None:
@@ -46,31 +40,15 @@ def one_seed(seed: int, worlds: list[World] | None = None) -> None:
     assert_equal(durable, stream)
 
 
-def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
-    """Run in a process of its own: the failing seeds, each with how it failed."""
-    failed = []
-    for seed in seeds:
-        try:
-            one_seed(seed)
-        except Exception:
-            failed.append((seed, traceback.format_exc(limit=-2)))
-    return failed
-
-
 @pytest.mark.timeout(1800)
 def test_each_change_is_applied_once_whatever_the_seed() -> None:
     """Sink, tables, changelog equal the oracle's after crashes, lost replies, zombies, revokes."""
-    if alone := os.environ.get("SIMULATION_SEED"):
+    if ALONE is not None:
         worlds: list[World] = []
         try:
-            one_seed(int(alone), worlds)
+            one_seed(int(ALONE), worlds)
         finally:
             for life, world in enumerate(worlds):
                 print(f"--- life {life}", *world.trace, sep="\n")
         return
-    blocks = [range(start, min(start + BLOCK, SEEDS)) for start in range(0, SEEDS, BLOCK)]
-    # Spawned: the test's own process may have threads that a fork would tear.
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        failed = [found for block in pool.map(seeds_that_fail, blocks) for found in block]
-    told = "\n".join(f"SIMULATION_SEED={seed}: {how}" for seed, how in failed[:3])
-    assert not failed, f"{len(failed)} of {SEEDS} seeds fail\n{told}"
+    assert_all_pass(one_seed)

@@ -23,8 +23,10 @@ from offsets.position import TopicPartition
 from tests.simulation.cast import SMALL, Cast
 from tests.simulation.durable import PIPELINE, Durable
 from tests.simulation.partitions import COMMITTER, FETCHER, Partitions
+from tests.simulation.schemas.registry import SimulatedRegistry
 from tests.simulation.seen import note
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
+from tests.simulation.stream import SOURCES
 from tests.simulation.writers import Writers
 
 SUPERVISOR = Address(PIPELINE, "supervisor")
@@ -80,6 +82,8 @@ class World(Partitions):
         self._answers: dict[Address, object] = {}
         refused = int(refusals) if durable.shape.quarantine else 0
         self._sink = Writers(durable.sink, rng, sink_fails, refused)
+        of = durable.shape.registry
+        self.registry = None if of is None else SimulatedRegistry(of, rng)
         cast = Cast(durable, rng.random, self._disk_fails, shards, settings, staging)
         self.logics, self._staging, self._spills = cast.logics, cast.staging, cast.spills
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
@@ -131,10 +135,27 @@ class World(Partitions):
                 self._operate()
             if self.durable.shape.away and self.rng.random() < 0.1:
                 self._sink.come_and_go()
+        if self._ask_registry(idle=not ready):
+            return
         if not ready:
             self.now = min(self._wake.values(), default=self.now + 1.0)
             return
         self._let_act(self.rng.choice(ready))
+
+    def _ask_registry(self, *, idle: bool) -> bool:
+        """Let the registry's keeper act, now and then, and where only it is waited for."""
+        registry = self.registry
+        if registry is None or not (idle or self.rng.random() < 0.1):
+            return False
+        wakes = min(self._wake.values(), default=float("inf"))
+        if idle and registry.next_at > self.now:
+            if wakes < registry.next_at:
+                return False
+            self.now = min(registry.next_at, self.now + 1.0)
+        for to, message in registry.act(self.now):
+            self.control[to].append(message)
+            note(self.seen, message)
+        return idle
 
     def _operate(self) -> None:
         """Somebody makes a target fit again, or has one released; maybe too early."""
@@ -231,10 +252,16 @@ class World(Partitions):
                 polled = self._consume(max_messages)
                 self.now += 0.0 if polled.batches else timeout_s
                 return polled
-            case fx.Pause():
-                self._paused = True
-            case fx.Resume():
-                self._paused = False
+            case fx.Pause(sources):
+                self._paused.update(SOURCES if sources is None else sources)
+            case fx.Resume(sources):
+                self._paused.difference_update(SOURCES if sources is None else sources)
+            case fx.WantSchemas(identities):
+                assert self.registry is not None
+                note(self.seen, effect)
+                kept, state = self.registry.want(FETCHER, identities, self.now)
+                self.control[FETCHER].extend(message for _, message in state)
+                return msg.SchemasKept(kept)
             case fx.Commit(frontiers, _):
                 self._commit(frontiers)
             case fx.ReleaseSources(sources, commit, settle):

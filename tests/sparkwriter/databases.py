@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from actors.runtime.programs import ProgramMissing
 from changes.model.model import TargetName
 from databases.base.url import parse_url
-from demo.servers.program import ServerMissing
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.base.session import Session
@@ -61,7 +61,7 @@ def running(kind: str) -> Iterator[Server]:
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
     try:
         made = KINDS[kind](folder / "server")
-    except ServerMissing:
+    except ProgramMissing:
         shutil.rmtree(folder)
         raise
     except LiveError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +13,9 @@ from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from sparkwriter.sections import KINDS, AnySink
 from sparkwriter.sqlite.section import SqliteSection
+from tests.test_ratchet import graph
+
+ROOT = Path(__file__).parents[2]
 
 SQLITE = """
 [kafka]
@@ -50,9 +54,13 @@ def test_a_path_counts_from_the_configuration(tmp_path: Path) -> None:
         (
             'kind = "sqlite"',
             'kind = "excel"',
-            "sink.copy.kind: 'excel' is none of iceberg, jdbc, python, sqlite",
+            f"sink.copy.kind: 'excel' is none of {', '.join(sorted(KINDS))}",
         ),
-        ('kind = "sqlite"', "", "sink.copy.kind: missing; allowed: iceberg, jdbc, python, sqlite"),
+        (
+            'kind = "sqlite"',
+            "",
+            f"sink.copy.kind: missing; allowed: {', '.join(sorted(KINDS))}",
+        ),
         ('path = "copy.db"', "", "sink.copy.path: missing"),
         (
             'path = "copy.db"',
@@ -79,8 +87,30 @@ def test_a_key_of_a_section_inside_is_named_with_its_neighbours(tmp_path: Path) 
 
 
 def test_every_kind_is_read_and_made() -> None:
-    """The table of kinds and the union are of the same sections."""
+    """The table of kinds and the union are of the same sections, each beside its adapter."""
     assert set(KINDS.values()) == set(get_args(get_args(AnySink)[0]))
+    for section in KINDS.values():
+        folder = section.__module__.rpartition(".")[0]
+        assert callable(import_module(f"{folder}.adapter").make_sink)
+
+
+SINKS = {path.parent.name for path in (ROOT / "sparkwriter").glob("*/adapter.py")}
+
+
+def test_a_sink_is_imported_by_the_registry_alone() -> None:
+    """And knows the kit and Spark's session, no other sink, and nothing above."""
+    assert {section.__module__.split(".")[1] for section in KINDS.values()} == SINKS
+    below, above = {"kit", "session"}, {"sections", "sinks", "spark_sessions"}
+    for name, others in graph().items():
+        top, _, rest = name.partition(".")
+        room = rest.split(".")[0] if top == "sparkwriter" else top
+        if room in above or top == "demo":
+            continue
+        found = {other.split(".")[1] for other in others if other.startswith("sparkwriter.")}
+        if room in SINKS:
+            assert found <= {room, *below}, name
+        else:
+            assert not found & SINKS, name
 
 
 def test_writers_are_the_daemons(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from changes.model.errors import SinkUnavailable, TargetRefused
 from daemon.config.file import load
-from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
+from sparkwriter.session.keeper import SessionKeeper, SessionKeeperSettings
 from sparkwriter.sinks import ConfiguredSinks, NoSpark
 from sparkwriter.spark_sessions import SparkSessions
 from tests.daemon.state.test_offset_transfer import World
@@ -45,7 +45,7 @@ class Sessions:
         World(folder)
         self.jvms: list[FakeJvm] = []
         self.sessions = SparkSessions(load(folder / "config.toml"))
-        keeper: SessionKeeper[Any] = SessionKeeper(self.make, KeeperSettings(0.01, 0.01))
+        keeper: SessionKeeper[Any] = SessionKeeper(self.make, SessionKeeperSettings(0.01, 0.01))
         keeper.open()
         self.sessions._keeper = keeper
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from changes.formats.aliyun.record import Head as AvroHead
 from changes.formats.aliyun.record import (
-    Record,
+    RecordHead,
+    WholeRecord,
     database_name,
     read_head,
     read_record,
@@ -30,6 +30,7 @@ class AliyunDtsAvro(RowFormat):
 
     name: str = "aliyun-dts-avro"
     binary: bool = True
+    prints_as_database = True
 
     def __init__(self, options: FormatOptions) -> None:
         super().__init__(options)
@@ -92,7 +93,7 @@ class AliyunDtsAvro(RowFormat):
         return AliyunRows()
 
 
-def _judge(head: AvroHead) -> Head:
+def _judge(head: RecordHead) -> Head:
     if head.operation == _STATEMENT:
         return DDL
     if head.operation not in LETTERS:
@@ -104,23 +105,23 @@ def _judge(head: AvroHead) -> Head:
         return NOTHING
     raise BadMessage(
         f"a record of operation {head.operation} about {head.object_name!r}: DATABASE.TABLE is "
-        "wanted"
+        "required"
     )
 
 
-def _header(record: Record) -> TableName:
+def _header(record: WholeRecord) -> TableName:
     named = table_name(record.object_name)
     return named or TableName(database_name(record.object_name), "")
 
 
-def _text(record: Record) -> str:
+def _text(record: WholeRecord) -> str:
     """The statement, in the place of the image after; raises Refused."""
     if not isinstance(record.after, str):
         raise Refused("a DDL record without its statement")
     return record.after
 
 
-def _statements(record: Record) -> tuple[Ddl, ...]:
+def _statements(record: WholeRecord) -> tuple[Ddl, ...]:
     found = read_ddl(_text(record), _header(record))
     if record.source not in MYSQL_SOURCES:
         return tuple(map(as_text_columns, found))

@@ -93,15 +93,15 @@ RECORD: dict[str, Any] = _record("Record", *COMMON) | {"namespace": _NAMESPACE}
 """The schema of what both layouts have."""
 
 Images = list[Any]
-"""A row's values in the order of ``Record.fields``: None, or a pair of a kind's full name and its
-members. Of EmptyObject the symbol, alone or as the second of a pair."""
+"""A row's values in the order of ``WholeRecord.fields``: None, or a pair of a kind's full name and
+its members. Of EmptyObject the symbol, alone or as the second of a pair."""
 
 _LONGEST_LONG = 10
 """The most bytes of a number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class RecordHead:
     """The fields of a record before its row."""
 
     timestamp_s: int
@@ -111,7 +111,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class WholeRecord:
     """A whole record; images are a text where the record is a statement."""
 
     timestamp_s: int
@@ -171,7 +171,7 @@ class _Cursor:
         return length
 
 
-def read_head(value: bytes) -> Head:
+def read_head(value: bytes) -> RecordHead:
     """Raises Refused where the value does not begin like a record."""
     cursor = _Cursor(value)
     cursor.long()  # version
@@ -185,10 +185,10 @@ def read_head(value: bytes) -> Head:
     branch = cursor.long()
     if branch not in (0, 1):
         raise Refused("objectName is neither null nor text")
-    return Head(timestamp_s, source, operation, cursor.text() if branch else None)
+    return RecordHead(timestamp_s, source, operation, cursor.text() if branch else None)
 
 
-def read_record(value: bytes) -> Record:
+def read_record(value: bytes) -> WholeRecord:
     """Raises Refused where the value is no record of either layout."""
     source = io.BytesIO(value)
     try:
@@ -201,7 +201,7 @@ def read_record(value: bytes) -> Record:
     ) as error:  # fmt: skip
         raise Refused(f"not a record of Alibaba DTS: {error or type(error).__name__}") from error
     _check_rest(value[source.tell() :])
-    return Record(
+    return WholeRecord(
         raw["sourceTimestamp"],
         raw["source"]["sourceType"],
         raw["operation"],

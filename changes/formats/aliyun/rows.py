@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import UNSET
 
-from changes.formats.aliyun.record import Images, Record, read_record, table_name
+from changes.formats.aliyun.record import Images, WholeRecord, read_record, table_name
 from changes.formats.aliyun.values import declared_types, text_of
+from changes.formats.engine.image_rows import ImageRows
+from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import RowImage, Rows, Shape
 from changes.model.model import TableName
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
@@ -25,15 +26,15 @@ _tag = msgspec.json.Decoder(dict[str, list[str]])
 Image = dict[str, str | None]
 
 
-class AliyunRows(Rows):
-    """The ``Rows`` of Alibaba DTS: a record at a time."""
+class AliyunRows(ImageRows):
+    """The ``ImageRows`` of Alibaba DTS: a record at a time."""
 
     zone = "UTC"
     """TIMESTAMP comes as a point in time, so no zone is needed to read it."""
     own_types = False
 
     def __init__(self) -> None:
-        self._shapes: dict[tuple[object, ...], Shape] = {}
+        self._shapes: dict[tuple[object, ...], RowShape] = {}
         """Of rows that have all fields, by these, the source, and the tag of the key."""
 
     def images(self, value: bytes) -> Iterator[RowImage]:
@@ -54,7 +55,7 @@ class AliyunRows(Rows):
         was = (before or now) if op == "U" else None
         if shape is None or len(now) < len(record.fields):
             names = tuple(dict.fromkeys((*now, *(was or ()))))
-            shape = Shape(names, types, key_of(record))
+            shape = RowShape(names, types, key_of(record))
             if len(now) == len(record.fields):
                 if len(self._shapes) >= _SHAPES_KEPT:
                     self._shapes.clear()
@@ -68,7 +69,7 @@ class AliyunRows(Rows):
             return None
 
 
-def key_of(record: Record) -> tuple[str, ...]:
+def key_of(record: WholeRecord) -> tuple[str, ...]:
     """The primary key's columns; other unique keys may be null, so none of them is taken."""
     text = record.tags.get(_KEYS)
     if not text:
@@ -79,7 +80,9 @@ def key_of(record: Record) -> tuple[str, ...]:
         raise Refused(f"the tag pk_uk_info is not an object of lists: {error}") from error
 
 
-def _image(record: Record, images: Images | str | None, types: Mapping[str, str]) -> Image | None:
+def _image(
+    record: WholeRecord, images: Images | str | None, types: Mapping[str, str]
+) -> Image | None:
     if not images or isinstance(images, str):
         return None
     if len(images) != len(record.fields):

@@ -27,7 +27,7 @@ from changes.formats.engine.flat_rows import (
     single,
     split_by_mark,
 )
-from changes.formats.engine.heads import Tables, stretches
+from changes.formats.engine.heads import HeadCache, stretches
 from changes.formats.engine.proto_files import messages
 from changes.formats.engine.wire_columns import Likeness, Odd, cut_column, frame_around
 from changes.model.model import Head
@@ -84,7 +84,7 @@ def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
     # Entries without content need an error by name.
     if len(kinds) != len(entry.storeValue):
         return None
-    tables = Tables()
+    tables = HeadCache()
     databases = single(header.schemaName, MARK, count)
     names = single(header.tableName, MARK, count)
     step = len(kinds) // count
@@ -113,7 +113,7 @@ def _head(
     events: Sequence[int],
     databases: Sequence[bytes],
     names: Sequence[bytes],
-    tables: Tables,
+    tables: HeadCache,
 ) -> Head | None:
     """One packet's, if all its entries are rows or marks."""
     rows = kinds.count(ROWDATA)

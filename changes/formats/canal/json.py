@@ -119,6 +119,7 @@ class CanalJson(JsonFormat):
     positions: str | None = POSITIONS
 
     column_types = DeclaredTypes.SOURCE
+    prints_as_database = True
     maker = "Canal"
     first = _First
 

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from changes.formats.engine.images import RowShape
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import Shape
 from changes.model.positions import position_text
 from changes.sql.mysql.tokens import on_one_line
 from changes.sql.mysql.types import as_bytes
@@ -107,7 +107,7 @@ def read(value: bytes) -> Message:
     return message
 
 
-class MessageShape(Shape):
+class MessageShape(RowShape):
     """The shape of a message's rows. Types and key are parsed when they are needed, since most
     messages repeat known ones; both raise Refused."""
 
@@ -141,7 +141,7 @@ def _parsed(decoder: msgspec.json.Decoder[Any], text: Any, what_not: str) -> Any
         raise Refused(f"{what_not}: {error}") from error
 
 
-def position_of(message: Message, op: str, shape: Shape) -> str:
+def position_of(message: Message, op: str, shape: RowShape) -> str:
     """When the transaction was committed: TiDB has one change of a key in a transaction."""
     commit = None if message.tidb is None else message.tidb.commitTs
     if commit is None or commit < 0:

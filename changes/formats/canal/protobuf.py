@@ -46,6 +46,7 @@ class CanalProtobuf(RowFormat):
     name: str = "canal-protobuf"
     binary: bool = True
     column_types = DeclaredTypes.SOURCE
+    prints_as_database = True
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:

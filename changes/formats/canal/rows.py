@@ -24,10 +24,12 @@ from changes.formats.canal.message import (
 )
 from changes.formats.engine.assemble import BLOCK_ROWS
 from changes.formats.engine.configured_types import ConfiguredTypes
+from changes.formats.engine.image_rows import ImageRows
+from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.json_text import text_of
 from changes.formats.engine.layout import Refused, decoded
-from changes.formats.engine.rows import Pass, RowImage, Rows, Shape
-from changes.model.model import TableName
+from changes.formats.engine.rows import Pass
+from changes.model.model import ColumnTypes, TableName
 from changes.model.positions import position_text
 from changes.model.records import Values
 
@@ -44,7 +46,7 @@ class _Named(Struct, gc=False):
 _named = msgspec.json.Decoder(_Named).decode
 
 
-class CanalRows(Rows):
+class CanalRows(ImageRows):
     """The ``Rows`` of Canal JSON."""
 
     completes = False
@@ -53,12 +55,12 @@ class CanalRows(Rows):
     def __init__(self, placed: bool) -> None:
         self._placed = placed
         self._ahead = _FIRST_MESSAGES
-        self._shape: Shape | None = None
+        self._shape: RowShape | None = None
         self._about: tuple[Any, ...] = ()
         """What the latest shape is made of."""
 
-    def layout(self, keys: tuple[str, ...] | None, configured: ConfiguredTypes) -> CanalLayout:
-        return CanalLayout({}, keys, {}, configured=configured)
+    def layout(self, keys: tuple[str, ...] | None, types: ColumnTypes) -> CanalLayout:
+        return CanalLayout({}, keys, {}, configured=ConfiguredTypes.of(types))
 
     def table_of(self, value: bytes, error: Exception) -> TableName | None:
         try:
@@ -85,7 +87,7 @@ class CanalRows(Rows):
                 raise Refused("data holds null in place of a row")
             yield RowImage(op, values, was, shape, position)
 
-    def _shape_of(self, message: Message) -> Shape:
+    def _shape_of(self, message: Message) -> RowShape:
         rows = filter(None, message.data or ())
         names = tuple(dict.fromkeys(itertools.chain.from_iterable(rows)))
         about = (names, message.mysqlType, message.pkNames, message.sqlType, message.is_ticdc)

@@ -10,8 +10,8 @@ from changes.formats.canal.flat import first_of, rows_of_many, texts_of
 from changes.formats.canal.message import type_word
 from changes.formats.canal.packet import DELETE, INSERT, UPDATE, rows_of, table_of
 from changes.formats.engine.bulk_rows import AtOnce, BulkRows
+from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import RowImage, Shape
 from changes.model.model import TableName
 from changes.sql.mysql.tokens import on_one_line
 
@@ -31,7 +31,7 @@ class CanalWireRows(BulkRows):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._shapes: dict[tuple[Any, ...], RowShape] = {}
 
     def at_once(self, values: Sequence[bytes]) -> AtOnce | None:
         flat = rows_of_many(values)
@@ -61,7 +61,7 @@ class CanalWireRows(BulkRows):
             left_out = [column for column in row.beforeColumns if column.name not in now]
             yield RowImage(op, now, _cells(row.beforeColumns), self._shape(columns, left_out))
 
-    def _shape(self, columns: Sequence[Any], left_out: Sequence[Any]) -> Shape:
+    def _shape(self, columns: Sequence[Any], left_out: Sequence[Any]) -> RowShape:
         """``left_out`` are the columns that only the old row holds: those of the key count."""
         signature = (_likeness(columns), _likeness(left_out))
         shape = self._shapes.get(signature)
@@ -92,11 +92,11 @@ def _names(columns: Sequence[Any]) -> tuple[str, ...]:
     return tuple([column.name for column in columns])
 
 
-def _shape_of(columns: Sequence[Any]) -> Shape:
+def _shape_of(columns: Sequence[Any]) -> RowShape:
     words = {column.name: type_word(column.mysqlType, column.sqlType) for column in columns}
     types = {name: word for name, word in words.items() if word}
     keys = tuple(dict.fromkeys(column.name for column in columns if column.isKey))
-    return Shape(_names(columns), types, keys)
+    return RowShape(_names(columns), types, keys)
 
 
 _OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}

@@ -76,7 +76,8 @@ class _Shown:
         field = self._fields.get(name)
         configured = self._configured.type_of(name)
         if field is not None:
-            kind, said = replace(from_schema(field), wire=Wire.RAW), words(field)
+            kind = self._configured.over(name, from_schema(field))
+            kind, said = replace(kind, wire=Wire.RAW), words(field)
         elif configured is not None:
             kind, said = configured, self._configured.words_of(name)
         else:

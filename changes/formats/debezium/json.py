@@ -17,12 +17,19 @@ from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
 from changes.formats.debezium.layout import NULL, string_of
 from changes.formats.debezium.parts import members
-from changes.formats.debezium.places import Names, Source, moment, source_ms
+from changes.formats.debezium.places import (
+    EnvelopeSource,
+    Names,
+    moment,
+    source_ms,
+    source_place,
+)
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.repeated_statements import RepeatedStatements
-from changes.formats.debezium.rows import DebeziumTableDecoder
+from changes.formats.debezium.rows import DebeziumRows
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
+from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.format import (
     VALUE_AT,
     Confidence,
@@ -46,6 +53,7 @@ from changes.model.model import (
     TableName,
     TruncateTable,
 )
+from changes.model.places import Place
 from changes.sql.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
@@ -71,7 +79,7 @@ _SNAPSHOTS = frozenset(
 class _Head(Struct, gc=False):
     """The first members of an envelope; those of a flattened row may have the same names."""
 
-    source: Source | None = None
+    source: EnvelopeSource | None = None
     op: str | None = None
     table: str | None = msgspec.field(default=None, name="__table")
     db: str | None = msgspec.field(default=None, name="__db")
@@ -91,11 +99,15 @@ class DebeziumJson(Format):
 
     name: str = "debezium-json"
     positions: str | None = POSITIONS
+    options = frozenset(("default_database", "default_table", "unavailable_value", "tombstones"))
     keyed: bool = True
     may_lack_types: bool = True
 
     def __init__(self, options: FormatOptions) -> None:
         super().__init__(options)
+        tombstones = options.extra.get("tombstones", "repeat")
+        if tombstones not in ("repeat", "delete"):
+            raise ValueError(f"tombstones: {tombstones!r} is neither repeat nor delete")
         self._names = Names(
             options.extra.get("default_database"), options.extra.get("default_table")
         )
@@ -108,7 +120,7 @@ class DebeziumJson(Format):
         self._notes: list[str] = []
         self._tombstones = Tombstones(
             self._names,
-            delete=options.extra.get("tombstones") == "delete",
+            delete=tombstones == "delete",
             placed="positions" in options.extra,
         )
         self._repeated = RepeatedStatements()
@@ -128,7 +140,11 @@ class DebeziumJson(Format):
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
         for value in values:
             yield self.peek(value)
-            self._repeated.behind(value)
+            self.behind(value)
+
+    def behind(self, value: bytes | None) -> None:
+        """Note a record that was peeked at, or of which only the head was looked at."""
+        self._repeated.behind(value)
 
     def _quick(self, packed: bytes) -> Head | None:
         """The head of an envelope that names its table; None: use the slow path."""
@@ -155,7 +171,7 @@ class DebeziumJson(Format):
         if last < end and packed[last] != _BRACE:
             return None
         if source is None and head.op is None and head.table and (head.db or head.schema):
-            source = Source(None, head.db, head.schema, head.table)
+            source = EnvelopeSource(None, head.db, head.schema, head.table)
             gone = head.flat_op == "d" or head.deleted in ("true", True)
             self._tombstones.flattened()
         elif source is None or head.op not in _ROWS:
@@ -165,7 +181,9 @@ class DebeziumJson(Format):
         key = (source.connector, source.db, source.schema, source.table, source.keyspace)
         return self._heads.get(key) or self._new_head(source, key, packed)
 
-    def _new_head(self, source: Source, key: tuple[str | None, ...], packed: bytes) -> Head | None:
+    def _new_head(
+        self, source: EnvelopeSource, key: tuple[str | None, ...], packed: bytes
+    ) -> Head | None:
         table = source.name(self._names)
         if table is None:
             return None
@@ -265,19 +283,27 @@ class DebeziumJson(Format):
         except (msgspec.DecodeError, ValueError, RecursionError):
             return None
 
+    def place(self, value: bytes | None) -> Place | None:
+        try:
+            text = None if value is None else unpack(value).value
+            return None if text is None else source_place(text)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return None
+
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
-    ) -> DebeziumTableDecoder:
-        return DebeziumTableDecoder(
-            self._options, self._names, self._unavailable, mode, keys, types
-        )
+    ) -> TableEngine:
+        positions = None if mode is Mode.APPEND else self._options.extra.get("positions")
+        more = {"placed": positions is not None, "by_key": self._options.by_key}
+        rows = DebeziumRows(self._names, self._unavailable, **more)
+        return TableEngine(rows, self._options, mode, keys, types, positions)
 
 
 def _header(record: Record) -> TableName:
     """The table of a schema change. Its database is that of one of the statement's tables, of the
     new name in a rename; the session's is unknown."""
     source = msgspec.json.decode(
-        (record.payload or {}).get("source", Raw(NULL)), type=Source | None
+        (record.payload or {}).get("source", Raw(NULL)), type=EnvelopeSource | None
     )
     table = source.table if source is not None and source.table else ""
     return TableName(_member(record, "databaseName"), table)

@@ -18,12 +18,12 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
-from changes.formats.debezium.places import Place
+from changes.formats.debezium.places import LogPlace
 from changes.formats.debezium.types import UNDECLARED, Wire, WireType, as_text
 from changes.formats.debezium.untyped import NOTHING_CONFIGURED, ConfiguredWireTypes
-from changes.formats.engine.layout import Refused, Unfit, check_name, json_name, spelled
+from changes.formats.engine.layout import Layout, Refused, Unfit, check_name, json_name, spelled
 from changes.model.model import Column, TableSchema
-from changes.model.types import widen
+from changes.model.types import SourceType, widen
 
 NULL = b"null"
 
@@ -47,12 +47,9 @@ class DeclaredColumn:
     words: str
 
 
-class DebeziumLayout:
-    """Columns with their types, the key, and the structs that read a record of these.
-
-    ``keys`` is None until a record has named them; an empty key makes a changelog. Immutable, but
-    for ``declared``, which names types in errors.
-    """
+class DebeziumLayout(Layout):
+    """The ``Layout`` of Debezium's records. ``kinds`` are the columns' types with the encodings of
+    their values."""
 
     def __init__(
         self,
@@ -64,40 +61,45 @@ class DebeziumLayout:
         *,
         placed: bool = False,
     ) -> None:
-        """``placed``: messages also carry their ``Place``."""
-        self.columns: Final = dict(columns)
-        self.keys: Final = keys
+        """``placed``: messages also carry their ``LogPlace``."""
+        self.kinds: Final = dict(columns)
         self.placed: Final = placed
-        self.declared: Final = dict(declared)
-        self.configured: Final = configured
+        self._configured: Final = configured
         self.unsettled: Final = frozenset(unsettled)
         """Columns that had only nulls so far: how their values stand is not known."""
-        self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
-        self._names = {field: json_name(name, field) for name, field in self.fields.items()}
-        self.key_fields: Final = [self.fields[key] for key in keys or () if key in self.fields]
+        self._cells: Final = [_CELLS[kind.wire] for kind in columns.values()]
+        super().__init__(columns, keys, declared)
         self.key: Final = operator.attrgetter(*self.key_fields) if self.key_fields else None
-        self.row: Final = self._struct("Row", columns, strict=True)
-        old = self._struct("Old", [key for key in keys or () if key in columns], strict=False)
-        before: Any = old if keys else self.row
+        self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
+
+    def cell(self, field: str) -> Any:
+        return self._cells[int(field.removeprefix("f"))]
+
+    def message_type(self) -> type[Struct]:
+        before: Any = self.old if self.keys else self.row
         after: Any = self.row
         members: list[tuple[str, Any, Any]] = [
             ("before", before | None, None),
             ("after", after | None, None),
             ("op", str, ""),
         ]
-        if placed:
-            members.append(("source", Place | None, None))
-        self.message: Final = msgspec.defstruct("Message", members, gc=False)
-        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self.message).decode
-        self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
+        if self.placed:
+            members.append(("source", LogPlace | None, None))
+        self.message = msgspec.defstruct("Message", members, gc=False)
+        return self.message
 
-    def _struct(self, title: str, names: Iterable[str], *, strict: bool) -> type[Struct]:
-        cells = [(self.fields[name], _CELLS[self.columns[name].wire], UNSET) for name in names]
-        return msgspec.defstruct(
-            title, cells, rename=self._names, gc=False, forbid_unknown_fields=strict
-        )
+    def changed(self, **what: Any) -> DebeziumLayout:
+        """Another layout, which differs from this one in some arguments."""
+        same = {
+            "columns": self.kinds,
+            "keys": self.keys,
+            "declared": self.declared,
+            "unsettled": self.unsettled,
+            "configured": self._configured,
+        }
+        return DebeziumLayout(**same | what, placed=self.placed)
 
-    def decoder(self, added: tuple[str, ...] | None) -> Callable[[bytes], Any]:
+    def reader(self, added: tuple[str, ...] | None) -> Callable[[bytes], Any]:
         """The function that reads envelopes, or flattened rows with these additional members.
 
         Both return messages; a row that is marked deleted is a message without op.
@@ -110,17 +112,14 @@ class DebeziumLayout:
 
     def _flat_decoder(self, added: tuple[str, ...]) -> Callable[[bytes], Any]:
         count, texts = len(self.fields), {"__op": "u", "__deleted": "false"}
-        cells: list[tuple[str, Any, Any]] = [
-            (field, _CELLS[self.columns[name].wire], UNSET) for name, field in self.fields.items()
-        ]
-        for place, name in enumerate((*texts, *(each for each in added if each not in texts))):
+        cells = [(field, self.cell(field), UNSET) for field in self.fields.values()]
+        others = [each for each in added if each not in texts]
+        for place, name in enumerate((*texts, *others)):
             kind = (str | None, texts[name]) if name in texts else (Raw, UNSET)
             cells.append((f"a{place}", *kind))
-        others = [each for each in added if each not in texts]
-        rename = {f"a{place}": name for place, name in enumerate((*texts, *others))}
-        flat = msgspec.defstruct(
-            "Flat", cells, rename=self._names | rename, gc=False, forbid_unknown_fields=True
-        )
+        rename = {field: json_name(name, field) for name, field in self.fields.items()}
+        rename |= {f"a{place}": name for place, name in enumerate((*texts, *others))}
+        flat = msgspec.defstruct("Flat", cells, rename=rename, gc=False, forbid_unknown_fields=True)
         read, row, message = msgspec.json.Decoder(flat).decode, self.row, self.message
 
         def decode(payload: bytes) -> Any:
@@ -131,20 +130,15 @@ class DebeziumLayout:
 
         return decode
 
-    @property
-    def schema(self) -> TableSchema:
-        columns = tuple(Column(name, kind.arrow) for name, kind in self.columns.items())
-        return TableSchema(columns, self.keys or ())
+    def rebuilt(
+        self,
+        columns: Mapping[str, SourceType],
+        keys: tuple[str, ...] | None,
+        known: Iterable[bytes],
+    ) -> DebeziumLayout:
+        return self.changed(columns=columns, keys=keys)
 
-    def with_keys(self, keys: tuple[str, ...]) -> DebeziumLayout:
-        """Fix the key; raises Refused where a column has a name that the changelog needs."""
-        for name in self.columns:
-            check_name(name, (), keys)
-        return DebeziumLayout(
-            self.columns, keys, self.declared, self.unsettled, self.configured, placed=self.placed
-        )
-
-    def grown(
+    def extended(
         self, declared: Mapping[str, DeclaredColumn], carried: Mapping[str, Raw]
     ) -> DebeziumLayout:
         """The layout that also has these columns; raises Refused where there is none.
@@ -152,16 +146,16 @@ class DebeziumLayout:
         ``carried`` are the values of a record. A column without a declared type has the configured
         one, else text, or stays what it is.
         """
-        columns, unsettled = dict(self.columns), set(self.unsettled)
+        columns, unsettled = dict(self.kinds), set(self.unsettled)
         for name in (*carried, *declared):
-            seen = self._seen(name, declared)
+            seen = self.seen(name, declared[name].type) if name in declared else None
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
-                columns[name] = self._first(name, seen, declared)
+                columns[name] = self._first_type(name, seen, declared)
                 unsettled |= {name} if columns[name] == UNDECLARED and not seen else set()
             elif seen is not None and seen != stored:
-                columns[name] = self._wider(name, stored, seen, declared[name].words)
+                columns[name] = self._wider_type(name, stored, seen, declared[name].words)
         self.declared.update({name: each.words for name, each in declared.items() if each.type})
         for name, raw in carried.items():
             wire = wire_of(bytes(raw))
@@ -170,34 +164,35 @@ class DebeziumLayout:
             fresh = name in unsettled and wire is not Wire.FLOAT
             columns[name] = replace(columns[name], wire=wire if fresh else Wire.RAW)
         unsettled -= {name for name, raw in carried.items() if bytes(raw) != NULL}
-        if columns == self.columns and unsettled == self.unsettled:
+        if columns == self.kinds and unsettled == self.unsettled:
             return self
         keys = spelled(self.keys, columns)
-        return DebeziumLayout(
-            columns, keys, self.declared, unsettled, self.configured, placed=self.placed
-        )
+        return self.changed(columns=columns, keys=keys, unsettled=unsettled)
 
-    def _seen(self, name: str, declared: Mapping[str, DeclaredColumn]) -> WireType | None:
-        """A column's type by the schema; a column configured as text takes nearly all as such."""
-        seen = declared[name].type if name in declared else None
-        return as_text(seen) if seen is not None and self.configured.is_text(name) else seen
+    def seen(self, name: str, by_schema: WireType | None) -> WireType | None:
+        """A column's type by the schema, or by the configuration where that says more; a column
+        configured as text takes nearly all as such."""
+        if (seen := by_schema) is None:
+            return None
+        configured = self._configured
+        return as_text(seen) if configured.is_text(name) else configured.over(name, seen)
 
-    def _first(
+    def _first_type(
         self, name: str, seen: WireType | None, declared: Mapping[str, DeclaredColumn]
     ) -> WireType:
         """The type of a column that is new here."""
-        configured = self.configured.type_of(name)
+        configured = self._configured.type_of(name)
         if configured is None:
-            stored = self.configured.stored_as(name)
+            stored = self._configured.stored_as(name)
             if seen is not None or stored is None:
                 return seen or UNDECLARED
             return stored
-        self.declared.setdefault(name, self.configured.words_of(name))
+        self.declared.setdefault(name, self._configured.words_of(name))
         if seen is None:
             return configured
-        return self._wider(name, configured, seen, declared[name].words)
+        return self._wider_type(name, configured, seen, declared[name].words)
 
-    def _wider(self, name: str, stored: WireType, seen: WireType, words: str) -> WireType:
+    def _wider_type(self, name: str, stored: WireType, seen: WireType, words: str) -> WireType:
         if stored.means(seen) and stored.arrow.equals(seen.arrow):
             return seen if stored.stored else stored  # the wire stays what was found
         if pa.types.is_integer(stored.arrow) and pa.types.is_boolean(seen.arrow):
@@ -218,29 +213,25 @@ class DebeziumLayout:
         return replace(seen, arrow=wider)
 
     def with_stored(self, stored: TableSchema) -> DebeziumLayout:
-        """The same, for a table with these columns."""
-        configured = self.configured.with_stored(stored)
-        return DebeziumLayout(
-            self.columns, self.keys, self.declared, self.unsettled, configured, placed=self.placed
-        )
+        return self.changed(configured=self._configured.with_stored(stored))
+
+    def type_of_stored(self, column: Column) -> pa.DataType:
+        """As it is stored."""
+        return pa.string() if pa.types.is_null(column.type) else column.type
 
     def means_the_same(self, other: DebeziumLayout) -> bool:
         """Whether the other layout reads the values of these columns alike."""
-        return all(kind.means(other.columns[name]) for name, kind in self.columns.items())
+        return all(kind.means(other.kinds[name]) for name, kind in self.kinds.items())
 
     def make(self, values: Mapping[str, Raw]) -> Struct:
-        """Make a row of values that ``grown`` has seen; raises Refused where one is no text."""
+        """Make a row of values that ``extended`` has seen; raises Refused where one is no text."""
         return self.row(
             **{
-                self.fields[name]: cell(bytes(raw), self.columns[name].wire)
+                self.fields[name]: cell(bytes(raw), self.kinds[name].wire)
                 for name, raw in values.items()
                 if name in self.fields
             }
         )
-
-    def gone(self, key: Mapping[str, object]) -> Struct:
-        """Make the row that ends a key, given by field; the rest is null."""
-        return self.row(**{**dict.fromkeys(self.fields.values(), None), **key})
 
 
 def wire_of(raw: bytes) -> Wire | None:

@@ -13,18 +13,20 @@ from msgspec import Raw, Struct
 from changes.formats.engine.json_text import milliseconds
 from changes.formats.engine.layout import Refused
 from changes.model.model import TableName
+from changes.model.places import NOWHERE
+from changes.model.places import Place as SourcePlace
 from changes.model.positions import position_text
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
-class Place(Struct, gc=False):
+class LogPlace(Struct, gc=False):
     """Where in PostgreSQL's log a record's change is, in its ``source``."""
 
     lsn: int | None = None
 
 
-def place_texts(places: Sequence[Place | None]) -> list[str] | None:
+def place_texts(places: Sequence[LogPlace | None]) -> list[str] | None:
     """The positions of records, None where any of them has none."""
     numbers = [place.lsn for place in places if place is not None and place.lsn is not None]
     if len(numbers) < len(places) or min(numbers) < 0:
@@ -55,28 +57,71 @@ _LIVE = (b"", b"null", b"false", b'"false"')
 class _Source(Struct, gc=False):
     ts_ms: Raw = Raw(b"")
     snapshot: Raw = Raw(b"")
+    gtid: Raw = Raw(b"")
+    file: Raw = Raw(b"")
+    pos: Raw = Raw(b"")
+    lsn: Raw = Raw(b"")
 
 
-class _Times(Struct, gc=False):
+class _Record(Struct, gc=False):
     payload: Raw = Raw(b"")
     source: _Source | None = None
     op: Raw = Raw(b"")
     flat_time: Raw = msgspec.field(default=Raw(b""), name="__source_ts_ms")
     flat_snapshot: Raw = msgspec.field(default=Raw(b""), name="__source_snapshot")
+    flat_gtid: Raw = msgspec.field(default=Raw(b""), name="__source_gtid")
+    flat_file: Raw = msgspec.field(default=Raw(b""), name="__source_file")
+    flat_pos: Raw = msgspec.field(default=Raw(b""), name="__source_pos")
+    flat_lsn: Raw = msgspec.field(default=Raw(b""), name="__source_lsn")
     flat_op: Raw = msgspec.field(default=Raw(b""), name="__op")
+
+    def of_source(self) -> _Source:
+        """The source, also of a record that is flattened."""
+        if self.source is not None:
+            return self.source
+        place = self.flat_gtid, self.flat_file, self.flat_pos, self.flat_lsn
+        return _Source(self.flat_time, self.flat_snapshot, *place)
+
+
+def _live_source(value: bytes) -> _Source | None:
+    """The source of a record that comes from the source's log; None of rows that were read from a
+    table. Raises what msgspec raises."""
+    found = msgspec.json.decode(value, type=_Record)
+    payload = bytes(found.payload)
+    if found.source is None and payload.startswith(b"{"):
+        found = msgspec.json.decode(payload, type=_Record)
+    if b'"r"' in (bytes(found.op), bytes(found.flat_op)):
+        return None
+    source = found.of_source()
+    return source if bytes(source.snapshot) in _LIVE else None
 
 
 def source_ms(value: bytes) -> int | None:
     """When a record's change happened by its source's clock; None where it does not say, and of
     rows that were read from a table. Raises what msgspec raises."""
-    found = msgspec.json.decode(value, type=_Times)
-    payload = bytes(found.payload)
-    if found.source is None and payload.startswith(b"{"):
-        found = msgspec.json.decode(payload, type=_Times)
-    if b'"r"' in (bytes(found.op), bytes(found.flat_op)):
+    source = _live_source(value)
+    return None if source is None else milliseconds(source.ts_ms)
+
+
+def source_place(value: bytes) -> SourcePlace | None:
+    """Where a record's change is in its source's log, as ``source_ms`` has its time."""
+    found = _live_source(value)
+    if found is None:
         return None
-    source = found.source or _Source(found.flat_time, found.flat_snapshot)
-    return milliseconds(source.ts_ms) if bytes(source.snapshot) in _LIVE else None
+    place = SourcePlace(
+        _text(found.gtid), _text(found.file), _number(found.pos), _number(found.lsn)
+    )
+    return None if place == NOWHERE else place
+
+
+def _text(raw: Raw) -> str | None:
+    text = bytes(raw)
+    return (msgspec.json.decode(text, type=str) or None) if text.startswith(b'"') else None
+
+
+def _number(raw: Raw) -> int | None:
+    text = bytes(raw)
+    return int(text) if text.isdigit() and len(text) < 21 else None
 
 
 def moment(found: Mapping[str, Raw] | None) -> int | None:
@@ -122,7 +167,7 @@ class Names:
         return TableName(self.database, self.table)
 
 
-class Source(msgspec.Struct, gc=False):
+class EnvelopeSource(msgspec.Struct, gc=False):
     """The source of an envelope."""
 
     connector: str | None = None

@@ -22,14 +22,16 @@ from changes.formats.debezium.parts import (
     prefix_of,
     side_topic,
 )
-from changes.formats.debezium.places import Names, Source, row_spelled
+from changes.formats.debezium.places import EnvelopeSource, Names, row_spelled
 from changes.formats.debezium.types import Field
 from changes.formats.engine.format import Packed, unpack
 from changes.formats.engine.heads import foreign
 from changes.formats.engine.layout import Refused
 from changes.model.model import Kind, TableName
 
-_LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
+LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
+"""By Debezium's op the letter of a row's change."""
+
 _ENVELOPE = frozenset(
     ("before", "after", "source", "op", "ts_ms", "ts_us", "ts_ns", "transaction", "message")
 )
@@ -159,12 +161,12 @@ def _is_object(found: Members, name: str) -> bool:
 
 def _envelope(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
     op = _text(found, "op") or ""
-    letter = _LETTERS.get(op.lower(), op.lower())
+    letter = LETTERS.get(op.lower(), op.lower())
     if letter == "m":
         return Record(Kind.NOTHING, "message")
     if letter not in "IUDt" or len(letter) != 1:
         raise Refused(f"unknown op {op!r}")
-    source = _source(found) or Source()
+    source = _source(found) or EnvelopeSource()
     if source.collection is not None and not source.table:
         raise Refused("a document of MongoDB, which is not read")
     table = source.name(names) or names.default
@@ -202,7 +204,7 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
             "neither an envelope of Debezium's nor a row with a schema: have the connector mark its"
             " rows (add.fields=op,table), or send schemas (schemas.enable)"
         )
-    own = Source(
+    own = EnvelopeSource(
         None,
         _text(found, "__db") or _text(found, "__source_db"),
         _text(found, "__schema") or _text(found, "__source_schema"),
@@ -217,7 +219,7 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
         )
     row = {name: raw for name, raw in found.items() if not _METADATA.fullmatch(name)}
     gone = bytes(found.get("__deleted", Raw(NULL))) in (b'"true"', b"true")
-    letter = "D" if gone else _LETTERS.get((_text(found, "__op") or "u").lower())
+    letter = "D" if gone else LETTERS.get((_text(found, "__op") or "u").lower())
     if letter is None:
         raise Refused(f"unknown op {_text(found, '__op')!r}")
     columns = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
@@ -229,12 +231,12 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
     )  # fmt: skip
 
 
-def _source(found: Members) -> Source | None:
+def _source(found: Members) -> EnvelopeSource | None:
     raw = found.get("source")
     if raw is None or bytes(raw) == NULL:
         return None
     try:
-        return msgspec.json.decode(raw, type=Source)
+        return msgspec.json.decode(raw, type=EnvelopeSource)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(f"the envelope's source is not one: {error}") from error
 

@@ -29,8 +29,8 @@ _NAMES_KEPT = 10_000
 _NOTHING, _PASSED_OVER = Head(Kind.NOTHING, None), Head(Kind.PASSED_OVER, None)
 _REWRITE = "have the connector rewrite deletes (delete.tombstone.handling.mode)"
 _WAYS_OUT = (
-    "set tombstones = \"delete\" where the names in the keys' schemas are the tables' own, with "
-    f"default_database and default_table where they have none, or {_REWRITE}"
+    "set options.tombstones = \"delete\" where the names in the keys' schemas are the tables' own, "
+    f"with default_database and default_table where they have none, or {_REWRITE}"
 )
 _WHAT_IT_MEANS = (
     "; where reading began behind its delete it says nothing new, on a compacted topic its row "

@@ -113,7 +113,6 @@ class Field(Struct, gc=False):
 
 UNDECLARED = WireType(pa.string())
 """A column without a schema: text, and numbers with all their digits."""
-
 _DOCUMENT = WireType(pa.string(), sense=Sense.DOCUMENT, wire=Wire.RAW)
 LARGEST_SCALE = 1000
 """PostgreSQL's; no other source has a larger one."""
@@ -180,6 +179,8 @@ _NAMED = {
     "io.debezium.data.geometry.Geography": _GEOMETRY,
     "io.debezium.data.geometry.Point": _GEOMETRY,
 }
+
+NAMED_SENSES = {kind.sense for kind in _NAMED.values()} | {Sense.DECIMAL, Sense.BITS}
 
 
 def from_schema(field: Field) -> WireType:

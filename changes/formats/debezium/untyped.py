@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from changes.formats.debezium.types import Field, Sense, Wire, WireType, from_schema, is_named
+from changes.formats.debezium.types import (
+    NAMED_SENSES,
+    Field,
+    Sense,
+    Wire,
+    WireType,
+    from_schema,
+    is_named,
+)
 from changes.formats.engine.configured_types import configured_type
 from changes.model.model import CHANGELOG_COLUMNS, ColumnTypes, TableSchema
 from changes.sql.convert import ValueMisfit
@@ -91,6 +99,8 @@ def _sense(arrow: pa.DataType) -> Sense | None:
     return Sense.PLAIN if plain else None
 
 
+_BARE = frozenset((Sense.WHOLE, Sense.TEXT, Sense.BYTES))
+
 _NAME = re.compile(r"((?:io\.debezium|org\.apache)\.[\w.]+?) *(?:\( *(\d+) *(?:, *(\d+) *)?\))?")
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _BITS = "io.debezium.data.Bits"
@@ -132,6 +142,14 @@ class ConfiguredWireTypes:
     def type_of(self, name: str) -> WireType | None:
         """The column's configured type, None where there is none."""
         return self.types.get(name.lower())
+
+    def over(self, name: str, seen: WireType) -> WireType:
+        """The type by a schema, or the configured one where that is Debezium's own and the schema
+        has a bare number, text or bytes: Protobuf's schemas have no names of types."""
+        configured = self.type_of(name)
+        if configured is None or configured.sense not in NAMED_SENSES or seen.sense not in _BARE:
+            return seen
+        return replace(configured, wire=seen.wire)
 
     def stored_as(self, name: str) -> WireType | None:
         """The type of the table's column, None where it decides nothing."""

@@ -29,7 +29,12 @@ class Misfit(Exception):
 
 
 class ColumnConverter(Protocol):
-    """Converts columns of text to Arrow's, as one format writes its values."""
+    """Converts columns of text to Arrow's, as one format writes its values.
+
+    ``nulled`` counts the values that became null because the lake can't hold them.
+    """
+
+    nulled: int
 
     def column(
         self, text: pa.Array, kind: SourceType, declared: str | None, *, key: bool

@@ -15,17 +15,19 @@ from changes.formats.engine.flat_rows import (
     Leftover,
     moved_records,
 )
+from changes.formats.engine.image_rows import ImageRows
+from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import Pass, RowImage, Rows, Shape
+from changes.formats.engine.rows import Pass
 from changes.model.model import BadMessage, TableName
 
-AtOnce = tuple[Shape, FlatRows, Callable[[], Sequence[Text] | None]]
+AtOnce = tuple[RowShape, FlatRows, Callable[[], Sequence[Text] | None]]
 """What rows are like, the rows as cells, and what makes columns of them: None where a cell has to
 be read by itself."""
 
 
-class BulkRows(Rows):
-    """The ``Rows`` of messages that may hold many entries, each of rows of one table."""
+class BulkRows(ImageRows):
+    """The ``ImageRows`` of messages that may hold many entries, each of rows of one table."""
 
     def __init__(self) -> None:
         self._backoff = BulkBackoff()
@@ -84,7 +86,7 @@ class BulkRows(Rows):
     def _added(
         self,
         into: Pass,
-        shape: Shape,
+        shape: RowShape,
         texts: Sequence[Text],
         flat: FlatRows,
         moved: Sequence[int],

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+
+import pyarrow as pa
 
 from changes.formats.engine.assemble import Misfit, Pieces, assemble
-from changes.formats.engine.configured_types import ConfiguredTypes
-from changes.formats.engine.format import DecoderDefaults
-from changes.formats.engine.key_runs import KeyRun
+from changes.formats.engine.column_changes import ColumnChange
+from changes.formats.engine.key_runs import KeyRun, OfKeys
 from changes.formats.engine.lacking import Inserts
-from changes.formats.engine.layout import Layout, Unfit
+from changes.formats.engine.layout import Unfit
 from changes.formats.engine.rows import Pass, Rows
 from changes.model.model import (
+    HAS_PREFIX,
     BadRecord,
     Changes,
+    Column,
     ColumnTypes,
     FormatOptions,
     Mode,
     TableSchema,
 )
-from changes.sql.convert import Converter
 
 
-class TableEngine(DecoderDefaults):
+class TableEngine:
     """The ``TableDecoder`` of one target, for any format.
 
     A call that raises does not change the layout, so the records before the bad one can be decoded
@@ -38,22 +42,25 @@ class TableEngine(DecoderDefaults):
         types: ColumnTypes = (),
         positions: str | None = None,
     ) -> None:
-        """``positions``: the name of those that the images have. Raises ValueError for an invalid
+        """``positions``: the name of those that the records have. Raises ValueError for an invalid
         type."""
         self._rows = rows
         self._options = options
         self._positions = None if mode is Mode.APPEND else positions
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = rows.layout(keys, ConfiguredTypes.of(types))
+        self._layout = rows.layout(keys, types)
+        self._memory = rows.memory(fixed=self._fixed)
+        self._amid = False
         self._key_texts: frozenset[bytes] = frozenset()
         self._run = KeyRun()
         self._seen = False
-        self._inserts = Inserts(shows_nulls=not rows.drops_nulls)
+        self._stored: tuple[Column, ...] = ()
+        self._inserts = Inserts(shows_nulls=not rows.drops_nulls) if rows.tells_inserts else None
 
     @property
     def schema(self) -> TableSchema | None:
-        return self._layout.schema if self._seen else None
+        return self._whole(self._layout.schema) if self._seen else None
 
     @property
     def positions(self) -> str | None:
@@ -61,20 +68,30 @@ class TableEngine(DecoderDefaults):
 
     @property
     def declared_types(self) -> Mapping[str, str]:
-        return self._layout.declared_types if self._rows.own_types else {}
+        return self._rows.declared_types(self._layout, self._memory)
+
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        self._amid, self._memory = False, copy(self._memory)
+        return self._rows.take_column_changes(self._memory)
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        self._layout = self._layout.with_stored(stored)
+        self._stored = stored.columns if self._rows.whole else ()
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        run = self._run.begun(partition, offsets)
-        one = Pass(self._rows, self._layout, self._fixed, self._key_texts, run)
+        run, memory = self._run.begun(partition, offsets), copy(self._memory)
+        layout, texts = self._layout, self._key_texts
+        more = memory, self._amid, self._options.by_key
+        one = Pass(self._rows, layout, self._fixed, texts, run, *more)
         one.positions = None if self._positions is None else {}
-        refused = one.read(values)
-        layout: Layout = one.layout
-        converter = Converter(self._rows.zone or self._options.time_zone, self._options.zero_dates)
-        table, keys = None, layout.keys or ()
-        pieces = Pieces(one.segments, layout.columns, keys, self._fixed, one.positions)
+        converter = self._rows.converter(self._options)
+        table = None
         try:
+            refused = one.read(values)
+            layout, keys = one.layout, one.layout.keys or ()
+            pieces = Pieces(one.segments, layout.columns, keys, self._fixed, one.positions)
             if one.segments:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
@@ -83,22 +100,48 @@ class TableEngine(DecoderDefaults):
             raise self._bad(one.place, refused, values) from refused
         if table is None:
             return None
-        self._layout, self._key_texts, self._seen = layout, frozenset(one.key_texts), True
-        self._run = one.run.ended(one.count)
+        carried = self._keep(one, pieces)
+        mode = Mode.UPSERT if keys else Mode.APPEND
+        nulled, begins = converter.nulled, pieces.begins
+        found = Changes(table, layout.schema, mode, one.count, nulled, carried, begins, pieces)
+        return self._with_all_columns(found) if self._rows.whole and keys else found
+
+    def _with_all_columns(self, changes: Changes) -> Changes:
+        """Whole rows with null for what they lack: also of a column that no record has shown since
+        a restart, and that their stored rows have a value of."""
+        schema, table = self._whole(changes.schema), changes.table
+        for column in schema.columns[len(changes.schema.columns) :]:
+            table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
+            self._rows.given[column.name.lower()] = column.name
+        table = table.drop_columns([n for n in table.column_names if n.startswith(HAS_PREFIX)])
+        # An upsert does not say whether the source had the row before.
+        return replace(changes, table=table, schema=schema, begins=changes.begins.replace("U", ""))
+
+    def _whole(self, schema: TableSchema) -> TableSchema:
+        """The schema with the columns that only the target has, where rows are whole. A changelog
+        overwrites none."""
+        here = {column.name.lower() for column in schema.columns}
+        more = [
+            Column(column.name, self._layout.type_of_stored(column))
+            for column in self._stored
+            if schema.keys and column.name.lower() not in here
+        ]
+        return replace(schema, columns=(*schema.columns, *more))
+
+    def _keep(self, one: Pass, pieces: Pieces) -> frozenset[str] | None:
+        """Keep what a call that ended well has learned; the columns that its inserts carry."""
+        self._layout, self._memory = one.layout, one.memory
+        self._key_texts = frozenset(one.key_texts)
+        self._seen = self._amid = True
+        self._run = one.run.ended(one.number)
+        if self._inserts is None:
+            return None
         self._inserts, carried = self._inserts.after(pieces, one.lacked, one.shows_nulls)
-        return Changes(
-            table,
-            layout.schema,
-            Mode.UPSERT if keys else Mode.APPEND,
-            one.count,
-            converter.nulled,
-            carried,
-            pieces.begins,
-            pieces,
-        )
+        return carried
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""
         table = self._rows.table_of(values[place], error)
         reason = str(error) if table is None else f"{table}: {error}"
-        return BadRecord(place, reason, of_table=isinstance(error, Unfit))
+        of_table, of_keys = isinstance(error, Unfit), isinstance(error, OfKeys)
+        return BadRecord(place, reason, of_table=of_table, of_keys=of_keys)

@@ -12,9 +12,10 @@ from msgspec import Raw
 
 from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.formats.engine.format import RowChange
+from changes.formats.engine.image_rows import ImageRows
+from changes.formats.engine.images import RowImage
 from changes.formats.engine.json_text import text_of
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import RowImage, Rows
 from changes.model.model import FormatOptions, TableName
 from changes.model.types import TEXT, SourceType, TextForm
 from changes.sql.convert import Converter, ValueMisfit
@@ -128,7 +129,7 @@ def undeclared(raw: bytes) -> object:
 def explain_image(
     table: TableName,
     image: RowImage,
-    rows: Rows,
+    rows: ImageRows,
     options: FormatOptions,
     ts_ms: int | None,
 ) -> RowChange:

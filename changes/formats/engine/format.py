@@ -27,6 +27,7 @@ from changes.model.model import (
     TableName,
     TableSchema,
 )
+from changes.model.places import Place
 from changes.sql.convert import check_zone
 from offsets.parts import Part
 
@@ -65,6 +66,16 @@ def pack(key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes
         -1 if value is None else len(value), -1 if key is None else len(key), len(encoded)
     )
     return b"".join((sizes, value or b"", key or b"", encoded))
+
+
+def repacked(packed: bytes, key: bytes | None, value: bytes | None) -> bytes:
+    """A packed record with another key and value, and the headers as they are."""
+    old_size, old_key_size, headers_size = _PREFIX.unpack_from(packed)
+    prefix = _PREFIX.pack(
+        -1 if value is None else len(value), -1 if key is None else len(key), headers_size
+    )
+    headers = packed[VALUE_AT + max(old_size, 0) + max(old_key_size, 0) :]
+    return b"".join((prefix, value or b"", key or b"", headers))
 
 
 _MARK = struct.Struct("<iB")
@@ -112,6 +123,19 @@ def unpack(packed: bytes) -> Packed:
 def packed_values(records: Sequence[bytes]) -> list[bytes]:
     """The values alone of many packed records, empty where there is none."""
     return [packed[VALUE_AT : VALUE_AT + sizes(packed)[0]] for packed in records]
+
+
+def packed_keys(records: Sequence[bytes]) -> list[bytes | None]:
+    """The keys alone of many packed records, marked or not, None where there is none."""
+    found: list[bytes | None] = []
+    for packed in records:
+        value_size, key_size, _ = _PREFIX.unpack_from(packed)
+        if value_size == _MARKED:
+            found.append(unpack(packed).key)
+            continue
+        at = VALUE_AT + value_size if value_size > 0 else VALUE_AT
+        found.append(None if key_size < 0 else packed[at : at + key_size])
+    return found
 
 
 def packed_headers(packed: bytes) -> Headers:
@@ -217,8 +241,8 @@ class TableDecoder(Protocol):
         ...
 
     def use_stored_schema(self, stored: TableSchema) -> None:
-        """Take the target's columns, for records that declare no types. Called before the first
-        record, or not at all."""
+        """Take the target's columns, for records that declare no types, or that leave nulls out.
+        Called before the first record, or not at all. The type null says nothing of a column."""
         ...
 
     def decode(
@@ -229,20 +253,6 @@ class TableDecoder(Protocol):
         Raises BadRecord with the place of the first record that can't be applied.
         """
         ...
-
-
-class DecoderDefaults:
-    """The answers of a ``TableDecoder`` whose messages declare neither types nor columns."""
-
-    @property
-    def declared_types(self) -> Mapping[str, str]:
-        return {}
-
-    def take_column_changes(self) -> tuple[ColumnChange, ...]:
-        return ()
-
-    def use_stored_schema(self, stored: TableSchema) -> None:
-        """Needs none."""
 
 
 class Format(ABC):
@@ -258,11 +268,20 @@ class Format(ABC):
     """The name of the positions that its rows carry where the configuration asks for them; None:
     it has none."""
 
+    options: frozenset[str] = frozenset()
+    """The names of its own options (``FormatOptions.extra``), beside ``positions``."""
+
     keyed: bool = False
     """Whether it needs a record's key or headers. Then every "value" that it gets is the whole
     record as ``pack`` makes it, and never None."""
 
+    framed: bool = False
+    """Whether its records may name their schema in a registry: then they wait until it is kept."""
+
     column_types = DeclaredTypes.OWN
+    prints_as_database: bool = False
+    """Whether dates and times come as text that the database itself prints. Otherwise a load
+    refuses them in a column of text, and asks for a declared type."""
     may_lack_types: bool = False
     """Whether some messages declare no types, so that the configuration may."""
 
@@ -298,6 +317,11 @@ class Format(ABC):
         """
         return map(self.peek, values)
 
+    def record_keys(self, values: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Of a ``keyed`` format: the records' keys as JSON, of which two are spelled alike only
+        where their bytes are. Raises Refused."""
+        return packed_keys(values)
+
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         """Parse a DDL message, one entry for each table it names; raises BadMessage."""
         return ()
@@ -332,6 +356,14 @@ class Format(ABC):
         What a tool says of the time at which it wrote the message is no such proof, and neither is
         a row that it read from a table: those come in another order than the source's log has.
         So a format gives a time only where it knows whose clock that is.
+        """
+        return None
+
+    def place(self, value: bytes | None) -> Place | None:
+        """Where a message's change is in its source's log, None where the message does not tell and
+        of rows that were read from a table. Raises nothing.
+
+        Of transactions alone: a set of them, or a place that a tool has come to, is no such place.
         """
         return None
 

@@ -55,7 +55,7 @@ def heads_of_all(
                 yield head or peek(value)
 
 
-class Tables:
+class HeadCache:
     """A cache of the heads of rows by their tables' names, for one call."""
 
     def __init__(self) -> None:

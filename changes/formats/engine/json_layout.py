@@ -57,7 +57,15 @@ class JsonLayout(Layout):
         return self._message(self.row)
 
     def decoder(self, message: type[Struct]) -> Callable[[bytes], Any]:
-        return msgspec.json.Decoder(message, float_hook=str).decode
+        decode = msgspec.json.Decoder(message, float_hook=str).decode
+        if not self.documents:
+            return decode
+
+        def checked(text: bytes) -> Any:
+            str(text, "utf-8")  # nothing looks into a document
+            return decode(text)
+
+        return checked
 
     def cell(self, field: str) -> Any:
         return Raw | UnsetType if field in self._document_fields else Any
@@ -80,10 +88,10 @@ class JsonLayout(Layout):
         )
 
     def row_of(self, values: Mapping[str, Raw]) -> Struct:
-        """Make a row of raw values; unknown columns are left out."""
+        """Make a row of raw values; unknown columns are left out. Raises Refused."""
         return self.row(
             **{
-                field: values[name] if name in self.documents else plain_value(values[name])
+                field: (_document if name in self.documents else plain_value)(values[name])
                 for name, field in self.fields.items()
                 if name in values
             }
@@ -119,6 +127,12 @@ class Documents(Exception):
 def is_document(raw: Raw) -> bool:
     """Whether a value is an object or a list."""
     return bytes(raw)[:1] in (b"{", b"[")
+
+
+def _document(raw: Raw) -> Raw:
+    """A value as it stands; raises Refused where it is not valid text."""
+    text_of(bytes(raw), TEXT)
+    return raw
 
 
 def plain_value(raw: Raw) -> object:

@@ -15,6 +15,8 @@ from msgspec.structs import astuple
 
 from changes.formats.engine.assemble import BLOCK_ROWS
 from changes.formats.engine.configured_types import ConfiguredTypes
+from changes.formats.engine.image_rows import ImageRows
+from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.json_layout import (
     Documents,
     JsonLayout,
@@ -25,13 +27,14 @@ from changes.formats.engine.json_layout import (
 )
 from changes.formats.engine.lacking import lacked_by_inserts, shows_null
 from changes.formats.engine.layout import Layout, decoded
-from changes.formats.engine.rows import Pass, RowImage, Rows, Shape
+from changes.formats.engine.rows import Pass
+from changes.model.model import ColumnTypes
 
 _DELETE, _INSERT = ord("D"), "I"
 
 
-class JsonRows(Rows):
-    """The ``Rows`` of such a format, which says by which members a message is read quickly.
+class JsonRows(ImageRows):
+    """The ``ImageRows`` of such a format, which says by which members a message is read quickly.
 
     A change has its row in ``now``, a D perhaps only in ``was``; the replaced values of an update
     are in ``was``, as far as the message has them. ``images`` reads any message, and gives one
@@ -51,14 +54,14 @@ class JsonRows(Rows):
         return values
 
     def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
-        """The texts by which records name their keys: ``Shape.key_text``; ``names`` is that member
-        of the messages."""
+        """The texts by which records name their keys: ``RowShape.key_text``; ``names`` is that
+        member of the messages."""
         if names.count(names[0]) == len(names):
             return (bytes(names[0]),)
         return list(map(bytes, names))
 
-    def layout(self, keys: tuple[str, ...] | None, configured: ConfiguredTypes) -> JsonLayout:
-        return JsonLayout(self._message, {}, keys, {}, configured=configured)
+    def layout(self, keys: tuple[str, ...] | None, types: ColumnTypes) -> JsonLayout:
+        return JsonLayout(self._message, {}, keys, {}, configured=ConfiguredTypes.of(types))
 
     def _message(self, row: type[Struct]) -> type[Struct]:
         image: Any = row
@@ -201,4 +204,4 @@ def image_of(
     """The image of a message whose columns have no declared types. ``key_text`` is the text in
     which the record names its key, ``keys`` the names in it."""
     names = tuple(dict.fromkeys((*now, *(was or ()))))
-    return RowImage(op, now, was, Shape(names, {}, keys, b"", key_text))
+    return RowImage(op, now, was, RowShape(names, {}, keys, b"", key_text))

@@ -21,6 +21,17 @@ Key = tuple[object, ...]
 PARTIAL_ROW = "a row leaves its key after another one has taken it, and is told in part only"
 
 
+MOVES_ALONE = (
+    "one record changes the key, and each key has a partition of its own (partitioned_by): whether "
+    "the old key's other changes come before it is not known. Have the source write a delete and "
+    "an insert, as Debezium does, or keep the table in one partition"
+)
+
+
+class OfKeys(Refused):
+    """A message needs changes of another key, which may be in another partition."""
+
+
 class Arrived(NamedTuple):
     """The values, without the key, of a row that moved to another key; UNSET for unknown ones.
 
@@ -60,14 +71,20 @@ class KeyRun:
         return KeyRun(arrived, left, 0, self.partition, self.last_offset)
 
     def moves(
-        self, number: int, old: Key, before: Sequence[object], new: Key, after: Sequence[object]
+        self,
+        number: int,
+        old: Key,
+        before: Sequence[object],
+        new: Key,
+        after: Sequence[object],
+        image: object = None,
     ) -> bool:
         """Move row ``number`` from one key to another; whether that deletes the old key's row.
 
         It does not where another row has moved there before. Raises Refused where the moved row is
-        partial then: the columns that it lacks are lost.
+        partial then: the columns that it lacks are lost. ``image``: see ``leaves``.
         """
-        ends = self.leaves(number, old, before)
+        ends = self.leaves(number, old, before, image)
         if not ends and UNSET in after:
             raise Refused(PARTIAL_ROW)
         self.arrives(number, new, after)

@@ -45,21 +45,21 @@ def shows_null(text: Text) -> bool:
     return bool(text.values.null_count > lacked)
 
 
-class Shown(NamedTuple):
+class ShownColumns(NamedTuple):
     """What rows of one source table, among those of others, have: the columns of any row, and those
     of each insert (None: no insert)."""
 
     any: frozenset[str] = frozenset()
     inserts: frozenset[str] | None = None
 
-    def and_(self, other: Shown) -> Shown:
+    def and_(self, other: ShownColumns) -> ShownColumns:
         """What both have shown."""
-        return Shown(self.any | other.any, common((self.inserts, other.inserts)))
+        return ShownColumns(self.any | other.any, common((self.inserts, other.inserts)))
 
 
-def shown_by_tables(pieces: Pieces, tables: Sequence[str]) -> dict[str, Shown]:
+def shown_by_tables(pieces: Pieces, tables: Sequence[str]) -> dict[str, ShownColumns]:
     """What each table's rows have; ``tables`` has the table of each record. After ``assemble``."""
-    found: dict[str, Shown] = {}
+    found: dict[str, ShownColumns] = {}
     for segment in pieces.segments:
         names = [tables[record] for record in segment.records]
         start = 0
@@ -67,25 +67,25 @@ def shown_by_tables(pieces: Pieces, tables: Sequence[str]) -> dict[str, Shown]:
             end = start + len(next(iter(block.values())).values)
             ops = bytes(segment.ops[start:end])
             for table, shown in _shown(names[start:end], ops, block).items():
-                found[table] = shown.and_(found.get(table, Shown()))
+                found[table] = shown.and_(found.get(table, ShownColumns()))
             start = end
     return found
 
 
-def _shown(names: Sequence[str], ops: bytes, block: Mapping[str, Text]) -> dict[str, Shown]:
+def _shown(names: Sequence[str], ops: bytes, block: Mapping[str, Text]) -> dict[str, ShownColumns]:
     whole = frozenset(name for name, text in block.items() if text.carried is None)
     some = [name for name in block if name not in whole]
     flags = [pc.cast(block[name].carried, pa.bool_()) for name in some]
     columns = [str(place) for place in range(len(some))]
     rows = pa.table([pa.array(names), letters(ops), *flags], ["table", "op", *columns])
     how = [(column, way) for column in columns for way in ("any", "all")]
-    found: dict[str, Shown] = {}
+    found: dict[str, ShownColumns] = {}
     for row in rows.group_by(["table", "op"]).aggregate(how).to_pylist():
         has = {way: [n for n, c in zip(some, columns, strict=True) if row[f"{c}_{way}"]]
                for way in ("any", "all")}  # fmt: skip
         inserts = whole.union(has["all"]) if row["op"] == "I" else None
-        shown = Shown(whole.union(has["any"]), inserts)
-        found[row["table"]] = shown.and_(found.get(row["table"], Shown()))
+        shown = ShownColumns(whole.union(has["any"]), inserts)
+        found[row["table"]] = shown.and_(found.get(row["table"], ShownColumns()))
     return found
 
 

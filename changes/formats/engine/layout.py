@@ -153,6 +153,14 @@ class Layout(abc.ABC):
             check_name(name, (), keys)
         return self.rebuilt(self.columns, keys, self.known)
 
+    def with_stored(self, stored: TableSchema) -> Self:
+        """The same, for a table with these columns."""
+        return self
+
+    def type_of_stored(self, column: Column) -> pa.DataType:
+        """The type of a column that only the target has so far."""
+        return (self.configured.type_of(column.name) or TEXT).arrow
+
     def knows(self, carried: Iterable[str], text: bytes) -> bool:
         """Whether ``grown`` would certainly return this same layout."""
         return text in self.known and all(name in self.columns for name in carried)
@@ -160,9 +168,8 @@ class Layout(abc.ABC):
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
         """The layout that also has these columns; raises Refused where there is none.
 
-        ``types`` is the message's type block and ``text`` its bytes; ``carried`` are the columns
-        of its rows, in order. A column without a type there has the configured one, else text, or
-        stays what it is.
+        ``types`` is the message's type block, ``text`` its bytes, ``carried`` its rows' columns in
+        order. A column without a type there has the configured one, else text, or stays.
         """
         columns = dict(self.columns)
         same_words = True
@@ -288,7 +295,6 @@ def spelled(keys: tuple[str, ...] | None, columns: Collection[str]) -> tuple[str
 
 
 def json_name(name: str, field: str) -> str:
-    """A name that msgspec can't match is replaced by one that no MySQL column has: it ends in a
-    space. Rows with such a column are read slowly."""
+    """The name, but for one that msgspec can't match: rows with such a column are read slowly."""
     matched = name.isprintable() and '"' not in name and "\\" not in name
     return name if matched else f"{field} "

@@ -13,9 +13,9 @@ from msgspec.structs import astuple
 from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.explain import explain_image
 from changes.formats.engine.format import Format, RowChange, Statement, TableDecoder
+from changes.formats.engine.image_rows import ImageRows
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import Rows
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, Head, Kind, Mode, TableName
 
 
@@ -23,7 +23,7 @@ class RowFormat(Format):
     """A format whose messages hold rows of one table each, or statements."""
 
     @abstractmethod
-    def rows(self, *, placed: bool = False) -> Rows:
+    def rows(self, *, placed: bool = False) -> ImageRows:
         """Make the reader of rows for one decoder. ``placed``: its images have positions."""
 
     def moment(self, value: bytes) -> int | None:
@@ -70,6 +70,7 @@ class JsonFormat(RowFormat):
     """A format of JSON objects, whose first members say what they are about."""
 
     may_lack_types = True
+    options = frozenset(("default_database", "default_table"))
     maker: str
     """Whose messages these are, for errors."""
     first: type[Struct]

@@ -9,120 +9,106 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from msgspec import Struct
 
-from changes.formats.engine.assemble import RowSegment, Text
+from changes.formats.engine.assemble import ColumnConverter, RowSegment, Text
+from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.configured_types import ConfiguredTypes
 from changes.formats.engine.flat_rows import FlatRows, spans
-from changes.formats.engine.key_runs import KeyRun
+from changes.formats.engine.images import RowShape
+from changes.formats.engine.key_runs import MOVES_ALONE, KeyRun, OfKeys
 from changes.formats.engine.layout import Layout, Refused, RowLayout, other_key
-from changes.model.model import (
-    BadMessage,
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """What rows are like that come alike: their columns in order, declared types, the key.
-
-    A format that meets one shape often makes it once: the engine knows it again by identity.
-    """
-
-    names: tuple[str, ...]
-    types: Mapping[str, str]
-    keys: tuple[str, ...]
-    types_text: bytes | None = None
-    """The bytes that declare the types, where equal ones declare equal types."""
-    key_text: bytes | None = None
-    """The bytes that name the key, likewise."""
-    whole: Shape | None = None
-    """The same with the columns that only an update's old row holds, if those are no others'."""
-
-
-class RowImage(NamedTuple):
-    """One row change. ``op`` is I, U or D.
-
-    Images hold the columns that are known; ``was`` is an update's old row, None where the record
-    has none. Cells are text, null as None, or a JSON value's bytes (``msgspec.Raw``).
-    """
-
-    op: str
-    now: Mapping[str, Any]
-    was: Mapping[str, Any] | None
-    shape: Shape
-    position: str | None = None
+from changes.model.model import BadMessage, ColumnTypes, FormatOptions
+from changes.sql.convert import Converter
 
 
 class Rows(ABC):
     """How the records of one target hold rows. One for each decoder, used by one thread.
 
     What it remembers from record to record only saves work: a call of a decoder may fail, and
-    records be decoded again.
+    records be decoded again. What has to be right then is in the layout, and in ``Pass.memory``.
     """
 
     zone: str | None = None
     """The zone of times that name none, for the converter; None: the configured one."""
+    own_types = True
+    """Whether declared types are in the source's own words, to be compared with statements."""
     drops_nulls = False
     """Whether messages leave nulls out: then an insert lacks nothing, and a column that an update
     lacks but had before is null."""
-    completes = True
-    """Whether what an update lacks in a changelog is in its old row."""
-    own_types = True
-    """Whether declared types are in the source's own words, to be compared with statements."""
-    shows_key = True
-    """Whether people see the key of an update that has no old row as its old row."""
-    needs_columns = True
-    """Whether a row without any column is an error; else only where no column is known."""
+    tells_inserts = True
+    """Whether a column that an insert lacks is one that took its default."""
 
-    def layout(self, keys: tuple[str, ...] | None, configured: ConfiguredTypes) -> Layout:
-        """Make the layout of a target without columns."""
-        return RowLayout({}, keys, {}, configured=configured)
+    whole = False
+    """Whether a row is all of its table's: what it lacks is null, also where only the target knows
+    the column."""
+
+    @cached_property
+    def given(self) -> dict[str, str]:
+        """Where rows are whole, the columns that they have got from the target, by name in small
+        letters."""
+        return {}
+
+    def layout(self, keys: tuple[str, ...] | None, types: ColumnTypes) -> Layout:
+        """Make the layout of a target without columns, with the configured key and types.
+
+        Raises ValueError for an invalid type."""
+        return RowLayout({}, keys, {}, configured=ConfiguredTypes.of(types))
+
+    def memory(self, *, fixed: bool) -> Any:
+        """Make the first ``Pass.memory``. ``fixed``: the configuration names the key."""
+        return None
+
+    def converter(self, options: FormatOptions) -> ColumnConverter:
+        """Make the converter of one call's columns."""
+        return Converter(self.zone or options.time_zone, options.zero_dates)
+
+    def segment(self, into: Pass) -> RowSegment:
+        """Make the segment of the present layout's rows."""
+        return RowSegment(into.layout.columns, into.layout.texts)
 
     @abstractmethod
-    def images(self, value: bytes) -> Iterable[RowImage]:
-        """Read a record's rows, slowly and exactly; raises Refused, BadMessage."""
+    def add_one(self, into: Pass) -> None:
+        """Add the rows of the record at ``into.place``, slowly and exactly; raises Refused,
+        BadMessage."""
+
+    def block(self, into: Pass) -> bool:
+        """Add as many records, from ``into.place`` on, as can be read at once. Whether it is to be
+        called again; else the record at that place is read by itself."""
+        return False
 
     @abstractmethod
     def table_of(self, value: bytes, error: Exception) -> object | None:
         """The table to name in an error about a record, None where it is not known."""
 
-    def block(self, into: Pass) -> bool:
-        """Add as many records, from ``into.place`` on, as can be read at once. Whether it is to be
-        called again; else the record at that place is read by ``images``."""
-        return False
+    def declared_types(self, layout: Layout, memory: Any) -> Mapping[str, str]:
+        """See ``TableDecoder.declared_types``."""
+        return layout.declared_types if self.own_types else {}
 
-    def completed(self, image: RowImage) -> RowImage:
-        """An update's row of a changelog, with what only its old one holds."""
-        was = image.was or {}
-        beside = {name: cell for name, cell in was.items() if name not in image.now}
-        shape = image.shape.whole or image.shape
-        return image._replace(now={**image.now, **beside}, was=None, shape=shape)
-
-    def fitted(self, layout: Layout, image: RowImage) -> Layout:
-        """The layout as this image's values need it."""
-        return layout
-
-    def structs(self, into: Pass, image: RowImage) -> tuple[Struct, Struct | None]:
-        """The image as rows of the layout, which has its columns; raises Refused."""
-        fields = into.layout.fields
-        now = into.layout.row(**{fields[name]: cell for name, cell in image.now.items()})
-        if image.was is None:
-            return now, None
-        was = {fields[name]: cell for name, cell in image.was.items() if name in fields}
-        return now, into.layout.row(**was)
+    def take_column_changes(self, memory: Any) -> tuple[ColumnChange, ...]:
+        """Take the changes out of the memory: see ``TableDecoder.take_column_changes``."""
+        return ()
 
 
 class Pass:
     """One call's records on their way to columns of text, in segments of one layout each."""
 
     def __init__(
-        self, rows: Rows, layout: Layout, fixed: bool, key_texts: frozenset[bytes], run: KeyRun
+        self,
+        rows: Rows,
+        layout: Layout,
+        fixed: bool,
+        key_texts: frozenset[bytes],
+        run: KeyRun,
+        memory: Any = None,
+        amid: bool = False,
+        by_key: bool = False,
     ) -> None:
-        self.rows = rows
+        self.rows, self.by_key = rows, by_key
         self.layout: Any = layout
         """Of the kind that ``rows.layout`` makes."""
         self.fixed = fixed
@@ -130,6 +116,11 @@ class Pass:
         self.key_texts = set(key_texts)
         """The bytes that name the layout's key."""
         self.run = run
+        self.memory = memory
+        """What the format has to remember of the records, made by ``rows.memory``: a copy for each
+        call, which is kept where the call ends well."""
+        self.amid = amid
+        """Whether rows were decoded since changes of columns were taken last."""
         self.positions: dict[int, str] | None = None
         """By the record's place; None where the pipeline is configured without positions."""
         self.values: Sequence[bytes] = ()
@@ -138,12 +129,19 @@ class Pass:
         self.segments: list[RowSegment] = []
         self.count = 0
         """Row changes so far; one that changes a key makes two rows."""
+        self.halves = 0
+        """First halves of changed keys that came as records of their own, so far."""
         self.lacked: set[str] = set()
         """Where nulls may be left out: the columns that an insert lacks."""
         self.shows_nulls = False
         """Whether a null was shown, so that none is left out."""
         self._segment_layout: Layout | None = None
-        self._learned: set[Shape] = set()
+        self._learned: set[RowShape] = set()
+
+    @property
+    def number(self) -> int:
+        """The number of the next row for ``KeyRun``, both halves of a changed key being one."""
+        return self.count - self.halves
 
     def read(self, values: Sequence[bytes]) -> Exception | None:
         """Read the records; returns the error at ``place``, None when all are read."""
@@ -157,41 +155,29 @@ class Pass:
         return None
 
     def read_one(self) -> None:
-        """Read the record at ``place`` by its images; raises Refused, BadMessage."""
-        for image in self.rows.images(self.values[self.place]):
-            if self.positions is not None and image.position is not None:
-                self.positions[self.place] = image.position
-            if image.op == "U" and image.was and self.rows.completes:
-                keys = image.shape.keys if self.layout.keys is None else self.layout.keys
-                if not keys:
-                    image = self.rows.completed(image)
-            self.learn(image.shape, image)
-            now, was = self.rows.structs(self, image)
-            self.add(image.op, now, was)
+        """Read the record at ``place`` by itself; raises Refused, BadMessage."""
+        self.rows.add_one(self)
         self.place += 1
 
-    def learn(self, shape: Shape, image: RowImage | None = None) -> None:
-        """Extend the layout by the columns and key of rows that come now; raises Refused.
+    def learn(self, shape: RowShape, *, bare: bool = False) -> None:
+        """Extend the layout by the columns and key of rows that come now; raises Refused, also for
+        a ``bare`` one, without columns."""
+        if shape in self._learned:
+            return
+        layout = self._with_key(shape)
+        if bare:
+            raise Refused("a row without columns")
+        if not _knows(layout, shape):
+            layout = layout.grown(shape.types, shape.names, shape.types_text or b"")
+        for key in layout.keys or ():
+            if key not in layout.columns:
+                raise Refused(f"key column {key} is missing")
+        if layout is not self.layout:
+            self._learned.clear()
+        self._learned.add(shape)
+        self.layout = layout
 
-        ``image`` is None of rows that are columns already.
-        """
-        if shape not in self._learned:
-            layout = self._with_key(shape)
-            if image is not None and not image.now and self._bare_refused(shape):
-                raise Refused("a row without columns")
-            if not _knows(layout, shape):
-                layout = layout.grown(shape.types, shape.names, shape.types_text or b"")
-            for key in layout.keys or ():
-                if key not in layout.columns:
-                    raise Refused(f"key column {key} is missing")
-            if layout is not self.layout:
-                self._learned.clear()
-            self._learned.add(shape)
-            self.layout = layout
-        if image is not None:
-            self.layout = self.rows.fitted(self.layout, image)
-
-    def _with_key(self, shape: Shape) -> Layout:
+    def _with_key(self, shape: RowShape) -> Layout:
         layout: Layout = self.layout
         if len(set(shape.names)) < len(shape.names):
             raise Refused("two columns of one name")
@@ -205,9 +191,6 @@ class Pass:
             self.key_texts.add(shape.key_text)
         return layout
 
-    def _bare_refused(self, shape: Shape) -> bool:
-        return self.rows.needs_columns or not (self.layout.columns or shape.names or shape.types)
-
     # --- rows, which the layout knows
 
     def segment(self) -> RowSegment:
@@ -216,30 +199,52 @@ class Pass:
             if self.segments:
                 self.segments[-1].close_block()
             self._segment_layout = self.layout
-            self.segments.append(RowSegment(self.layout.columns, self.layout.texts))
+            self.segments.append(self.rows.segment(self))
         return self.segments[-1]
 
-    def add(self, op: str, row: Struct, was: Struct | None) -> None:
+    def add(self, op: str, row: Struct, was: Struct | None = None) -> None:
         """Add a row of the record at ``place``, and before it, where its key changed, the end of
         the old one; raises Refused."""
-        layout, segment = self.layout, self.segment()
+        layout = self.layout
         if was is not None and op == "U" and layout.keys:
             layout.complete_key(was, row)
-            if layout.moves(was, row) and self._leaves(was, row):
-                segment.add(layout.gone(was, row), "D", self.place)
-                # Full as it may look: columns that no message has named yet may be missing.
-                segment.moved.append(len(segment.ops))
+            if layout.moves(was, row):
+                self.check_alone()
+                if self._leaves(was, row):
+                    self.end_key(layout.gone(was, row))
+        segment = self.segment()
         segment.add(row, op, self.place)
         self.count += 1
         if segment.is_full:
             segment.close_block()
+
+    def check_alone(self) -> None:
+        """Raise OfKeys where one record changes a key, and each key has a partition: the other
+        changes of one of both are in another one."""
+        if self.by_key:
+            raise OfKeys(MOVES_ALONE)
+
+    def end_key(self, gone: Struct) -> None:
+        """Add the end of the key that the next row leaves."""
+        segment = self.segment()
+        segment.add(gone, "D", self.place)
+        # Full as it may look: columns that no message has named yet may be missing.
+        segment.moved.append(len(segment.ops))
 
     def _leaves(self, was: Struct, row: Struct) -> bool:
         """Whether the old key's row ends where this one moves away from it."""
         layout = self.layout
         old = layout.key_of(layout.gone(was, row))
         before, after = layout.beside_key(was), layout.beside_key(row)
-        return self.run.moves(self.count, old, before, layout.key_of(row), after)
+        return self.run.moves(self.number, old, before, layout.key_of(row), after)
+
+    def comes_from_before(self) -> None:
+        """The next row moved here from the key that the row before it ends, a record of its own:
+        both make one change."""
+        segment = self.segment()
+        segment.moved.append(len(segment.ops))
+        self.count -= 1
+        self.halves -= 1
 
     def add_rows(self, rows: Sequence[Struct], ops: bytes, records: Iterable[int]) -> None:
         """Add rows none of which changes its key."""
@@ -282,7 +287,7 @@ class Pass:
                 yield start + alone
 
 
-def _knows(layout: Layout, shape: Shape) -> bool:
+def _knows(layout: Layout, shape: RowShape) -> bool:
     """Whether the layout certainly would not grow."""
     if shape.types_text is not None:
         return layout.knows(shape.names, shape.types_text)

@@ -53,6 +53,8 @@ class MaxwellJson(JsonFormat):
     name: str = "maxwell-json"
     keyed: bool = True
     column_types = DeclaredTypes.NONE
+    prints_as_database = True
+    options = JsonFormat.options | {"encryption_key"}
     maker = "Maxwell"
     first = _First
 

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from changes.formats.engine.format import VALUE_AT, packed_values, sizes
+from changes.formats.engine.images import RowImage
 from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import RowImage
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 from changes.model.model import TableName
 

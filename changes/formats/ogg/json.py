@@ -12,11 +12,11 @@ from msgspec import Raw, Struct
 
 from changes.formats.engine import json_text as glance
 from changes.formats.engine.format import Confidence, DeclaredTypes, Packed, explained_ms
+from changes.formats.engine.images import RowImage
 from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_format import DDL, JsonFormat
-from changes.formats.engine.rows import RowImage
 from changes.model.model import (
     BadMessage,
     Ddl,
@@ -145,7 +145,7 @@ class OggJson(JsonFormat):
             return TableName(self._database, plain)
         missing = "default_table" if self._database and not plain else "default_database"
         raise BadMessage(
-            f"a GoldenGate message of table {name!r}: SCHEMA.TABLE is wanted, and no {missing} "
+            f"a GoldenGate message of table {name!r}: SCHEMA.TABLE is required, and no {missing} "
             "is set"
         )
 

@@ -70,6 +70,7 @@ class TencentDts(RowFormat):
     keyed: bool = True
     binary: bool = True
     column_types = DeclaredTypes.SOURCE
+    prints_as_database = True
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:

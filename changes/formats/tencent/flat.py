@@ -22,7 +22,7 @@ from changes.formats.engine.flat_rows import (
     split_by_mark,
 )
 from changes.formats.engine.format import packed_values
-from changes.formats.engine.heads import Tables, stretches
+from changes.formats.engine.heads import HeadCache, stretches
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.proto_files import messages
 from changes.formats.engine.wire_columns import Likeness, Odd, cut_column, frame_around
@@ -35,7 +35,7 @@ from changes.formats.tencent.values import (
     STRING,
     UTF8,
     ZONE_UTC,
-    Way,
+    TextRule,
     cell_of,
 )
 from changes.model.model import Head
@@ -99,7 +99,7 @@ def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
     if not SOURCES.issuperset(header.sourceType):
         return None
     tags = bytes(map(_first, entry.event))
-    tables = Tables()
+    tables = HeadCache()
     apart = (
         tags.split(_MARK_TAG)[:-1],
         stretches(list(header.messageType), MARK_NUMBER, count),
@@ -122,7 +122,7 @@ def _head(
     kinds: Sequence[int],
     databases: Sequence[bytes],
     names: Sequence[bytes],
-    tables: Tables,
+    tables: HeadCache,
 ) -> Head | None:
     """One message's, if all its entries are rows or marks and their events match their types."""
     by_tag = [_KINDS.get(tag) for tag in tags]
@@ -218,7 +218,7 @@ def _letters(types: list[int], count: int) -> bytes | None:
     return None if len(found) != count or 0 in found else bytes(found)
 
 
-def texts_of(flat: FlatRows, ways: Sequence[Way], zone: str) -> list[Text] | None:
+def texts_of(flat: FlatRows, ways: Sequence[TextRule], zone: str) -> list[Text] | None:
     """Each column as text; None where a value is to be refused by its record's place."""
     try:
         return [_text(cells, way, zone) for cells, way in zip(flat.columns, ways, strict=True)]
@@ -226,12 +226,12 @@ def texts_of(flat: FlatRows, ways: Sequence[Way], zone: str) -> list[Text] | Non
         return None
 
 
-def _text(cells: Sequence[bytes], way: Way, zone: str) -> Text:
+def _text(cells: Sequence[bytes], way: TextRule, zone: str) -> Text:
     try:
         found = cut_column(cells, _LOOKS[way])
     except Odd:
         found = None
-    if found is not None and way is Way.INSTANT:
+    if found is not None and way is TextRule.INSTANT:
         found = _utc(found)
     if found is not None:
         return found
@@ -255,35 +255,35 @@ def _check_absent(cell: bytes, value: Any) -> None:
         raise Refused("to be read singly")
 
 
-def _look(cell: bytes, way: Way) -> Likeness:
+def _look(cell: bytes, way: TextRule) -> Likeness:
     """What a cell shows of others like it; raises Odd where ``cell_of`` knows better."""
     value = _data(cell)
     kind = value.dataType
     _check_absent(cell, value)
     if kind in (NIL, NA) and not (value.sv or value.bv):
         return None if kind == NIL else UNSET
-    if kind in NUMBERS and way is Way.TEXT and value.sv:
+    if kind in NUMBERS and way is TextRule.TEXT and value.sv:
         return frame_around(cell, _SV)
-    text = kind == STRING or (kind == BYTES and way is not Way.INSTANT)
+    text = kind == STRING or (kind == BYTES and way is not TextRule.INSTANT)
     charset = value.charset.partition("_")[0].lower()
     if text and not value.sv and (charset in UTF8 or charset == "binary"):
         if value.bv:
             return frame_around(cell, _BV)
-        if way is not Way.INSTANT:
+        if way is not TextRule.INSTANT:
             return ""
     raise Odd
 
 
 def _look_text(cell: bytes) -> Likeness:
-    return _look(cell, Way.TEXT)
+    return _look(cell, TextRule.TEXT)
 
 
 def _look_label(cell: bytes) -> Likeness:
-    return _look(cell, Way.LABEL)
+    return _look(cell, TextRule.LABEL)
 
 
 def _look_instant(cell: bytes) -> Likeness:
-    return _look(cell, Way.INSTANT)
+    return _look(cell, TextRule.INSTANT)
 
 
 def _look_odd(_cell: bytes) -> Likeness:
@@ -291,9 +291,9 @@ def _look_odd(_cell: bytes) -> Likeness:
 
 
 _LOOKS = {
-    Way.TEXT: _look_text,
-    Way.LABEL: _look_label,
-    Way.INSTANT: _look_instant,
-    Way.BYTES: _look_odd,
-    Way.BIT: _look_odd,
+    TextRule.TEXT: _look_text,
+    TextRule.LABEL: _look_label,
+    TextRule.INSTANT: _look_instant,
+    TextRule.BYTES: _look_odd,
+    TextRule.BIT: _look_odd,
 }

@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from changes.formats.engine.bulk_rows import AtOnce, BulkRows
+from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.layout import Refused
-from changes.formats.engine.rows import RowImage, Shape
 from changes.formats.tencent.flat import rows_of_many, texts_of
 from changes.formats.tencent.message import read_columns, row_events
-from changes.formats.tencent.values import Cell, Way, cells_of, declared, way_of
+from changes.formats.tencent.values import Cell, TextRule, cells_of, declared, way_of
 
 LETTERS = {0: "I", 1: "U", 2: "D"}
 _SHAPES_KEPT = 1_000
@@ -23,8 +23,8 @@ _SHAPES_KEPT = 1_000
 class Columns:
     """The columns of an event."""
 
-    shape: Shape
-    ways: tuple[Way, ...]
+    shape: RowShape
+    ways: tuple[TextRule, ...]
 
 
 def columns_of(columns: Sequence[Any]) -> Columns:
@@ -35,7 +35,7 @@ def columns_of(columns: Sequence[Any]) -> Columns:
     types = {c.name: declared(c.originalType) for c in columns if c.originalType}
     keys = tuple([column.name for column in columns if column.isKey])
     ways = tuple([way_of(column.originalType) for column in columns])
-    return Columns(Shape(names, types, keys), ways)
+    return Columns(RowShape(names, types, keys), ways)
 
 
 def letter_of(event: Any) -> str:
@@ -104,7 +104,7 @@ class TencentRows(BulkRows):
         return tables[-1] if tables else "a message without rows"
 
 
-def _image(shape: Shape, cells: Sequence[Cell]) -> dict[str, str | None]:
+def _image(shape: RowShape, cells: Sequence[Cell]) -> dict[str, str | None]:
     pairs = zip(shape.names, cells, strict=True)
     if UNSET not in cells:
         return dict(pairs)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ _ZERO = re.compile(r"\d{4}-(00-\d\d|\d\d-00)", re.ASCII)
 _LOCAL_SHAPE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
 
 
-class Way(Enum):
+class TextRule(Enum):
     """How a column's values become text."""
 
     TEXT = "text"
@@ -44,25 +44,25 @@ class Way(Enum):
     BIT = "bit"
 
 
-def way_of(original: str) -> Way:
+def way_of(original: str) -> TextRule:
     """How the values of a column of this declared type become text."""
     kind = from_mysql(original)
     if kind.form is TextForm.BYTES:
-        return Way.BYTES
+        return TextRule.BYTES
     if kind.form in (TextForm.ENUM, TextForm.SET):
-        return Way.LABEL
+        return TextRule.LABEL
     if kind.arrow == TIMESTAMP_UTC:
-        return Way.INSTANT
-    return Way.BIT if original.lower().startswith("bit") else Way.TEXT
+        return TextRule.INSTANT
+    return TextRule.BIT if original.lower().startswith("bit") else TextRule.TEXT
 
 
 def declared(original: str) -> str:
     """The type in the words of ``from_mysql``; labels come as words, so they are text."""
-    return "text" if way_of(original) is Way.LABEL else original
+    return "text" if way_of(original) is TextRule.LABEL else original
 
 
 def cells_of(
-    values: Sequence[Any], names: Sequence[str], ways: Sequence[Way], zone: str
+    values: Sequence[Any], names: Sequence[str], ways: Sequence[TextRule], zone: str
 ) -> list[Cell]:
     """The values of one row as text; raises Refused."""
     if len(values) != len(names):
@@ -71,9 +71,9 @@ def cells_of(
     try:
         for value, way in zip(values, ways, strict=True):
             kind = value.dataType
-            if kind == STRING and way is Way.TEXT and value.charset in UTF8:
+            if kind == STRING and way is TextRule.TEXT and value.charset in UTF8:
                 cells.append(value.bv.decode())
-            elif kind in NUMBERS and way is Way.TEXT:
+            elif kind in NUMBERS and way is TextRule.TEXT:
                 cells.append(value.sv or _number(""))
             else:
                 cells.append(cell_of(kind, value, way, zone))
@@ -85,7 +85,7 @@ def cells_of(
     return cells
 
 
-def cell_of(kind: int, value: Any, way: Way, zone: str) -> Cell:
+def cell_of(kind: int, value: Any, way: TextRule, zone: str) -> Cell:
     """One value as text, None for null, UNSET for none at all; raises Refused."""
     if kind in (NIL, NA):
         if value.sv or value.bv:
@@ -93,23 +93,23 @@ def cell_of(kind: int, value: Any, way: Way, zone: str) -> Cell:
             raise Refused(f"a value {(value.sv or value.bv)[:30]!r} of type {named}")
         return None if kind == NIL else UNSET
     if kind in NUMBERS:
-        if way is Way.LABEL:
+        if way is TextRule.LABEL:
             raise Refused(f"a number ({value.sv[:30]!r}) for a label; STRING is expected")
-        if way is Way.BYTES:
+        if way is TextRule.BYTES:
             raise Refused(f"a number ({value.sv[:30]!r}) for bytes; BYTES is expected")
         text = _number(value.sv)
-        return _bits(text) if way is Way.BIT else text
+        return _bits(text) if way is TextRule.BIT else text
     if kind not in (STRING, BYTES):
         raise Refused(f"a value of unknown type {kind}")
     raw: bytes = value.bv
     if value.sv:
         raise Refused(f"a value {value.sv[:30]!r} in sv of a type whose values are in bv")
-    if way is Way.BYTES:
+    if way is TextRule.BYTES:
         return raw.decode("latin-1")
     charset = value.charset.partition("_")[0]
     # A text may come as BYTES, without a character set.
     text = decode_text(raw, "" if charset.lower() == "binary" else charset)
-    return _instant(text, zone) if way is Way.INSTANT else text
+    return _instant(text, zone) if way is TextRule.INSTANT else text
 
 
 def _number(text: str) -> str:

@@ -23,8 +23,8 @@ from changes.routes.expressions.syntax import (
 )
 from changes.routes.expressions.types import (
     LARGEST_BYTES,
-    Rows,
-    TooLarge,
+    NamedColumns,
+    ResultTooLarge,
     Typed,
     Value,
     alike,
@@ -74,17 +74,17 @@ class Bound:
     """An expression over known columns."""
 
     type: pa.DataType
-    run: Callable[[Rows], Value]
+    run: Callable[[NamedColumns], Value]
 
-    def values(self, rows: Rows) -> pa.Array:
+    def values(self, rows: NamedColumns) -> pa.Array:
         """The expression's value of each row. Raises BadValue for the first that has none."""
         return pa.concat_arrays(self._values(rows, 0)) if rows.count else pa.array([], self.type)
 
-    def _values(self, rows: Rows, start: int) -> list[pa.Array]:
+    def _values(self, rows: NamedColumns, start: int) -> list[pa.Array]:
         """In halves where a row is in error, or all are too large at once."""
         try:
             return [spread(self.run(rows), rows.count)]
-        except (pa.ArrowInvalid, TooLarge) as error:
+        except (pa.ArrowInvalid, ResultTooLarge) as error:
             if rows.count == 1:
                 raise BadValue(start, _reason(error)) from error
         half = rows.count // 2
@@ -93,7 +93,7 @@ class Bound:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, TooLarge):
+    if isinstance(error, ResultTooLarge):
         return f"its text is larger than {LARGEST_BYTES} bytes"
     text = " ".join(str(error).split())
     return "division by zero" if text.lower().startswith("divide by zero") else text
@@ -129,7 +129,7 @@ def _case(node: Case, types: Mapping[str, pa.DataType]) -> Typed:
     if not fails:
         return Typed(type_, lambda rows: _chosen(conditions, results, default, rows))
 
-    def run(rows: Rows) -> Value:
+    def run(rows: NamedColumns) -> Value:
         found = pa.nulls(rows.count, type_)
         left = pa.repeat(pa.scalar(True), rows.count)
         for condition, result in zip(conditions, results, strict=True):
@@ -143,7 +143,9 @@ def _case(node: Case, types: Mapping[str, pa.DataType]) -> Typed:
     return Typed(type_, run, fails=True)
 
 
-def _chosen(conditions: list[Typed], results: list[Typed], default: Typed, rows: Rows) -> pa.Array:
+def _chosen(
+    conditions: list[Typed], results: list[Typed], default: Typed, rows: NamedColumns
+) -> pa.Array:
     """All branches at once: each has a value in every row."""
     found = [spread(condition.run(rows), rows.count) for condition in conditions]
     names = [str(place) for place in range(len(found))]
@@ -151,6 +153,6 @@ def _chosen(conditions: list[Typed], results: list[Typed], default: Typed, rows:
     return pc.case_when(holds, *(part.run(rows) for part in (*results, default)))
 
 
-def _put(found: pa.Array, mask: pa.Array, result: Typed, rows: Rows) -> pa.Array:
+def _put(found: pa.Array, mask: pa.Array, result: Typed, rows: NamedColumns) -> pa.Array:
     part = rows.where(mask)
     return placed(found, mask, spread(result.run(part), part.count)) if part.count else found

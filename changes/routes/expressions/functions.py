@@ -22,7 +22,7 @@ from changes.routes.expressions.operators import (
 from changes.routes.expressions.syntax import ExpressionError
 from changes.routes.expressions.types import (
     Make,
-    Rows,
+    NamedColumns,
     Typed,
     Value,
     alike,
@@ -77,7 +77,7 @@ def _coalesced(name: str, args: list[Typed]) -> Typed:
     if not any(other.fails for other in others):
         return of_kernel(type_, pc.coalesce, *parts)
 
-    def run(rows: Rows) -> Value:
+    def run(rows: NamedColumns) -> Value:
         found = spread(first.run(rows), rows.count)
         for other in others:
             empty = pc.is_null(found)

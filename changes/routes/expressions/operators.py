@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from changes.routes.expressions.syntax import ExpressionError
 from changes.routes.expressions.types import (
     LARGEST_BYTES,
-    Rows,
-    TooLarge,
+    NamedColumns,
+    ResultTooLarge,
     Typed,
     Value,
     alike,
@@ -49,7 +49,7 @@ def logic(name: str, args: list[Typed]) -> Typed:
     if not right.fails:
         return of_kernel(pa.bool_(), kernel, left, right)
 
-    def run(rows: Rows) -> Value:
+    def run(rows: NamedColumns) -> Value:
         known = spread(left.run(rows), rows.count)
         decided = pc.fill_null(known if name == "or" else pc.invert(known), False)
         left_over = pc.invert(decided)
@@ -115,14 +115,14 @@ def joined(name: str, args: list[Typed]) -> Typed:
     given = [constant(None, pa.string()) if pa.types.is_null(arg.type) else arg for arg in args]
     texts = [wanted("||", arg, pa.types.is_string, "texts (CAST makes one)") for arg in given]
 
-    def run(rows: Rows) -> Value:
+    def run(rows: NamedColumns) -> Value:
         values = [text.run(rows) for text in texts]
         sizes = [
             v.nbytes if isinstance(v, pa.Array) else rows.count * len(v.as_py() or "")
             for v in values
         ]
         if sum(sizes) > LARGEST_BYTES:
-            raise TooLarge
+            raise ResultTooLarge
         return pc.binary_join_element_wise(*values, "")
 
     return Typed(pa.string(), run, fails=True)

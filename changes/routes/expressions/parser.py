@@ -19,9 +19,9 @@ from changes.routes.expressions.syntax import (
     Cast,
     ColumnRef,
     ExpressionError,
+    ExpressionToken,
     Literal,
     Node,
-    Token,
     number,
     tokens_of,
 )
@@ -48,7 +48,7 @@ def parse(text: str) -> Node:
 class _Parser:
     """Reads tokens from left to right; each method reads what binds tighter than the one before."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[ExpressionToken]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
@@ -61,7 +61,7 @@ class _Parser:
         return node
 
     @property
-    def _next(self) -> Token:
+    def _next(self) -> ExpressionToken:
         return self._tokens[self._at] if self._at < len(self._tokens) else END
 
     def _take(self, *words: str) -> str | None:
@@ -187,7 +187,7 @@ class _Parser:
             return node
         raise ExpressionError(f"a value is expected, not {token.text!r}")
 
-    def _word(self, token: Token) -> Node:
+    def _word(self, token: ExpressionToken) -> Node:
         word = token.word
         match word:
             case "true" | "false":

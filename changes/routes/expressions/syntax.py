@@ -95,7 +95,7 @@ RESERVED = frozenset(
 ) | {"end", "cast", "as", "true", "false", "div"}
 
 
-class Token(NamedTuple):
+class ExpressionToken(NamedTuple):
     kind: str
     text: str
 
@@ -105,16 +105,16 @@ class Token(NamedTuple):
         return self.text.lower() if self.kind in ("word", "sign") else ""
 
 
-END = Token("end", "the end")
+END = ExpressionToken("end", "the end")
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[ExpressionToken]:
     at, end = 0, len(text.rstrip())
     while at < end:
         found = _TOKEN.match(text, at)
         if found is None or found.lastgroup is None:
             raise ExpressionError(f"{text[at:].strip()[:20]!r} is not understood")
-        yield Token(found.lastgroup, found[found.lastgroup])
+        yield ExpressionToken(found.lastgroup, found[found.lastgroup])
         at = found.end()
 
 

@@ -23,21 +23,21 @@ Value = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class NamedColumns:
     """Columns by their names in small letters, each as one array."""
 
     columns: Mapping[str, pa.Array]
     count: int
 
-    def where(self, mask: pa.Array) -> Rows:
+    def where(self, mask: pa.Array) -> NamedColumns:
         """The rows at which the mask, without nulls, is true."""
         columns = {name: column.filter(mask) for name, column in self.columns.items()}
-        return Rows(columns, pc.sum(mask).as_py() or 0)
+        return NamedColumns(columns, pc.sum(mask).as_py() or 0)
 
-    def part(self, start: int, count: int) -> Rows:
+    def part(self, start: int, count: int) -> NamedColumns:
         """Some rows, without a copy."""
         columns = {name: column.slice(start, count) for name, column in self.columns.items()}
-        return Rows(columns, count)
+        return NamedColumns(columns, count)
 
 
 def spread(value: Value, count: int) -> pa.Array:
@@ -75,7 +75,7 @@ def _each_value(column: pa.ChunkedArray, of: object, *, as_is: bool = False) -> 
     return pa.chunked_array([values.take(encoded.indices)])
 
 
-Run = Callable[[Rows], Value]
+Run = Callable[[NamedColumns], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ LARGEST_BYTES = 64 << 20
 in error."""
 
 
-class TooLarge(Exception):
+class ResultTooLarge(Exception):
     """The result would be larger than ``LARGEST_BYTES``."""
 
 

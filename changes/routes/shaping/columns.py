@@ -37,7 +37,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ColumnPlan:
     """What becomes of the columns of one schema. ``shown`` by the source's names, as they are."""
 
     schema: TableSchema
@@ -89,7 +89,7 @@ class Plan:
         return column if mask is None else masked(column, mask, self.shape.salt)
 
 
-def plan_of(shape: Shape, schema: TableSchema) -> Plan:
+def plan_of(shape: Shape, schema: TableSchema) -> ColumnPlan:
     """Plan a shape for the source's columns. Raises ShapeRefused."""
     keys = {key.lower() for key in schema.keys}
     try:
@@ -117,7 +117,7 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
     columns += () if additions is None else additions.columns
     check_names(column.name for column in columns)
     check_layout(shape, columns)
-    return Plan(TableSchema(columns, named), shown, shape, compute, additions)
+    return ColumnPlan(TableSchema(columns, named), shown, shape, compute, additions)
 
 
 def check_names(names: Iterator[str]) -> None:
@@ -139,18 +139,19 @@ def check_layout(shape: Shape, columns: Iterable[Column]) -> None:
             raise ShapeRefused(f"partition_by: {problem}")
 
 
-def source_view(shape: Shape, stored: TableSchema) -> TableSchema:
-    """The columns of a target under the source's names, as far as they tell the source's types."""
+def source_view(shape: Shape, stored: TableSchema, *, masked: bool = False) -> TableSchema:
+    """The columns of a target under the source's names, as far as they tell the source's types.
+    ``masked``: also those that only tell that they are there, with the type null."""
     old = {new.lower(): name for name, new in shape.rename}
     computed = {name.lower() for name, _ in shape.computed}
     computed |= {"_deleted"} if shape.delete == "soft" else set()
     computed |= {METADATA[name].name.lower() for name in shape.metadata} | {shape.shard.lower()}
     computed |= set(HISTORY_NAMES) if shape.history else set()
     columns = tuple(
-        Column(name, column.type)
+        Column(name, column.type if shape.mask_of(name) is None else pa.null())
         for column in stored.columns
-        if shape.mask_of(name := old.get(column.name.lower(), column.name)) is None
-        if name.lower() not in computed
+        if masked or shape.mask_of(old.get(column.name.lower(), column.name)) is None
+        if (name := old.get(column.name.lower(), column.name)).lower() not in computed
     )
     own = {shape.shard.lower(), ENDED_AT} if shape.history else {shape.shard.lower()}
     keys = (key for key in stored.keys if key.lower() not in own)

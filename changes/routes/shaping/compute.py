@@ -26,7 +26,7 @@ from changes.model.model import (
 )
 from changes.routes.expressions.expression import BadValue, Bound, Expression
 from changes.routes.expressions.syntax import ExpressionError
-from changes.routes.expressions.types import Rows, placed, words_of
+from changes.routes.expressions.types import NamedColumns, placed, words_of
 from changes.routes.shaping.changelog import filtered_changelog, filtered_history
 from changes.routes.shaping.names import ShapeRefused
 from changes.routes.shaping.partial import (
@@ -112,7 +112,7 @@ class Compute:
     def _passes(self, columns: Mapping[str, pa.Array], records: Sequence[int]) -> pa.Array:
         assert self.filter is not None
         try:
-            return self.filter.values(Rows(columns, len(records)))
+            return self.filter.values(NamedColumns(columns, len(records)))
         except BadValue as bad:
             raise BadRecord(records[bad.row], f"filter: {bad.reason}") from bad
 
@@ -136,7 +136,7 @@ class Compute:
         """An expression's values of the rows that are alive (None: all), NULL for the others."""
         table = changes.table
         columns = {name.lower(): table[name].combine_chunks() for name in self.uses}
-        rows = Rows(columns, table.num_rows)
+        rows = NamedColumns(columns, table.num_rows)
         try:
             if alive is None:
                 return bound.values(rows)
@@ -159,7 +159,7 @@ def compute_of(shape: Shape, schema: TableSchema, shown: Mapping[str, object]) -
     types = {column.name.lower(): column.type for column in schema.columns}
     condition = _bound("filter", shape.filter, types) if shape.filter else None
     if condition is not None and not pa.types.is_boolean(condition.type):
-        raise ShapeRefused(f"filter: a condition is wanted, not {words_of(condition.type)}")
+        raise ShapeRefused(f"filter: a condition is required, not {words_of(condition.type)}")
     computed = tuple(
         (name, _bound(f"computed.{name}", text, types)) for name, text in shape.computed
     )

@@ -15,7 +15,7 @@ from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import Format, RowChange, TableDecoder
 from changes.model.model import OP, BadMessage, BadRecord, Changes, Mode, TableName, TableSchema
 from changes.routes.shaping.additions import Read
-from changes.routes.shaping.columns import Plan, plan_of, source_view
+from changes.routes.shaping.columns import ColumnPlan, plan_of, source_view
 from changes.routes.shaping.names import ShapeRefused
 from changes.routes.shaping.shape import Shape
 
@@ -56,7 +56,7 @@ class ShapedDecoder:
         self._inner = inner
         self._shape = shape
         self._records = records
-        self._plan: Plan | None = None
+        self._plan: ColumnPlan | None = None
         self._of: TableSchema | None = None
         self._known: frozenset[str] | None = None
         """The target's columns, in small letters, None where none is known yet."""
@@ -88,7 +88,7 @@ class ShapedDecoder:
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._known = _names(stored)
         self._stored = source_view(self._shape, stored)
-        self._inner.use_stored_schema(self._stored)
+        self._inner.use_stored_schema(source_view(self._shape, stored, masked=True))
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
@@ -153,7 +153,7 @@ class ShapedDecoder:
             found.append(shards[table])
         return found
 
-    def _planned(self, schema: TableSchema) -> Plan:
+    def _planned(self, schema: TableSchema) -> ColumnPlan:
         if self._plan is None or self._of != schema:
             plan = plan_of(self._shape, schema)
             self._check_named(schema, plan.schema)

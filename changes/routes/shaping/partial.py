@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from changes.formats.engine.assemble import letters
 from changes.model.model import FROM, FROM_PREFIX, HAS_PREFIX, LEFT, OP, Changes
 from changes.routes.expressions.expression import BadValue, Expression
-from changes.routes.expressions.types import Rows
+from changes.routes.expressions.types import NamedColumns
 from changes.routes.shaping.names import ShapeRefused
 
 _HINT = "have the source send whole rows (binlog_row_image = FULL, REPLICA IDENTITY FULL)"
@@ -147,7 +147,7 @@ class RowFilter:
         columns = {of: table[name].combine_chunks() for of, name in self.columns}
         bound = Expression(self.text).bind({of: column.type for of, column in columns.items()})
         try:
-            return pc.fill_null(bound.values(Rows(columns, table.num_rows)), False)
+            return pc.fill_null(bound.values(NamedColumns(columns, table.num_rows)), False)
         except BadValue as bad:
             raise ShapeRefused(f"filter: {bad.reason}, in a row that was completed") from bad
 

@@ -18,7 +18,7 @@ from changes.sql.mysql.alter_options import check_together, read_options
 from changes.sql.mysql.columns import as_changed, read_definition
 from changes.sql.mysql.defaults import Unknowable, as_added
 from changes.sql.mysql.definitions import as_redefined
-from changes.sql.mysql.names import Names
+from changes.sql.mysql.names import StatementNames
 from changes.sql.mysql.tokens import Cursor, NotUnderstood, Token, split, words
 
 _INDEXES = words("INDEX KEY UNIQUE FULLTEXT SPATIAL FOREIGN VECTOR")
@@ -43,7 +43,7 @@ class Alter:
     """A clause has IF EXISTS or IF NOT EXISTS, which may decide what a column's name is."""
 
 
-def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) -> None:
+def read_alter(tokens: Sequence[Token], sql: str, names: StatementNames, alter: Alter) -> None:
     """Read the clauses after the table's name into ``alter``; raises NotUnderstood.
 
     ``names`` resolves new table names.
@@ -61,7 +61,7 @@ def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) ->
     check_together(alter.steps, alter.defaults, optional=alter.optional)
 
 
-def _swallows_commas(cursor: Cursor, names: Names, alter: Alter) -> bool:
+def _swallows_commas(cursor: Cursor, names: StatementNames, alter: Alter) -> bool:
     """Read clauses whose lists are not in parentheses; they can only come last."""
     if cursor.is_words("PARTITION", "BY") or cursor.accept("ORDER", "BY"):
         return True
@@ -77,7 +77,7 @@ def _swallows_commas(cursor: Cursor, names: Names, alter: Alter) -> bool:
     return _takes_table(cursor, names, alter)
 
 
-def _takes_table(cursor: Cursor, names: Names, alter: Alter) -> bool:
+def _takes_table(cursor: Cursor, names: StatementNames, alter: Alter) -> bool:
     """Read an exchange of rows with another table, which is refused for both."""
     for verb, kind, before in (
         ("EXCHANGE", "PARTITION", "TABLE"),
@@ -117,7 +117,7 @@ def _spares(cursor: Cursor) -> bool:
     return cursor.accept("FORCE") and cursor.at_end
 
 
-def _clause(cursor: Cursor, sql: str, names: Names, alter: Alter) -> None:
+def _clause(cursor: Cursor, sql: str, names: StatementNames, alter: Alter) -> None:
     if cursor.accept("ADD"):
         _add(cursor, sql, alter)
     elif cursor.accept("DROP"):
@@ -247,7 +247,7 @@ def _change(cursor: Cursor, sql: str, alter: Alter) -> None:
     _redefine(cursor, sql, alter, cursor.column(), optional=optional)
 
 
-def _rename(cursor: Cursor, names: Names, alter: Alter) -> None:
+def _rename(cursor: Cursor, names: StatementNames, alter: Alter) -> None:
     if cursor.accept_any(frozenset(("INDEX", "KEY"))):
         _from_to(cursor)
     elif cursor.accept("COLUMN"):

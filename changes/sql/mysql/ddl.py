@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from changes.model.model import Ddl, TableName
-from changes.sql.mysql.names import Names
+from changes.sql.mysql.names import StatementNames
 from changes.sql.mysql.statement import not_understood, read_statements
 from changes.sql.mysql.tokens import NotUnderstood, tokenize
 
@@ -79,13 +79,13 @@ def _alike(found: Sequence[Ddl]) -> list[Ddl]:
 
 def _placed(sql: str, header: TableName, session: bool, *, escapes: bool = True) -> tuple[Ddl, ...]:
     """The same for one kind of server. ``escapes``: a backslash in its texts escapes."""
-    names = Names(header.database, in_session=session and bool(header.database))
+    names = StatementNames(header.database, in_session=session and bool(header.database))
     found = read_statements(sql, header, names, escapes=escapes)
     if names.unplaced:
         why = NotUnderstood("its names have no database, and the message tells none")
         return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, why) for ddl in found)
     if names.doubtful:
-        found = read_statements(sql, header, Names("", in_session=True), escapes=escapes)
+        found = read_statements(sql, header, StatementNames("", in_session=True), escapes=escapes)
         return tuple(ddl if _changes_nothing(ddl) else _doubtful(ddl) for ddl in found)
     return tuple(found)
 

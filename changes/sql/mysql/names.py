@@ -22,7 +22,7 @@ ANY_TABLE = TableName("", "")
 """Stands for every table of every database."""
 
 
-class Names:
+class StatementNames:
     """The names of one message's statements. ``in_session``: its database is the session's."""
 
     def __init__(self, database: str, *, in_session: bool) -> None:
@@ -81,7 +81,9 @@ def _bare(name: str) -> str:
 # Reads TiDB's statements that bring rows back: of a dropped table, or of an earlier moment.
 
 
-def restored(cursor: Cursor, names: Names, header: TableName) -> tuple[str, list[TableName]] | None:
+def restored(
+    cursor: Cursor, names: StatementNames, header: TableName
+) -> tuple[str, list[TableName]] | None:
     """The statement's name and its tables; None for any other statement. ``header``: the table of
     the message, which an old table's name may stand for. Raises NotUnderstood."""
     if cursor.accept("RECOVER", "TABLE"):
@@ -108,7 +110,7 @@ def restored(cursor: Cursor, names: Names, header: TableName) -> tuple[str, list
     return "FLASHBACK TABLE", tables
 
 
-def _new_name(cursor: Cursor, names: Names) -> list[TableName]:
+def _new_name(cursor: Cursor, names: StatementNames) -> list[TableName]:
     if not cursor.accept("TO") or _moment(cursor):
         return []
     return [names.table(cursor)]

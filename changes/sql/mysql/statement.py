@@ -15,7 +15,7 @@ from changes.model.model import (
     TruncateTable,
 )
 from changes.sql.mysql.alter import Alter, read_alter, spares_rows
-from changes.sql.mysql.names import Names, named_in, restored
+from changes.sql.mysql.names import StatementNames, named_in, restored
 from changes.sql.mysql.rowless import WITH_BODY, is_harmless, kind_of_object, skip_set_statement
 from changes.sql.mysql.tokens import Cursor, NotUnderstood, Token, on_one_line, split, tokenize
 
@@ -29,7 +29,7 @@ _TEMPORARY = (
 
 
 def read_statements(
-    sql: str, header: TableName, names: Names, *, escapes: bool = True
+    sql: str, header: TableName, names: StatementNames, *, escapes: bool = True
 ) -> list[Ddl]:
     """Read each statement of a text, an entry for each table that it names. ``escapes``: a
     backslash in its texts escapes."""
@@ -70,7 +70,7 @@ def _has_body(tokens: Sequence[Token]) -> bool:
 class _Reader:
     """Reads one statement."""
 
-    def __init__(self, sql: str, header: TableName, names: Names) -> None:
+    def __init__(self, sql: str, header: TableName, names: StatementNames) -> None:
         self._sql = sql
         self._header = header
         self._names = names

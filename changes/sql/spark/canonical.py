@@ -81,6 +81,8 @@ def printed(form: Form, type_: str, value: str, scale: int | None = None) -> str
         return _PRINTED.get(form, _as_it_is)(value)
     if type_ == "boolean":
         return f"CASE WHEN {value} THEN '1' WHEN NOT {value} THEN '0' END"
+    if type_.startswith("decimal") and form is Form.VARIABLE:
+        return _trimmed(type_, value)
     if type_.startswith("decimal"):
         digits = scale if form is Form.DECIMAL and scale is not None else None
         return _digits(type_, value, 0 if form in (Form.WHOLE, Form.BOOLEAN) else digits)
@@ -161,6 +163,14 @@ def _digits(type_: str, value: str, scale: int | None) -> str:
     assert found is not None
     whole = int(found[1]) - int(found[2])
     return f"CAST(CAST({value} AS DECIMAL({min(38, whole + scale)}, {scale})) AS STRING)"
+
+
+def _trimmed(type_: str, value: str) -> str:
+    """Without zeros at the end: the source's type tells no digits behind the point."""
+    text = f"CAST({value} AS STRING)"
+    if type_.replace(" ", "").endswith(",0)"):
+        return text
+    return f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {text}))"
 
 
 def _outside_strings(text: str, change: Callable[[str], str]) -> str:

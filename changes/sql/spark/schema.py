@@ -170,7 +170,7 @@ def plan_schema(
 ) -> tuple[SchemaStep, ...]:
     """The steps after which the table holds ``wanted``; none when it does already.
 
-    A column that is wanted narrower than it is stored stays as it is; a stored one that is not
+    A column that is required narrower than it is stored stays as it is; a stored one that is not
     wanted stays too. Raises TargetRefused, naming columns and types, where no step can do it.
     """
     columns = _wanted_columns(wanted, mode)

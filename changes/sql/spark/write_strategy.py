@@ -34,7 +34,7 @@ whole. Fewer: a batch that one thread lays in 50 ms would be cut up. More: a mil
 a large batch, would be the work of a few cores."""
 
 
-class Way(Enum):
+class WriteWay(Enum):
     """A way to write a batch, from the cheapest to the dearest."""
 
     APPEND = "append"
@@ -55,7 +55,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class BatchFacts:
     """What decides.
 
     ``known_new``: for sure no stored row has one of the keys, or keys mean nothing. ``partial``:
@@ -80,29 +80,29 @@ def tasks_for(rows: int, cores: int) -> int:
     return min(cores, 1 + rows // ROWS_A_TASK)
 
 
-def choose(facts: Facts) -> Way:
+def choose(facts: BatchFacts) -> WriteWay:
     """The cheapest way that is right."""
     by_job = adds_by_job(facts)
     if facts.known_new:
         ours = facts.partial is None and facts.special is None and not by_job
-        return Way.APPEND if ours else Way.INSERT
+        return WriteWay.APPEND if ours else WriteWay.INSERT
     if facts.partial is not None or facts.special is not None:
-        return Way.MERGE
+        return WriteWay.MERGE
     if facts.stored is not None and not deletes_by_job(facts.stored, facts):
-        return Way.VECTOR
-    return Way.JOBS if by_job else Way.REPLACE
+        return WriteWay.VECTOR
+    return WriteWay.JOBS if by_job else WriteWay.REPLACE
 
 
-def adds_by_job(facts: Facts) -> bool:
+def adds_by_job(facts: BatchFacts) -> bool:
     """Whether the session's cores add the batch's rows sooner than one thread of ours."""
     return _adding_s(facts) < facts.rows * LAY_ROW_S
 
 
-def _adding_s(facts: Facts) -> float:
+def _adding_s(facts: BatchFacts) -> float:
     return INSERT_S + facts.rows * INSERT_ROW_S / tasks_for(facts.rows, facts.cores)
 
 
-def deletes_by_job(stored: int, facts: Facts) -> bool:
+def deletes_by_job(stored: int, facts: BatchFacts) -> bool:
     """Whether the session's cores find and delete the stored rows sooner than one thread of ours,
     all that follows from it included: a vector goes with a file that we lay."""
     tables = facts.files + (stored >> 20)

@@ -42,7 +42,7 @@ class _Waiting(NamedTuple):
     event: Mapping[str, Any]
 
 
-class Delivery:
+class WebhookDelivery:
     """Delivers in order. ``add`` and ``close`` may be called by any thread.
 
     What is dropped is counted: in the log at once, and in ``lost_before`` of the next event that

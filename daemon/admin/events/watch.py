@@ -12,9 +12,9 @@ import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
-from daemon.admin.events.delivery import Delivery
+from daemon.admin.events.delivery import WebhookDelivery
 from daemon.admin.status import document as doc
-from daemon.admin.status.conditions import Condition, Key
+from daemon.admin.status.conditions import Condition, ConditionKey
 from daemon.admin.status.health import shown
 from daemon.config.sections import EventsSection
 
@@ -36,10 +36,10 @@ class EventWatch:
         status: Callable[[], doc.Status],
     ) -> None:
         self._file = Path(section.file) if section.file else None
-        self.delivery = Delivery(section.webhook) if section.webhook else None
+        self.delivery = WebhookDelivery(section.webhook) if section.webhook else None
         self._run = run
         self._status = status
-        self._open: dict[Key, Condition] = {}
+        self._open: dict[ConditionKey, Condition] = {}
         self._rounds = Periodic("events", self.look, EVERY_S, "events", "events_not_looked_for")
         self._log = structlog.get_logger().bind(actor="events")
 

@@ -95,7 +95,7 @@ class Access:
 
 _ASK = Refusal(
     HTTPStatus.UNAUTHORIZED,
-    "metrics.token is wanted: as Bearer, or as the password of any user\n",
+    "metrics.token is required: as Bearer, or as the password of any user\n",
     {"WWW-Authenticate": 'Basic realm="binlogd", charset="UTF-8"'},
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from actors.contract.figures import bare
 from daemon.admin.page.format import Html, name, tag
-from daemon.admin.page.history import Seen
+from daemon.admin.page.history import SeenError
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.health import shown
@@ -28,7 +28,7 @@ def matters_section(status: doc.Status) -> Html | None:
     return tag("section", tag("h2", "Waits for you"), tag("ul", *entries, class_="matters"))
 
 
-def errors_section(errors: Sequence[Seen], now_ms: int) -> Html | None:
+def errors_section(errors: Sequence[SeenError], now_ms: int) -> Html | None:
     """The last errors of the targets, the newest first."""
     if not errors:
         return None

@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenError:
     """An error that samples showed. Unix milliseconds of its last time, as far as known."""
 
     time_ms: int
@@ -124,10 +124,10 @@ class History:
         with self._lock:
             return self._read.get(pipeline, (0, None))[1]
 
-    def errors(self) -> list[Seen]:
+    def errors(self) -> list[SeenError]:
         """The last errors, the newest first."""
         with self._lock:
-            seen = [Seen(time_ms, *what) for what, time_ms in self._errors.items()]
+            seen = [SeenError(time_ms, *what) for what, time_ms in self._errors.items()]
         return sorted(seen, key=lambda error: -error.time_ms)
 
     def _point(self, key: Key, target: doc.Target, passed_s: float | None) -> None:

@@ -77,6 +77,8 @@ def _stage(title: str, main: str, beside: str, ill: bool, flows: bool = False) -
 def _log(p: doc.Pipeline) -> str:
     if p["broker_unreachable_seconds"] is not None:
         return f"no broker for {duration(p['broker_unreachable_seconds'])}"
+    if p["messages_awaiting_schemas"]:
+        return f"{short(p['messages_awaiting_schemas'])} messages wait for a schema"
     return f"lag: {behind(p)}"
 
 

@@ -20,7 +20,7 @@ UNREADY = frozenset(
 Level = Literal["ill", "passing"]
 
 
-class Key(NamedTuple):
+class ConditionKey(NamedTuple):
     """Tells conditions apart. ``pipeline`` is empty where it is of the whole process, ``subject``
     (a target, a sink, a job) where it is of the whole pipeline."""
 
@@ -46,9 +46,9 @@ class Condition:
     targets: tuple[str, ...] = ()
 
     @property
-    def key(self) -> Key:
-        """See ``Key``."""
-        return Key(self.kind, self.pipeline, self.subject)
+    def key(self) -> ConditionKey:
+        """See ``ConditionKey``."""
+        return ConditionKey(self.kind, self.pipeline, self.subject)
 
     @property
     def who(self) -> str:

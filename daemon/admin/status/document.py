@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from collector.figures import CollectorFigures
 from daemon.operations.figures import JobFigures
 
 
@@ -156,6 +157,13 @@ class DeadLetters(TypedDict):
     error: str | None
 
 
+class SchemasAwaited(TypedDict):
+    """What waits for a registry, of one topic."""
+
+    messages: int
+    schemas: list[str]
+
+
 class Counts(Summed):
     """What a pipeline counts."""
 
@@ -170,6 +178,10 @@ class Counts(Summed):
     parked_bytes: int
     formats: dict[str, str]
     formats_awaited: dict[str, int]
+    schemas_awaited: dict[str, SchemasAwaited]
+    messages_awaiting_schemas: int
+    topics_gone: list[str]
+    topics_gone_count: int
     writes_in_flight: int
     oldest_write_seconds: float | None
 
@@ -184,6 +196,8 @@ class Reading(TypedDict):
     broker_unreachable_seconds: float | None
     log_ends_unknown_seconds: float | None
     log_ends_error: str | None
+    registry_away_seconds: float | None
+    registry_error: str | None
 
 
 class Pipeline(Lag, Counts, Reading):
@@ -210,6 +224,17 @@ class Session(TypedDict):
     down_seconds: float | None
     rebuilt: int
     last_end: str | None
+
+
+class Program(TypedDict):
+    """A program beside the daemon, such as the embedded broker; ``seconds``: in this state."""
+
+    program: str
+    state: str
+    seconds: float
+    pid: int | None
+    starts: int
+    why: str | None
 
 
 class Silent(TypedDict):
@@ -239,10 +264,12 @@ class Facts(TypedDict):
     time_ms: int
     silent: list[Silent]
     spark: Session | None
+    programs: list[Program]
     pipelines: list[Pipeline]
     paused_targets: dict[str, Paused]
     jobs: list[JobFigures]
     credentials: list[Credential]
+    collectors: list[CollectorFigures]
 
 
 class Status(Facts):

@@ -1,7 +1,7 @@
 """What is not well, by a status document: the one truth of status, top, page, probes and events.
 
 Pure. A condition is *ill* where somebody has to act, and *passing* where it
-ends by itself or was wanted: a start, a catch-up, a pause. All is well where there is none.
+ends by itself or was requested: a start, a catch-up, a pause. All is well where there is none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import msgspec
 
 from actors.contract.figures import bare
 from daemon.admin.status import document as doc
+from daemon.admin.status.collector_health import of_collectors
 from daemon.admin.status.conditions import Condition, Level
+from daemon.admin.status.program_health import of_programs
+from daemon.admin.status.registry_health import of_registry
 from daemon.admin.status.words import duration, quoted, size
 from daemon.operations.figures import JobFigures
 from sources.base.log_figures import OPEN_S
@@ -52,6 +55,7 @@ def conditions(status: doc.Facts) -> list[Condition]:
         found += (replace(one, pipeline=name) for one in _targets(pipeline, status))
     found += _pauses_elsewhere(status)
     found += _jobs(status["jobs"])
+    found += of_collectors(status.get("collectors", []), AWAY_S)
     found += _credentials(status)
     return sorted(found, key=lambda one: one.level != "ill")
 
@@ -66,10 +70,7 @@ def _process(status: doc.Facts) -> Iterator[Condition]:
             yield Condition("stuck", line, subject=silent["actor"], seconds=silent["seconds"])
     if status["state"] != "running":
         yield Condition(status["state"], f"is {status['state']}", "passing")
-    session = status["spark"]
-    if session is not None and (down_s := session["down_seconds"]) is not None:
-        line = f"the JVM {session['last_end']} {down_s:.0f} s ago; it is started again"
-        yield Condition("jvm_down", line, _after(AWAY_S, down_s), seconds=down_s)
+    yield from of_programs(status, AWAY_S)
 
 
 def _after(bound_s: float, seconds: float) -> Level:
@@ -145,6 +146,7 @@ def _reading(p: doc.Pipeline) -> Iterator[Condition]:
     if (unknown_s := p["log_ends_unknown_seconds"]) is not None:
         line = f"the logs' ends are unknown for {duration(unknown_s)}: {p['log_ends_error']}"
         yield Condition("log_ends_unknown", line, _after(AWAY_S, unknown_s), seconds=unknown_s)
+    yield from of_registry(p, AWAY_S)
     for part in p["partitions"]:
         open_ = part["open_transaction"]
         if open_ is not None and open_["seconds"] >= OPEN_S:
@@ -168,6 +170,10 @@ def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
     for topic, waiting in p["formats_awaited"].items():
         line = f"its format is not told yet, {waiting:,} messages wait for it"
         yield Condition("format_awaited", line, "passing", subject=topic)
+    if gone := p["topics_gone"]:
+        line = f"{_some(gone, p['topics_gone_count'])}: not there any more; "
+        line += "exclude_topics takes what is meant to be gone"
+        yield Condition("topics_gone", line)
     if p["tables_left_out"]:
         left_out = f"{p['messages_left_out']:,} messages of {p['tables_left_out']:,} tables"
         line = f"{left_out} are left out, whose names no lake can have"
@@ -285,6 +291,8 @@ def _rows(t: doc.Target) -> Iterator[Condition]:
         yield Condition("rows_may_differ", line, command=command)
 
 
-def _some(names: Iterable[str]) -> str:
-    first, more = list(names)[:3], len(list(names)) - 3
+def _some(names: Iterable[str], count: int | None = None) -> str:
+    """The first three; ``count``: of more than there are names."""
+    named = list(names)
+    first, more = named[:3], (len(named) if count is None else count) - 3
     return ", ".join(first) + (f" and {more:,} more" if more > 0 else "")

@@ -12,10 +12,17 @@ from prometheus_client.registry import Collector
 
 from changes.model.printable import distinct
 from daemon.admin.status import document as doc
+from daemon.admin.status.collector_metrics import collector_metrics
 from daemon.admin.status.job_metrics import job_metrics
+from daemon.admin.status.program_metrics import program_metrics, session_metrics
+from daemon.admin.status.shown_series import not_shown, shown_names, shown_partitions, shown_targets
 
 Status = Callable[[], doc.Status]
 """Returns the present status document."""
+
+
+MOST = 1000
+"""Targets and partitions of a pipeline that have series of their own: 27,000 lines, 0.4 s."""
 
 
 class _Spec(NamedTuple):
@@ -36,12 +43,15 @@ _PIPELINE = (
     _Spec("pipeline_held", "held", "1 while the memory or disk budget is used up"),
     _Spec("pipeline_paused", "paused", "1 while reading is paused"),
     _Spec("broker_unreachable_seconds", "broker_unreachable_seconds", "For how long"),
+    _Spec("registry_away_seconds", "registry_away_seconds", "Absent while it answers"),
+    _Spec("messages_awaiting_schemas", "messages_awaiting_schemas", "Held until these are kept"),
     _Spec("messages_read", "messages_read", "Messages read", counter=True),
     _Spec("messages_dropped", "messages_dropped", "Messages that no target takes", counter=True),
     _Spec("messages_sent_again", "messages_sent_again", "Repeated by the producer: dropped", True),
     _Spec("messages_passed_over", "messages_passed_over", "Of no table for sure", True),
     _Spec("messages_left_out", "messages_left_out", "Of tables that no lake can name so", True),
     _Spec("tables_left_out", "tables_left_out", "Tables that no lake can name so"),
+    _Spec("topics_gone", "topics_gone_count", "Of patterns, and do not exist any more"),
     _Spec("stale_acknowledgements", "stale_acknowledgements", "Of an earlier assignment", True),
     _Spec("parked_bytes", "parked_bytes", "Bytes that a full mailbox refused"),
 )  # fmt: skip
@@ -94,8 +104,10 @@ def _whole(metric: Metric) -> Metric:
 class StatusCollector(Collector):
     """Makes one status document for each scrape. Called on the scrape's thread."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: Status, most: int = MOST) -> None:
+        """``most``: how many targets and partitions of a pipeline have series of their own."""
         self._status = status
+        self._most = most
 
     def collect(self) -> Iterable[Metric]:
         """All metrics at this moment. Unknown values are left out."""
@@ -103,29 +115,31 @@ class StatusCollector(Collector):
             yield _whole(metric)
 
     def _made(self) -> Iterable[Metric]:
-        status = self._status()
+        status, most = self._status(), self._most
         yield _build(status)
         yield from _process(status)
         pipelines = [({"pipeline": p["pipeline"]}, p) for p in status["pipelines"]]
         partitions = [
             ({**labels, "partition": part["source"]}, part)
             for labels, p in pipelines
-            for part in p["partitions"]
+            for part in shown_partitions(p, most)
         ]
         targets = [
             ({**labels, "target": target["target"]}, target)
             for labels, p in pipelines
-            for target in p["targets"]
+            for target in shown_targets(p, most)
         ]
         yield from _families(_PIPELINE, ("pipeline",), pipelines)
         yield from _families(_PARTITION, ("pipeline", "partition"), partitions)
         yield from _families(_TARGET, ("pipeline", "target"), targets)
+        yield from not_shown(pipelines, most)
         yield from _lives(pipelines)
-        yield _doubted(pipelines)
+        yield _doubted(pipelines, most)
         yield _pauses(pipelines)
-        yield _paused_targets(status["paused_targets"])
+        yield _paused_targets(status["paused_targets"], most)
         yield from _writes(targets)
         yield from job_metrics(status["jobs"])
+        yield from collector_metrics(status["collectors"])
         yield _expiries(status["credentials"])
 
     def describe(self) -> Iterable[Metric]:
@@ -140,20 +154,8 @@ def _process(status: doc.Status) -> Iterator[Metric]:
         ("uptime_seconds", "Since the process started", status["uptime_seconds"]),
     ):
         yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(value))
-    if (session := status["spark"]) is None:
-        return
-    up = session["pid"] is not None
-    figures: tuple[tuple[str, str, float | None], ...] = (
-        ("spark_up", "1 while a Spark session lives", up),
-        ("spark_session_age_seconds", "Of the session that lives", session["age_seconds"]),
-        ("spark_down_seconds", "Since the last session ended; 0 while one lives",
-         session["down_seconds"] or 0.0),
-    )  # fmt: skip
-    for name, text, figure in figures:
-        if figure is not None:
-            yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(figure))
-    rebuilt = "Spark sessions started after the first"
-    yield CounterMetricFamily("binlogd_spark_rebuilt", rebuilt, value=session["rebuilt"])
+    yield from program_metrics(status["programs"])
+    yield from session_metrics(status["spark"])
 
 
 def _families(
@@ -177,14 +179,14 @@ def _build(status: doc.Status) -> Metric:
     return build
 
 
-def _doubted(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
+def _doubted(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]], most: int) -> Metric:
     marked = GaugeMetricFamily(
         "binlogd_target_rows_may_differ",
         "1 where something may have changed stored rows at the source alone",
         labels=("pipeline", "target"),
     )
     for names, item in items:
-        for target in item["rows_may_differ"]:
+        for target in shown_names([*item["rows_may_differ"]], most):
             marked.add_metric([names["pipeline"], target], 1.0)
     return marked
 
@@ -212,14 +214,14 @@ def _pauses(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric
     return paused
 
 
-def _paused_targets(pauses: Mapping[str, Mapping[str, Any]]) -> Metric:
+def _paused_targets(pauses: Mapping[str, Mapping[str, Any]], most: int) -> Metric:
     paused = GaugeMetricFamily(
         "binlogd_target_paused_seconds",
         "Since a person paused it; absent while nobody has",
         labels=("target",),
     )
-    for target, pause in pauses.items():
-        paused.add_metric([target], pause["seconds"])
+    for target in shown_names([*pauses], most):
+        paused.add_metric([target], pauses[target]["seconds"])
     return paused
 
 

@@ -18,6 +18,8 @@ from actors.contract.figures import (
     FetcherFigures,
     ProcessorFigures,
 )
+from actors.runtime.program_keeper import ProgramFigures
+from collector.figures import CollectorFigures
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
@@ -40,9 +42,13 @@ from sparkwriter.session.keeper import SessionFigures
 SCHEMA = 1
 """Version of the document: new members may be added, existing ones keep their meaning."""
 
+SOME_GONE = 100
+"""Topics that the document names; of all it has the number."""
+
 NO_FETCHER = FetcherFigures(False, False, {}, 0, 0, 0, None)
 NO_COMMITTER = CommitterFigures({}, {}, 0, 0, None, None)
 NO_LETTERS = DeadLetterFigures(0, 0, None)
+UNKNOWN = LogFigures()
 """The figures of actors that have not answered yet, or do not exist."""
 
 T = TypeVar("T")
@@ -85,23 +91,21 @@ def document(
     jobs: Sequence[JobFigures] = (),
     credentials: Sequence[doc.Credential] = (),
     pauses: Mapping[str, Pause] | None = None,
+    collectors: Sequence[CollectorFigures] = (),
+    programs: Sequence[ProgramFigures] = (),
 ) -> doc.Status:
     """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
-    one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.operations.figures``;
-    ``credentials``: ``expiry``. ``pauses``: who paused which pipeline."""
+    one. A pipeline without ``log_ends`` has unknown ends. ``pauses``: who paused which pipeline."""
     life, ends, paused = _life(answers), log_ends or {}, pauses or {}
     pipelines = [
-        _pipeline(
-            name, about, answers, life, ends.get(name, LogFigures()), paused.get(name), now_ms
-        )
+        _pipeline(name, about, answers, life, ends.get(name, UNKNOWN), paused.get(name), now_ms)
         for name in sorted(about.groups)
     ]
     targets = _show_paused(pipelines, paused)
-    state = _state(life)
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     found: doc.Facts = {
         "schema": SCHEMA,
-        "state": state,
+        "state": _state(life),
         "version": VERSION,
         "run": about.run,
         "pid": about.pid,
@@ -109,10 +113,12 @@ def document(
         "time_ms": now_ms,
         "silent": _silent(answers.silent, stuck),
         "spark": None if session is None else _session(session),
+        "programs": [_program(each) for each in programs],
         "pipelines": pipelines,
         "paused_targets": {name: _pause(pause, now_ms) for name, pause in targets.items()},
         "jobs": list(jobs),
         "credentials": list(credentials),
+        "collectors": list(collectors),
     }
     return _judged(found)
 
@@ -164,6 +170,17 @@ def _paused(pause: Pause | None, now_ms: int) -> doc.Paused | None:
 def _pause(pause: Pause, now_ms: int) -> doc.Paused:
     seconds = max(0, now_ms - pause.since_ms) / 1000
     return {"seconds": seconds, "since_ms": pause.since_ms, "reason": pause.reason}
+
+
+def _program(program: ProgramFigures) -> doc.Program:
+    return {
+        "program": program.name,
+        "state": program.state,
+        "seconds": round(program.since_s, 3),
+        "pid": program.pid,
+        "starts": program.starts,
+        "why": program.why,
+    }
 
 
 def _session(session: SessionFigures) -> doc.Session:
@@ -232,6 +249,8 @@ def _reading(
         "broker_unreachable_seconds": fetcher.unreachable_s,
         "log_ends_unknown_seconds": log_ends.unknown_s,
         "log_ends_error": log_ends.error,
+        "registry_away_seconds": fetcher.registry.away_s,
+        "registry_error": fetcher.registry.away,
     }
 
 
@@ -249,6 +268,7 @@ def _processors(answers: Answers, name: str, count: int) -> list[ProcessorFigure
 def _counts(
     fetcher: FetcherFigures, committer: CommitterFigures, targets: Sequence[doc.Target]
 ) -> doc.Counts:
+    awaited = fetcher.registry.awaited
     return {
         "messages_read": fetcher.messages,
         "messages_dropped": fetcher.dropped + sum(t["messages_dropped"] for t in targets),
@@ -261,6 +281,13 @@ def _counts(
         "parked_bytes": fetcher.parked_bytes,
         "formats": dict(sorted(fetcher.formats.items())),
         "formats_awaited": dict(sorted(fetcher.formats_awaited.items())),
+        "schemas_awaited": {
+            topic: {"messages": each.messages, "schemas": list(each.schemas)}
+            for topic, each in sorted(awaited.items())
+        },
+        "messages_awaiting_schemas": sum(each.messages for each in awaited.values()),
+        "topics_gone": sorted(fetcher.topics_gone)[:SOME_GONE],
+        "topics_gone_count": len(fetcher.topics_gone),
         **summed(targets),
         "writes_in_flight": sum(t["write"] is not None for t in targets),
         "oldest_write_seconds": max(

@@ -7,7 +7,7 @@ from itertools import islice
 
 from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import Format, Packed
-from changes.formats.recognise import confidences, not_read, recognised, unclear
+from changes.formats.recognise import recognised, unclear, why_not_read
 
 FIRST = 1000
 """How many records are examined. If a file's first thousand show nothing, the others won't."""
@@ -24,14 +24,14 @@ def detected_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | Non
     """
     seen: list[Packed] = []
     for record in islice(records, FIRST):
-        name = recognised(confidences(record))
+        name = recognised(auto.confidences(record))
         if name is not None:
             try:
                 return auto.named(name)
             except ValueError as error:
                 raise FormatUnclear(f"is of format {name}: {error}") from error
-        if (whose := not_read(record)) is not None:
-            raise FormatUnclear(f"holds {whose}, which is not read")
+        if (unread := why_not_read(record, auto.registry)) is not None:
+            raise FormatUnclear(unread)
         seen.append(record)
     if not seen:
         return None

@@ -13,17 +13,23 @@ import typer
 from changes.model.printable import printable
 from daemon.cli.base.options import refuse
 from daemon.cli.init.look import NothingSeen, SeenTopic, look_at
-from daemon.cli.init.text import NotASink, Place, configuration, pipeline_names
+from daemon.cli.init.text import NotASink, TablesPlace, configuration
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from sources.base.port import NotAnswered, TopicMissing
 from sources.opening import open_source
 
+MOST_TOPICS = 20
+"""Topics that are looked at, where a pattern takes more."""
+
 BrokerOption = Annotated[
     str | None, typer.Option(help="HOST:PORT of a Kafka broker; several with commas.")
 ]
 TopicOption = Annotated[
-    list[str] | None, typer.Option(help="A topic with changes; may be said several times.")
+    list[str] | None,
+    typer.Option(
+        help="A topic with changes, or a pattern that begins with ^; may be said several times."
+    ),
 ]
 LakeOption = Annotated[
     str | None,
@@ -70,22 +76,21 @@ def init(
         "Where shall the tables be (folder, s3://, FILE.db, mysql://, postgresql://)",
     )
     password = "" if password_file is None else f"${{file:{password_file.absolute()}}}"
-    place = Place(where, catalog, user, password)
+    place = TablesPlace(where, catalog, user, password)
     for seen in _write(output, settings, place, list(dict.fromkeys(topics)), state):
         print(printable(_summary(seen)))
     print(f"{output} is written. Next: binlogd check-config --connect --config {output}")
 
 
 def _write(
-    output: Path, settings: Mapping[str, str], place: Place, topics: Sequence[str], state: str
+    output: Path, settings: Mapping[str, str], place: TablesPlace, topics: Sequence[str], state: str
 ) -> list[SeenTopic]:
     """Look at the topics by a draft of the file, then write the file. Returns what was seen."""
     draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        unseen = [SeenTopic(name, None, "", {}, {}) for name in topics]
-        config = _drafted(draft, configuration(settings, place, unseen, state))
-        seen = _look(config, topics)
-        _drafted(draft, configuration(settings, place, seen, state))
+        config = _drafted(draft, configuration(settings, place, [], state, topics))
+        seen = _look(config)
+        _drafted(draft, configuration(settings, place, seen, state, topics))
         os.link(draft, output)  # unlike a rename it replaces nothing
         return seen
     except NotASink as error:
@@ -103,14 +108,14 @@ def _said(flag: str | None, name: str, question: str) -> str:
     if flag is not None:
         return flag
     if not sys.stdin.isatty():
-        refuse(f"{name} is wanted: nobody is here to ask")
+        refuse(f"{name} is required: nobody is here to ask")
     return str(typer.prompt(question))
 
 
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        refuse(f"--kafka {text!r}: KEY=VALUE is wanted")
+        refuse(f"--kafka {text!r}: KEY=VALUE is required")
     return key.strip(), value
 
 
@@ -122,16 +127,17 @@ def _drafted(path: Path, text: str) -> Config:
     return load(path)
 
 
-def _look(config: Config, topics: Sequence[str]) -> list[SeenTopic]:
-    found = []
-    for name, topic in zip(pipeline_names(topics), topics, strict=True):
-        source = open_source(config, name)
-        try:
-            source.topic_ids()
-            found.append(look_at(source, topic))
-        except (NotAnswered, TopicMissing, NothingSeen) as error:
-            refuse(config.redactor.text(str(error)))
-    return found
+def _look(config: Config) -> list[SeenTopic]:
+    """Those that are named, and some of those that patterns match."""
+    (name,) = config.pipeline
+    source, names = open_source(config, name), config.topics_of(name).names
+    try:
+        there = sorted(source.topic_ids(), key=lambda topic: (topic not in names, topic))
+        if not there:
+            refuse("no topic matches: " + ", ".join(config.pipeline[name].topics))
+        return [look_at(source, topic) for topic in there[: max(MOST_TOPICS, len(names))]]
+    except (NotAnswered, TopicMissing, NothingSeen) as error:
+        refuse(config.redactor.text(str(error)))
 
 
 def _summary(seen: SeenTopic) -> str:

@@ -38,23 +38,27 @@ class NotASink(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TablesPlace:
     """Where the tables shall be, as the flags say."""
 
     lake: str
     catalog: str = ""
     user: str = ""
     password: str = ""
+    said: str = ""
+    """The kind of sink, where the lake's name does not tell it."""
 
     @property
     def kind(self) -> str:
         """The kind of sink."""
+        if self.said:
+            return self.said
         if self.lake.startswith(("mysql:", "mariadb:", "postgresql:", "postgres:", "jdbc:")):
             return "jdbc"
         return "sqlite" if self.lake.endswith((".db", ".sqlite", ".sqlite3")) else "iceberg"
 
 
-def sink_lines(place: Place) -> Iterator[str]:
+def sink_lines(place: TablesPlace) -> Iterator[str]:
     """``[sink.lake]``. Raises NotASink."""
     yield "[sink.lake]                        # targets begin with the sink's name"
     yield f"kind = {quote(place.kind)}"
@@ -72,14 +76,14 @@ def sink_lines(place: Place) -> Iterator[str]:
         yield from _catalog(place)
 
 
-def _catalog(place: Place) -> Iterator[str]:
+def _catalog(place: TablesPlace) -> Iterator[str]:
     scheme, separator, _ = place.lake.partition("://")
     if separator and scheme not in STORES:
         known = ", ".join(f"{name}://" for name in (*STORES, "mysql", "postgresql"))
-        raise NotASink(f"{place.lake!r}: a folder, {known} or a file NAME.db is wanted")
+        raise NotASink(f"{place.lake!r}: a folder, {known} or a file NAME.db is required")
     if place.catalog:
         if not place.catalog.startswith(("http://", "https://")):
-            raise NotASink(f"--catalog {place.catalog!r}: the address of a REST catalog is wanted")
+            raise NotASink(f"--catalog {place.catalog!r}: give the address of a REST catalog")
         yield 'type = "rest"'
         yield f"uri = {quote(place.catalog)}"
         if io := STORES.get(scheme):
@@ -98,9 +102,15 @@ MOST_TABLES = 100
 
 
 def configuration(
-    kafka: Mapping[str, str], place: Place, topics: Sequence[SeenTopic], state: str
+    kafka: Mapping[str, str],
+    place: TablesPlace,
+    topics: Sequence[SeenTopic],
+    state: str,
+    entries: Sequence[str] = (),
 ) -> str:
-    """The whole file. ``state`` is the folder for binlogd's own files. Raises NotASink."""
+    """The whole file: one pipeline over all topics. ``entries``: what was asked for, where it has
+    patterns; ``topics`` are some of theirs. ``state`` is the folder for binlogd's own files. Raises
+    NotASink."""
     lines = [
         "# Written by `binlogd init`. docs/configuration.md explains every key.",
         "# Next: binlogd check-config --connect, then binlogd run.",
@@ -117,52 +127,51 @@ def configuration(
         "",
         *sink_lines(place),
     ]
-    names = pipeline_names([topic.topic for topic in topics])
-    for name, topic in zip(names, topics, strict=True):
-        lines += ["", *_pipeline(name, topic)]
+    lines += ["", *_pipeline(entries or [topic.topic for topic in topics], topics)]
     return "\n".join(lines) + "\n"
 
 
-def pipeline_names(topics: Sequence[str]) -> list[str]:
-    """A name for each topic's pipeline: the topic's, as far as a name may hold it. All differ."""
-    found: list[str] = []
+def pipeline_name(topic: str) -> str:
+    """A name for the pipeline: the topic's or the pattern's, as far as a name may hold it."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", topic).strip("-")
+    return plain if re.match("[A-Za-z]", plain) else f"p-{plain}".rstrip("-")
+
+
+def _pipeline(entries: Sequence[str], topics: Sequence[SeenTopic]) -> Iterator[str]:
+    yield f"[pipeline.{pipeline_name(entries[0])}]"
+    yield f"topics = [{', '.join(map(quote, entries))}]"
+    yield from _format(topics)
     for topic in topics:
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", topic).strip("-")
-        base = plain if re.match("[A-Za-z]", plain) else f"p-{plain}".rstrip("-")
-        name, number = base, 2
-        while name in found:
-            name, number = f"{base}-{number}", number + 1
-        found.append(name)
-    return found
-
-
-def _pipeline(name: str, topic: SeenTopic) -> Iterator[str]:
-    yield f"[pipeline.{name}]"
-    yield f"topics = [{quote(topic.topic)}]"
-    yield from _format(topic)
-    yield from _seen(topic)
+        yield from _seen(topic)
     yield 'start = "earliest"                 # where no position is recorded yet'
     yield 'include = ["*"]                    # DATABASE.TABLE, * and ? allowed'
     yield "# exclude = []"
     yield 'target = "lake.{database}.{table}"'
     yield 'on_refused_target = "quarantine"   # a table that its target refuses stops no other'
     yield '# on_bad_record = "dead-letter"    # a record that can\'t be read stops the pipeline'
-    yield from _without_key(topic)
-    yield from _several_partitions(topic)
+    for topic in topics:
+        yield from _without_key(topic)
+        yield from _several_partitions(topic)
 
 
-def _format(topic: SeenTopic) -> Iterator[str]:
-    if topic.format is not None:
-        yield f"format = {quote(topic.format)}"
-        return
-    yield comment(f"The format could not be told: {topic.why}. It is detected from what comes.")
-    yield 'format = "auto"'
+def _format(topics: Sequence[SeenTopic]) -> Iterator[str]:
+    """That of all topics whose format is known, where it is one."""
+    known = {topic.format for topic in topics if topic.format is not None}
+    for topic in topics:
+        if topic.format is None:
+            yield comment(f"The format of {topic.topic} could not be told: {topic.why}.")
+    if len(known) == 1:
+        yield f"format = {quote(known.pop())}"
+    else:
+        yield "# Each topic's format is detected from what comes."
+        yield 'format = "auto"'
 
 
 def _seen(topic: SeenTopic) -> Iterator[str]:
     if topic.format is None:
         return
-    yield comment(f"{topic.records:,} records were read, from both ends of the log. Tables:")
+    ends = f"{topic.topic}: {topic.records:,} records were read, from both ends of the log."
+    yield comment(f"{ends} Tables:")
     for table, seen in [*topic.tables.items()][:MOST_TABLES]:
         key = f"key {', '.join(seen.keys)}" if seen.keys else "no key"
         yield comment(f"  {table}: {key}, {seen.changes:,} changes")

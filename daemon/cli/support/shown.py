@@ -18,9 +18,9 @@ SHOWN: Mapping[str, frozenset[str]] = {
     "JdbcSection": frozenset({"ledger_schema", "tls_ca"}),
     "PythonSection": frozenset({"entry", "path", "state"}),
     "PipelineSection": frozenset(
-        {"dead_letters", "topics", "format", "group", "include", "exclude", "time_zone",
-         "default_database", "default_table", "target", "write", "keys", "types", "offset_topic",
-         "database", "databases"}
+        {"dead_letters", "topics", "exclude_topics", "format", "group", "include", "exclude",
+         "time_zone", "default_database", "default_table", "target", "write", "keys", "types",
+         "offset_topic", "database", "databases", "registry", "collector"}
     ),
     "StartSection": frozenset({"timestamp", "force"}),
     "RouteSection": frozenset(
@@ -29,6 +29,11 @@ SHOWN: Mapping[str, frozenset[str]] = {
     ),
     "VerifySection": frozenset({"every"}),
     "DatabaseSection": frozenset({"primary", "publication", "tls_ca"}),
+    "RegistrySection": frozenset({"tls_ca", "tls_cert", "tls_key"}),
+    "CollectorSection": frozenset(
+        {"database", "topic", "groups", "tables", "slot", "connect_ca", "references"}
+    ),
+    "ConnectSection": frozenset({"group", "plugins"}),
     "DaemonSection": frozenset({"state_dir", "staging_dir"}),
     "LogSection": frozenset({"file"}),
     "EventsSection": frozenset({"file"}),
@@ -44,9 +49,17 @@ HIDDEN: Mapping[str, frozenset[str]] = {
     "IcebergSection": frozenset({"catalog"}),
     "JdbcSection": frozenset({"url", "user", "password"}),
     "PythonSection": frozenset({"settings_"}),
-    "PipelineSection": frozenset({"unavailable_value", "encryption_key", "kafka"}),
+    "PipelineSection": frozenset({"unavailable_value", "encryption_key", "kafka", "options"}),
     "RouteSection": frozenset({"filter", "computed", "mask_salt", "table_properties"}),
     "DatabaseSection": frozenset({"url", "user", "password"}),
+    "RegistrySection": frozenset({"url", "basic_auth", "bearer_token", "tls_key_password"}),
+    "CollectorSection": frozenset(
+        {"url", "user", "password", "heartbeat_statement", "connect", "connect_auth", "config"}
+    ),
+    "ConnectSection": frozenset({"kafka"}),
+    "OAuthSection": frozenset(
+        {"token_url", "client_id", "client_secret", "scope", "logical_cluster", "identity_pool"}
+    ),
     "EventsSection": frozenset({"webhook"}),
     "MetricsSection": frozenset({"token"}),
     "TracingSection": frozenset({"endpoint", "headers"}),

@@ -22,9 +22,15 @@ from daemon.config.loopback import is_loopback
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import MetricsSection
 from daemon.operations.checks.check_databases import missing_drivers, planned
+from daemon.operations.checks.check_registries import (
+    planned_registries,
+    unusable_registries,
+    unused_registries,
+)
 from daemon.tracing.opening import missing_packages
 from settings.secrets import MASK, SHORTEST, looks_secret
 from sources.base.port import NotAnswered, TopicMissing
+from sources.base.topic_selection import is_pattern
 from sources.opening import open_source, open_topics
 from sparkwriter.sinks import sinks_of
 from sparkwriter.spark_sessions import spark_problems, spark_warnings
@@ -42,6 +48,7 @@ def problems(config: Config) -> Iterator[str]:
             yield config.redactor.text(f"{at}: {reason}")
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.problems())
+    yield from unusable_registries(config)
     yield from missing_drivers(config)
     yield from missing_packages(config)
     catalogs = _catalogs(config)
@@ -65,6 +72,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     yield from _exposed_secrets(config, path)
     yield from _kafka_warnings(config)
     yield from _open_to_others(config.metrics)
+    yield from unused_registries(config)
     for key, folder in _folders(config):
         if Path(tempfile.gettempdir()) in folder.parents:
             yield f"daemon.{key}: a folder for temporary files may be emptied by the system"
@@ -87,10 +95,17 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
         yield from (f"sink.{name}.{line}" for line in sink.warnings(config.spark))
     for name, database in config.database.items():
         yield from (f"database.{name}.url {line}" for line in database.warnings())
+    yield from (f"{at}: {line}" for at, line in config.misplaced_options())
     for name, pipeline in config.pipeline.items():
         yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
         if pipeline.start.at == "latest":
             yield f"pipeline.{name}.start: what the topics hold already is never read"
+        if any(map(is_pattern, pipeline.topics)) and not pipeline.remembers:
+            yield (
+                f"pipeline.{name}.offset_stores: neither file nor kafka-topic: where the group's "
+                "commits have expired, topics that came meanwhile begin at start, not at their "
+                "first message"
+            )
 
 
 def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
@@ -152,8 +167,11 @@ def plan(config: Config) -> Iterator[str]:
         shown = ", ".join(f"{key} = {_shown(config, key, value)}" for key, value in settings)
         yield f"sink {name}: {sink.kind}; {shown}"
     yield from planned(config)
+    yield from planned_registries(config)
     for name, pipeline in config.pipeline.items():
         topics = ", ".join(pipeline.topics)
+        if pipeline.exclude_topics:
+            topics += f" without {', '.join(pipeline.exclude_topics)}"
         yield (
             f"pipeline {name}: {topics} ({pipeline.format}), group {config.group(name)}, "
             f"start {pipeline.start.at}"
@@ -201,7 +219,8 @@ def _kafka_warnings(config: Config) -> Iterator[str]:
             yield f"{at}.isolation.level: changes of aborted transactions would be applied"
         if table.get("statistics.interval.ms") == 0:
             yield f"{at}.statistics.interval.ms: without statistics an outage is not seen"
-        if str(table.get("security.protocol", "")).lower() == "sasl_plaintext":
+        open_text = str(table.get("security.protocol", "")).lower() == "sasl_plaintext"
+        if open_text and not config.broker.embedded:  # which listens on this machine alone
             yield f"{at}.security.protocol: the password may pass the network unencrypted"
         if table.get("enable.ssl.certificate.verification") is False:
             yield f"{at}.enable.ssl.certificate.verification: anybody may play the broker"
@@ -240,6 +259,8 @@ def _tables(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield f"pipeline.{name}.route {route.target}", {"mask_salt": route.mask_salt}
     for name, database in config.database.items():
         yield f"database.{name}", {"password": database.password} if database.password else {}
+    for name, registry in config.registry.items():
+        yield f"registry.{name}", registry.secrets()
 
 
 def _routes(routes: Iterable[Route]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from actors.runtime.jars import JarsError
 from changes.model.model import TableName
 from changes.routes.routing import Route
 from daemon.config.config import Config
@@ -12,7 +13,6 @@ from databases.base.database import Database
 from databases.base.errors import DatabaseAway, DatabaseRefused
 from databases.base.port import Findings
 from databases.opening import open_database
-from sparkwriter.session.jars import JarsError
 from sparkwriter.sinks import sinks_of
 from sparkwriter.spark_sessions import driver_jars
 

@@ -62,7 +62,7 @@ class DaemonLook:
         return open_source(self.config, pipeline)
 
 
-class Hands(DaemonLook):
+class StepContext(DaemonLook):
     """See ``Control``. ``ask`` is for any thread."""
 
     def __init__(self, daemon: Daemon, tell: Callable[[Progress, str], None]) -> None:

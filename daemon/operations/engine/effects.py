@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import JobKind, Outcome
-from daemon.operations.engine.record import Job, Progress, Wanted
+from daemon.operations.engine.record import Job, JobRequest, Progress
 
 Request = Literal["pause", "resume", "cancel"]
 
@@ -47,7 +47,7 @@ class Save:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DoStep:
     """Do the next step, on the job's own thread. Heard: Stepped, Broken or Left."""
 
     job: Job
@@ -69,7 +69,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseThread:
     """The job needs its thread and writers no more."""
 
     id: str
@@ -143,7 +143,7 @@ class NotSaved:
     held: bool
 
 
-Effect = Save | Step | Undo | Ask | Release | Remove | Notify
+Effect = Save | DoStep | Undo | Ask | ReleaseThread | Remove | Notify
 Event = Stepped | Broken | Undone | Left | Told | NotSaved
 
 # --- requests of other threads
@@ -153,7 +153,7 @@ Event = Stepped | Broken | Undone | Left | Told | NotSaved
 class AddJob:
     """Record a job; ``id`` None: the runner names it."""
 
-    wanted: Wanted
+    wanted: JobRequest
     id: str | None
     done: Future[Job]
 
@@ -174,4 +174,4 @@ class StopJobs:
 
 def id_of(effect: Effect) -> str:
     """The job that an effect is for."""
-    return effect.job.id if isinstance(effect, Save | Step | Undo | Notify) else effect.id
+    return effect.job.id if isinstance(effect, Save | DoStep | Undo | Notify) else effect.id

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from daemon.operations.engine.effects import Effect, Notify, Now, Release, Save
+from daemon.operations.engine.effects import Effect, Notify, Now, ReleaseThread, Save
 from daemon.operations.engine.record import Job, Progress, State
 
 # How fast a job goes, of what it reports. Pure.
@@ -60,7 +60,7 @@ def fields_of(job: Job) -> dict[str, object]:
 
 
 @dataclass(slots=True)
-class Entry:
+class JobEntry:
     """``active``: it has a place among those of its kind. ``busy``: its thread is in a step.
 
     ``due_s``: the monotonic second before which no step begins. ``polls``: its last step asked for
@@ -108,7 +108,7 @@ class Entry:
         told = {} if done else {"reason": message}
         # The record comes last: where it can't be stored, the others are done all the same.
         type_ = "COMPLETED" if done else "ABORTED"
-        return [Release(self.job.id), Notify(self.job, type_, told), *saved]
+        return [ReleaseThread(self.job.id), Notify(self.job, type_, told), *saved]
 
     def waits(self, now: Now) -> None:
         """Its last step has not got on."""
@@ -125,10 +125,10 @@ class Entry:
         """Another job gets its place; it goes on where it is once it has one again."""
         self.active, self.pace = False, Pace()
         self.waits_from_s, self.lent_s = None, now.s
-        return [Release(self.job.id)]
+        return [ReleaseThread(self.job.id)]
 
     def paused(self, now: Now) -> list[Effect]:
         """It rests until somebody resumes it, and gives its place to another."""
         self.active, self.pace, self.waits_from_s = False, Pace(), None
         saved = self.changed(now, state=State.PAUSED, wish="", message="", attempts=0)
-        return [Release(self.job.id), Notify(self.job, "PAUSED"), *saved]
+        return [ReleaseThread(self.job.id), Notify(self.job, "PAUSED"), *saved]

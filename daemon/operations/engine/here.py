@@ -15,18 +15,18 @@ import pykka
 
 from actors.contract.addresses import Address
 from actors.runtime.shell import Directory
+from collector.collectors import Collectors
 from daemon.config.config import Config
 from daemon.config.log_level import LogLevels
 from daemon.operations.engine.context import Daemon, DaemonLook
 from daemon.operations.engine.effects import Request, Save, limits_of
 from daemon.operations.engine.port import JobKind, Look
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.rule import JobsLogic
 from daemon.operations.engine.runner import JobRunner, now
 from daemon.operations.engine.store import JobStore
 from daemon.state.control import ControlError, NotRunning
-from daemon.state.edits import Change, EditRefused, Fate, edit_offline, recorded_of
-from daemon.state.offset_file import StateDirBusy, lock_state_dir
+from daemon.state.edits import Change, EditRefused, Fate, claimed, edit_offline, recorded_of
 from daemon.state.offset_stores import make_stores
 from daemon.state.pauses import Pauses
 from offsets.snapshot import Snapshot
@@ -85,6 +85,14 @@ class Here(Look, ABC):
         """
 
     @abstractmethod
+    def hold(self, pipeline: str, act: Callable[[], T]) -> T:
+        """Do something to a pipeline's files while it stands still; its snapshot stays.
+
+        It goes on whatever ``act`` raises, and one that had ended stays so. Raises as ``act``, and
+        EditRefused (nothing was done), EditFailed.
+        """
+
+    @abstractmethod
     def ask_job(self, id_: str, request: Request) -> None:
         """Pause, resume or cancel a job; a daemon that starts later follows then. Raises
         EditRefused, ControlError."""
@@ -109,6 +117,7 @@ class Lent:
     pauses: Pauses
     status: Callable[[], Mapping[str, Any]]
     levels: LogLevels | None = None
+    collectors: Collectors | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     directory: Directory | None = None
     processors: tuple[Address, ...] = ()
@@ -150,13 +159,27 @@ class InDaemon(DaemonLook, Here):
         """See ``Here``."""
         self.lent.edit(pipeline, change).result()
 
+    def hold(self, pipeline: str, act: Callable[[], T]) -> T:
+        """See ``Here``."""
+        done: Future[T] = Future()
+
+        def unchanged(snapshot: Snapshot) -> Snapshot:
+            try:
+                done.set_result(act())
+            except Exception as error:
+                done.set_exception(error)
+            return snapshot
+
+        self.lent.edit(pipeline, unchanged, Fate.AS_IT_WAS).result()
+        return done.result()
+
     def ask_job(self, id_: str, request: Request) -> None:
         """See ``Here``."""
         refusal = in_time(self.lent.runner.ask(id_, request))
         if refusal is not None:
             raise EditRefused(refusal)
 
-    def add_job(self, wanted: Wanted, id_: str | None = None) -> Job:
+    def add_job(self, wanted: JobRequest, id_: str | None = None) -> Job:
         """Record a job, durably. Raises ControlError, JobsClosed, OSError."""
         return in_time(self.lent.runner.add(wanted, id_))
 
@@ -230,6 +253,11 @@ class Offline(Here):
         """See ``Here``."""
         edit_offline(self._config, pipeline, change)
 
+    def hold(self, pipeline: str, act: Callable[[], T]) -> T:
+        """See ``Here``."""
+        with claimed(self._config):
+            return act()
+
     def ask_job(self, id_: str, request: Request) -> None:
         """See ``Here``."""
         with self._held() as store:
@@ -248,12 +276,9 @@ class Offline(Here):
 
     @contextmanager
     def _held(self) -> Iterator[JobStore]:
-        state_dir = self._config.daemon.state_dir
         try:
-            with lock_state_dir(state_dir):
-                yield JobStore(state_dir)
-        except StateDirBusy as error:
-            raise ControlError(str(error)) from error
+            with claimed(self._config):
+                yield JobStore(self._config.daemon.state_dir)
         except OSError as error:
             raise ControlError(f"the jobs' files can't be used: {error}") from error
 

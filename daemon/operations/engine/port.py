@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from actors.contract.ports import ResettableSink
 from daemon.config.config import Config
 from daemon.config.pipeline_parts import Window
-from daemon.operations.engine.record import Job, Progress, Wanted
+from daemon.operations.engine.record import Job, JobRequest, Progress
 from daemon.state.edits import Change
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
@@ -56,7 +56,7 @@ class Plan:
     ``status``: what a dry run ends with where nothing refuses it.
     """
 
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[JobRequest, ...] = ()
     lines: tuple[str, ...] = ()
     document: Any = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
@@ -184,11 +184,11 @@ class JobKind(Protocol):
         """The hours in which steps may begin; None: always."""
         ...
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         """The dry run. Changes nothing. Raises what ``Look`` and databases raise."""
         ...
 
-    def wrong(self, wanted: Wanted) -> Sequence[str]:
+    def wrong(self, wanted: JobRequest) -> Sequence[str]:
         """Why a request is none that a step can carry out, one line each; nothing is asked of
         anybody. No job is recorded of such a one."""
         ...

@@ -65,7 +65,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobRequest:
     """A request for a job. ``targets`` as in ``tables list``; ``params`` is JSON, the kind's own.
 
     ``origin``: who asked, as ``command``, ``signal TOPIC:PARTITION@OFFSET`` or ``first sight``.
@@ -92,7 +92,7 @@ class Job:
     """
 
     id: str
-    wanted: Wanted
+    wanted: JobRequest
     state: State = State.PLANNED
     wish: Wish = ""
     progress: Progress = Progress()
@@ -107,7 +107,7 @@ class Job:
     steps: int = 0
 
 
-def new_job(wanted: Wanted, now_ms: int, id_: str | None = None) -> Job:
+def new_job(wanted: JobRequest, now_ms: int, id_: str | None = None) -> Job:
     """A job for a request, with a name of its own. Raises ValueError for an unfit ``id_``."""
     name = id_ or f"{wanted.kind}-{uuid4().hex[:8]}"
     if not NAME.fullmatch(name):

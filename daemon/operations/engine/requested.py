@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from changes.model.model import TargetName
-from daemon.operations.engine.record import Wanted
+from daemon.operations.engine.record import JobRequest
 
 
-def wrong_targets(wanted: Wanted, most: int | None = None) -> Iterator[str]:
+def wrong_targets(wanted: JobRequest, most: int | None = None) -> Iterator[str]:
     """Why these are not the targets of one job, ``most`` of them at most."""
     if not wanted.targets:
         yield "no target is named"
@@ -25,7 +25,7 @@ def wrong_targets(wanted: Wanted, most: int | None = None) -> Iterator[str]:
             yield str(error)
 
 
-def wrong_tables(wanted: Wanted) -> Iterator[str]:
+def wrong_tables(wanted: JobRequest) -> Iterator[str]:
     """Why ``params["tables"]`` has not one ``database.table`` for each target."""
     yield from wrong_targets(wanted)
     tables = wanted.params.get("tables")

@@ -14,6 +14,7 @@ from actors.runtime.backoff import Waits
 from daemon.operations.engine.effects import (
     Ask,
     Broken,
+    DoStep,
     Effect,
     Event,
     Limits,
@@ -22,13 +23,12 @@ from daemon.operations.engine.effects import (
     Now,
     Remove,
     Request,
-    Step,
     Stepped,
     Told,
     Undo,
     Undone,
 )
-from daemon.operations.engine.entry import NOTIFY_EVERY_S, Entry, Pace, fields_of
+from daemon.operations.engine.entry import NOTIFY_EVERY_S, JobEntry, Pace, fields_of
 from daemon.operations.engine.port import Advanced, Finished
 from daemon.operations.engine.record import Job, State
 
@@ -53,7 +53,7 @@ class JobsLogic:
         """``keep``: how many that have ended stay. A job of a kind that is not in ``kinds`` is kept
         as it is."""
         self._kinds = kinds
-        self._entries = {job.id: Entry(job) for job in jobs}
+        self._entries = {job.id: JobEntry(job) for job in jobs}
         self._keep = keep
         self._waits = Waits(FIRST_WAIT_S, LONGEST_WAIT_S, jitter)
         self._stopping = False
@@ -77,7 +77,7 @@ class JobsLogic:
 
     def add(self, job: Job) -> None:
         """A new one, which is durable already."""
-        self._entries[job.id] = Entry(job)
+        self._entries[job.id] = JobEntry(job)
 
     def stop(self) -> Out:
         """Begin no step any more."""
@@ -108,7 +108,7 @@ class JobsLogic:
             out.append(Ask(id_, request))
         return None, [*out, *entry.changed(now, wish=request)]
 
-    def _resumed(self, entry: Entry, now: Now) -> tuple[str | None, Out]:
+    def _resumed(self, entry: JobEntry, now: Now) -> tuple[str | None, Out]:
         job = entry.job
         if job.wish == "cancel":
             return f"job {job.id} is being cancelled already", []
@@ -165,7 +165,7 @@ class JobsLogic:
             if not placed:
                 return out
 
-    def _due(self, entry: Entry, now: Now) -> Out:
+    def _due(self, entry: JobEntry, now: Now) -> Out:
         out: Out = [*entry.saved(now)] if entry.unsaved else []
         job = entry.job
         if job.wish == "cancel":
@@ -188,9 +188,9 @@ class JobsLogic:
         if job.started_ms is None:
             out += entry.changed(now, state=State.RUNNING, started_ms=now.ms, message="")
             out += [Notify(entry.job, "STARTED"), Log("info", "job_started", fields_of(entry.job))]
-        return [*out, Step(entry.job)]
+        return [*out, DoStep(entry.job)]
 
-    def _advanced(self, entry: Entry, advanced: Advanced, now: Now) -> Out:
+    def _advanced(self, entry: JobEntry, advanced: Advanced, now: Now) -> Out:
         job = entry.job
         progress = advanced.progress
         measured = job.progress if progress is None else entry.pace.measured(progress, now.s)
@@ -218,7 +218,7 @@ class JobsLogic:
             out.append(Notify(entry.job, "IN_PROGRESS"))
         return out
 
-    def _finished(self, entry: Entry, finished: Finished, now: Now) -> Out:
+    def _finished(self, entry: JobEntry, finished: Finished, now: Now) -> Out:
         progress = finished.progress or entry.job.progress
         out: Out = [Notify(entry.job, notice.type, notice.data) for notice in finished.notices]
         out += entry.ended(
@@ -231,7 +231,7 @@ class JobsLogic:
         )
         return [*out, Log("info", "job_done", fields_of(entry.job)), *self._pruned()]
 
-    def _broken(self, entry: Entry, reason: str, away: bool, now: Now) -> Out:
+    def _broken(self, entry: JobEntry, reason: str, away: bool, now: Now) -> Out:
         job = entry.job
         if not away:
             said = f"it can't be cancelled: {reason}" if job.wish == "cancel" else reason
@@ -257,7 +257,7 @@ class JobsLogic:
             out.append(Remove(job.id))
         return out
 
-    def _open(self) -> Iterator[Entry]:
+    def _open(self) -> Iterator[JobEntry]:
         """Those that may go on, and final ones whose record is still to be stored."""
         for entry in self._entries.values():
             known = entry.job.wanted.kind in self._kinds
@@ -278,7 +278,7 @@ class JobsLogic:
                 out += entry.lends(now)
         return out
 
-    def _waiting_for_a_place(self) -> Iterator[Entry]:
+    def _waiting_for_a_place(self) -> Iterator[JobEntry]:
         """Those that get one now: begun ones first, then the oldest."""
         taken = Counter(e.job.wanted.kind for e in self._entries.values() if e.active)
         waiting = [e for e in self._open() if not e.active and not e.job.state.is_final]

@@ -23,23 +23,23 @@ from daemon.operations.engine.effects import (
     Ask,
     AskJob,
     Broken,
+    DoStep,
     Effect,
     Event,
     Notify,
     NotSaved,
     Now,
-    Release,
+    ReleaseThread,
     Remove,
     Request,
     Save,
-    Step,
     StopJobs,
     Undo,
     id_of,
     limits_of,
 )
 from daemon.operations.engine.port import JobKind
-from daemon.operations.engine.record import Job, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, new_job
 from daemon.operations.engine.requested import check
 from daemon.operations.engine.rule import JobsLogic, Out
 from daemon.operations.engine.store import JobStore
@@ -111,7 +111,7 @@ class JobRunner:
         """All jobs as they are now, oldest first."""
         return self._shown
 
-    def add(self, wanted: Wanted, id_: str | None = None) -> Future[Job]:
+    def add(self, wanted: JobRequest, id_: str | None = None) -> Future[Job]:
         """Record a job, and begin it when its turn comes. The future is done once it is durable.
 
         ``id_``: a name that the caller chose, so that recording it again changes nothing. The
@@ -268,7 +268,7 @@ class JobRunner:
             if isinstance(effect, Log):
                 getattr(self._log, effect.level)(effect.event, **effect.fields)
             elif (id_ := id_of(effect)) in failed:
-                held |= {id_} if isinstance(effect, Step | Undo) else set()
+                held |= {id_} if isinstance(effect, DoStep | Undo) else set()
             else:
                 try:
                     self._do(effect)
@@ -290,11 +290,11 @@ class JobRunner:
                 self._store.remove(id_)
             case Notify(job, type_, data):
                 self._send(job, type_, data, now().ms)
-            case Step() | Undo():
+            case DoStep() | Undo():
                 self._crew.do(effect)
             case Ask(id_, asked):
                 self._crew.ask(id_, asked)
-            case Release(id_):
+            case ReleaseThread(id_):
                 self._crew.release(id_)
             case _:
                 assert_never(effect)

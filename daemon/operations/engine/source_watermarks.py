@@ -18,6 +18,7 @@ from changes.formats.auto import make_format
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
 from daemon.operations.engine.port import Look
+from databases.base.log_end import NOT_ASKED, LogEnd, NoEnd
 from databases.base.port import Moment
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
@@ -36,7 +37,8 @@ AT_ONCE = 20_000
 class Passage:
     """How far a pipeline's log is known to have passed a moment of the database. JSON's values.
 
-    ``after_ms``: the moment and the skew. ``at``: of each partition where the search goes on.
+    ``after_ms``: the moment and the skew. ``log``: where the database's log was then: whichever a
+    message is behind, it proves the same. ``at``: of each partition where the search goes on.
     ``ends``: of those that have passed it, the first message that proves it.
     """
 
@@ -45,11 +47,20 @@ class Passage:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     assumed: bool = False
     """An end was not proved by a message: nothing came for as long as the configuration says."""
+    log: LogEnd = NOT_ASKED
 
     @property
     def waits_for(self) -> tuple[TopicPartition, ...]:
         """The partitions without a message after the moment."""
         return tuple(sorted(self.at.keys() - self.ends.keys()))
+
+    def is_before(self, format_: Format, value: bytes | None) -> bool:
+        """Whether a message's change happened after the moment."""
+        time = format_.source_ms(value)
+        if time is not None and time > self.after_ms:
+            return True
+        place = None if isinstance(self.log, NoEnd) else format_.place(value)
+        return place is not None and self.log.is_before(place)
 
     def document(self) -> dict[str, Any]:
         """As JSON keeps it."""
@@ -131,9 +142,7 @@ class LogMoments:
             return at, False
         format_ = topics_format(self._format, source.topic)
         for record in self._reader.read(source, at, last):
-            consumed = as_consumed(format_, source.topic, record)
-            time = format_.source_ms(consumed)
-            if time is not None and time > passage.after_ms:
+            if passage.is_before(format_, as_consumed(format_, source.topic, record)):
                 return record.offset, True
         return last + 1, False
 
@@ -142,7 +151,7 @@ def moments_of(look: Look, pipeline: str, snapshot: Snapshot, target: str) -> Lo
     """Of one target. Raises NotAnswered, TopicMissing."""
     section, source = look.config.pipeline[pipeline], look.source(pipeline)
     topics = TopicFormats(snapshot.formats)
-    format_ = make_format(section.format, section.format_options(), topics)
+    format_ = make_format(section.format, look.config.format_options(pipeline), topics)
     questions = source.questions()
     held = (
         {lane.topic for lane in snapshot.targets[target].hwms} if _known(snapshot, target) else ()

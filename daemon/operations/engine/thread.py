@@ -12,13 +12,13 @@ import structlog
 
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.printable import reason_of
-from daemon.operations.engine.context import Daemon, Hands
+from daemon.operations.engine.context import Daemon, StepContext
 from daemon.operations.engine.effects import (
     Asked,
     Broken,
+    DoStep,
     Event,
     Left,
-    Step,
     Stepped,
     Told,
     Undo,
@@ -50,16 +50,16 @@ class JobThread:
     """Started at the first step, ended when the job needs it no more. The runner's thread calls."""
 
     def __init__(
-        self, id_: str, kind: JobKind, hands: Hands, tell: Callable[[Event], None]
+        self, id_: str, kind: JobKind, hands: StepContext, tell: Callable[[Event], None]
     ) -> None:
         self._kind = kind
         self._hands = hands
         self._tell = tell
-        self._todo: queue.SimpleQueue[Step | Undo | None] = queue.SimpleQueue()
+        self._todo: queue.SimpleQueue[DoStep | Undo | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"job-{id_}", daemon=True)
         self._thread.start()
 
-    def do(self, effect: Step | Undo) -> None:
+    def do(self, effect: DoStep | Undo) -> None:
         """Have a step done next. Only one at a time is asked for."""
         self._hands.ask("")
         self._todo.put(effect)
@@ -81,7 +81,7 @@ class JobThread:
         while (effect := self._todo.get()) is not None:
             self._tell(self._done(effect))
 
-    def _done(self, effect: Step | Undo) -> Event:
+    def _done(self, effect: DoStep | Undo) -> Event:
         job = effect.job
         try:
             return self._carried_out(effect, job)
@@ -99,7 +99,7 @@ class JobThread:
             log.exception("job_crashed", job=job.id)
             return Broken(job.id, f"{type(error).__name__}: {reason_of(error)}", False)
 
-    def _carried_out(self, effect: Step | Undo, job: Job) -> Event:
+    def _carried_out(self, effect: DoStep | Undo, job: Job) -> Event:
         pipeline = job.wanted.pipeline
         if pipeline not in self._hands.config.pipeline:
             raise JobAway(f"the configuration has no pipeline {pipeline!r}")
@@ -120,12 +120,12 @@ class Crew:
         self._tell = tell
         self._threads: dict[str, JobThread] = {}
 
-    def do(self, effect: Step | Undo) -> None:
+    def do(self, effect: DoStep | Undo) -> None:
         """Have a step done on its job's thread, which begins with its first one."""
         job = effect.job
         if job.id not in self._threads:
             tell = self._tell
-            hands = Hands(self._daemon, lambda p, message: tell(Told(job.id, p, message)))
+            hands = StepContext(self._daemon, lambda p, message: tell(Told(job.id, p, message)))
             kind = self._kinds[job.wanted.kind]
             self._threads[job.id] = JobThread(job.id, kind, hands, tell)
         self._threads[job.id].do(effect)

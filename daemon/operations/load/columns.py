@@ -27,7 +27,7 @@ POSITIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FittedTable:
     """A source table as it is to be read. ``columns`` are in the lake's order, by the source's
     names; ``keys`` too."""
 
@@ -84,9 +84,12 @@ def streamed_of(
     kind: str,
     format_: str,
     present: TableSchema | None,
+    *,
+    collected: bool = False,
 ) -> Streamed:
     """The columns of a table that its target is made of, as the stream has them. ``present``: the
-    target's, if there is one. Raises DatabaseRefused where they can't have the route's shape."""
+    target's, if there is one; ``collected``: the stream is a collector's. Raises DatabaseRefused
+    where they can't have the route's shape."""
     shape, stored = route.shape, None
     if shape:
         try:
@@ -98,7 +101,7 @@ def streamed_of(
     if present is not None:
         view = source_view(shape, present)
         stored = {column.name: iceberg_type(column.type) for column in view.columns}
-    return as_streamed(source, kind, format_, route.types, stored)
+    return as_streamed(source, kind, format_, route.types, stored, collected=collected)
 
 
 def fitted(
@@ -108,20 +111,21 @@ def fitted(
     route: TargetRoute,
     format_: str,
     present: TableSchema | None,
-) -> Wanted:
+) -> FittedTable:
     """A source table in its target's columns. Raises DatabaseRefused where it can't be had."""
     if route.mode is Mode.APPEND:
         raise DatabaseRefused(f"{route.name} is a changelog, which has what happened, not rows")
-    if config.pipeline[pipeline].positions is not None:
+    if "positions" in config.pipeline[pipeline].format_options().extra:
         raise DatabaseRefused(POSITIONS)
     source = source.renamed(route.reader_renames)
     keys = _keys(source, route, present)
     name = config.database_of(pipeline, source.name.database)
     assert name is not None
-    streamed = streamed_of(source, route, config.database[name].address.kind, format_, present)
+    kind, collected = config.database[name].address.kind, config.pipeline[pipeline].collector
+    streamed = streamed_of(source, route, kind, format_, present, collected=collected is not None)
     if streamed.refused:
         raise DatabaseRefused("; ".join(streamed.refused))
-    wanted = Wanted(source, streamed.columns, route, keys, None)
+    wanted = FittedTable(source, streamed.columns, route, keys, None)
     try:
         assert wanted.schema
     except ShapeRefused as error:

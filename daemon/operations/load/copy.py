@@ -12,15 +12,13 @@ from dataclasses import replace
 from actors.contract.writes import StagedBatch
 from changes.model.errors import TargetRefused
 from changes.model.model import Mode
+from daemon.operations.load import visible
 from daemon.operations.load.attempts import again
 from daemon.operations.load.memory import Filled, Part, Step, load_of
 from daemon.operations.load.ports import Chunk, Described
 from databases.base.errors import DatabaseRefused
 from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition, job_lane
-
-LOOK_S = 1.0
-"""Between two looks at a replica that is behind."""
 
 
 def fill(step: Step) -> tuple[str, float]:
@@ -45,16 +43,8 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
         _write(step, target, _end(step, target, filled, described))
         filled.stage = "filled"
         return f"{target}: {filled.rows} rows are read", 0.0
-    left_s = filled.begun_ms / 1000 + step.settings.margin_s - step.now_ms / 1000
-    if left_s > 0:
-        line = f"{target}: is read in {left_s:.0f} s, when all that is in the log is visible"
-        return line, left_s
-    if filled.past is None:
-        # The present ones, so at or above the beginning.
-        filled.past = step.tables.position(filled.source)
-    if filled.past and not step.tables.shown(filled.source, filled.past):
-        return f"{target}: waits until the replica has applied {filled.past}", LOOK_S
-    filled.past = ""
+    if (waits := visible.wait(step, target, filled)) is not None:
+        return waits
     return _group(step, target, filled, described)
 
 

@@ -6,6 +6,7 @@ Until the stream has passed it, a part of the table may be younger than the rest
 from __future__ import annotations
 
 from daemon.operations.load.memory import Ending, Step, load_of, places, texts
+from daemon.operations.load.visible import log_end
 from offsets.position import TopicPartition
 from offsets.rebuild_steps import loaded
 from offsets.snapshot import Snapshot
@@ -38,8 +39,11 @@ def _begun(step: Step, targets: list[str]) -> Ending:
     # Whatever lies beyond these ends is looked at; what lies before them is not needed.
     scanned = step.log.ends(sources)
     filled = step.memory.at("filled")
-    moment = step.tables.moment([filled[name].source for name in targets])
-    return Ending(targets, moment.unix_us // 1000 + 1, step.now_ms, texts(scanned))
+    names = [filled[name].source for name in targets]
+    moment = step.tables.moment(names)
+    there = step.log.places(sources)
+    log = log_end(step.settings, there, lambda: step.tables.log_end(names))
+    return Ending(targets, moment.unix_us // 1000 + 1, step.now_ms, texts(scanned), log=log)
 
 
 def _sources(snapshot: Snapshot, step: Step, targets: list[str]) -> set[TopicPartition]:
@@ -56,7 +60,7 @@ def _look(step: Step, ending: Ending) -> None:
     settings = step.settings
     open_ = {s: at for s, at in places(ending.scanned).items() if str(s) not in ending.ends}
     after_ms = ending.moment_ms + int(settings.skew_s * 1000)
-    ends, scanned = step.log.passed(open_, after_ms)
+    ends, scanned = step.log.passed(open_, after_ms, ending.log)
     ending.ends |= texts(ends)
     ending.scanned |= texts(scanned)
     if ending.ends and ending.proved_ms is None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from changes.formats.auto import make_format
-from changes.formats.recognise import TopicFormats
 from daemon.config.config import Config
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import (
@@ -20,68 +18,17 @@ from daemon.operations.engine.port import (
     Outcome,
     Plan,
 )
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.requested import wrong_tables
-from daemon.operations.engine.source_watermarks import LogMoments, Passage
 from daemon.operations.engine.thread import AWAY
 from daemon.operations.load.attempts import look, undo
+from daemon.operations.load.log import PipelineLog
 from daemon.operations.load.memory import Memory, Step
 from daemon.operations.load.plan import planned
-from daemon.operations.load.ports import LoadSettings
 from daemon.operations.load.rule import LoadSteps, new_memory
+from daemon.operations.load.settings import settings_of
 from daemon.operations.load.source_tables import SourceTables
 from daemon.operations.rebuild.exchange import stays
-from offsets.position import TopicPartition
-from sources.base.port import LogGone, NotAnswered
-
-# The load's ``Log`` over a pipeline's source.
-
-
-class PipelineLog:
-    """See ``ports.Log``. One thread's."""
-
-    def __init__(self, look: Look, pipeline: str) -> None:
-        self._look = look
-        self._pipeline = pipeline
-        self._source = look.source(pipeline)
-
-    def partitions(self) -> Sequence[TopicPartition]:
-        """See ``Log``."""
-        return self._source.questions().partitions(sorted(self._source.topic_ids()))
-
-    def ends(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """See ``Log``."""
-        marks = self._source.questions().watermarks(sources)
-        return {source: marks[source].high for source in sources}
-
-    def begins(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """See ``Log``."""
-        return self._source.questions().begins(sources)
-
-    def passed(
-        self, scanned: Mapping[TopicPartition, int], after_ms: int
-    ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
-        """See ``Log``. What the log has lost meanwhile is passed over: a later message proves the
-        same."""
-        try:
-            found = self._moments(list(scanned)).followed(Passage(after_ms, dict(scanned)))
-        except LogGone as error:
-            begins = self._source.questions().begins(sorted(scanned))
-            left = {source: max(at, begins[source]) for source, at in scanned.items()}
-            if left == dict(scanned):
-                raise JobAway(str(error)) from error
-            return {}, left
-        except NotAnswered as error:
-            raise JobAway(str(error)) from error
-        return found.ends, found.at
-
-    def _moments(self, sources: list[TopicPartition]) -> LogMoments:
-        section = self._look.config.pipeline[self._pipeline]
-        topics = TopicFormats(self._look.snapshot(self._pipeline).formats)
-        format_ = make_format(section.format, section.format_options(), topics)
-        source = self._source
-        return LogMoments(format_, source.questions(), source.reader(), sources)
-
 
 KIND = "load"
 
@@ -103,11 +50,11 @@ class LoadKind:
         self._open: dict[str, SourceTables] = {}
         self._lock = threading.Lock()
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         """What would be loaded, and what it takes."""
         return planned(look, wanted)
 
-    def wrong(self, wanted: Wanted) -> Sequence[str]:
+    def wrong(self, wanted: JobRequest) -> Sequence[str]:
         """See ``JobKind``. ``rows``: the plan's estimates, by target."""
         rows = wanted.params.get("rows", {})
         known = isinstance(rows, dict) and all(type(each) is int for each in rows.values())
@@ -175,24 +122,6 @@ class LoadKind:
             tables = self._open.pop(job.id, None)
         if tables is not None:
             tables.close()
-
-
-def settings_of(config: Config, pipeline: str) -> LoadSettings:
-    """The configuration's, with the bounds of the pipeline's databases."""
-    section = config.load
-    names = {name for _, name in config.pipeline[pipeline].named_databases()}
-    databases = [config.database[name] for name in sorted(names)]
-    rates = [section.rows_per_s, *(found.rows_per_s for found in databases)]
-    bounded = [rate for rate in rates if rate is not None]
-    return LoadSettings(
-        margin_s=section.margin_s,
-        settle_s=section.settle_s,
-        idle_s=section.idle_s,
-        chunk_rows=section.chunk_rows,
-        parallel=min((found.connections for found in databases), default=1),
-        rows_per_s=min(bounded, default=None),
-        attempts_per_hour=section.attempts_per_hour,
-    )
 
 
 def _first(job: Job) -> Memory:

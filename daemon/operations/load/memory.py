@@ -12,6 +12,7 @@ from changes.model.model import TableName, TargetName
 from daemon.operations.engine.port import Control
 from daemon.operations.engine.record import Job
 from daemon.operations.load.ports import LoadSettings, Log, Tables
+from databases.base.log_end import NOT_ASKED, LogEnd
 from databases.base.port import KeyRange
 from offsets.position import TopicPartition
 from offsets.rebuild import Load
@@ -50,9 +51,11 @@ class Filled(msgspec.Struct, omit_defaults=True):
     which it is read, None while they are not known; ``next``: the number of the first that is not
     written. ``reads``: of attempts that had begun to read, when they ended. ``behind``: of lanes
     the message that the next attempt begins behind. ``by_time``: partitions whose end nothing but
-    time tells. ``number``: of the next attempt. ``past``: the position that a replica must have
-    applied before it is read, None while it is not known, empty once it has. ``waited``: how
-    many attempts to give the table its name the last wait came behind.
+    time tells. ``number``: of the next attempt. ``log``: where the database's log was after the
+    beginning: what was in it must be visible before anything is read; None while it is not known.
+    ``past``: the position that a replica must have applied before it is read, None while it is not
+    known, empty once it may be read. ``waited``: how many attempts to give the table its name the
+    last wait came behind.
     """
 
     table: tuple[str, str]
@@ -70,6 +73,7 @@ class Filled(msgspec.Struct, omit_defaults=True):
     not_before_ms: int = 0
     why: str = ""
     by_time: list[str] = []
+    log: LogEnd | None = None
     past: str | None = None
     waited: int = 0
 
@@ -85,7 +89,8 @@ class Filled(msgspec.Struct, omit_defaults=True):
 
 
 class Ending(msgspec.Struct):
-    """The look for the end: what the reads of ``targets`` saw is at or before ``moment_ms``.
+    """The look for the end: what the reads of ``targets`` saw is at or before ``moment_ms``, and in
+    the database's ``log``.
 
     ``scanned``: of each partition up to where it was looked through. ``ends``: where that is past
     the moment. ``proved_ms``: when the first partition was seen to be.
@@ -99,6 +104,7 @@ class Ending(msgspec.Struct):
     proved_ms: int | None = None
     by_time: list[str] = []
     ready: bool = False
+    log: LogEnd = NOT_ASKED
 
 
 class Memory(msgspec.Struct, omit_defaults=True):

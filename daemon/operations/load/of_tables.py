@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, TypeVar
 from daemon.operations.engine.here import Here, InDaemon
 from daemon.operations.engine.operation import Done, Operation, Option, Params, told
 from daemon.operations.engine.port import JobKind, Plan
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.state.control import ControlError
 from settings.exit import Exit
 
@@ -52,7 +52,7 @@ class OfTables(Operation[P]):
         """A plan of each pipeline that has one of the tables; if none has, all their refusals."""
         kind, asked = self.planner, dict(self.asked(params))
         plans = {
-            name: kind.plan(here, Wanted(kind.name, name, tuple(params.targets), asked))
+            name: kind.plan(here, JobRequest(kind.name, name, tuple(params.targets), asked))
             for name in here.config.pipeline
         }
         found = list(together(self.usable(plans) or plans, params.targets).values())

@@ -2,91 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changes.model.model import TargetName
 from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.operations.engine.port import Look, Plan
-from daemon.operations.engine.record import Wanted
+from daemon.operations.engine.record import JobRequest
 from daemon.operations.engine.source_targets import Compared, chosen, unmatched
 from daemon.operations.load.columns import fitted
+from daemon.operations.load.estimates import Estimate, Flow, flow_of, shown_bytes
+from daemon.operations.load.log import PipelineLog
+from daemon.operations.load.settings import settings_of
 from daemon.operations.load.shown import Shown, shown_columns, unlike
 from daemon.operations.load.source_tables import format_name
-from daemon.operations.reset.offset_reset import instance_ids, refuse_members
+from daemon.operations.load.visible import log_end
+from daemon.operations.reset.offset_reset import refuse_members
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseRefused
+from databases.base.log_end import NoEnd
 from databases.base.port import SourceTable
-from databases.opening import open_database
-from offsets.position import TopicPartition
+from databases.opening import Primary, open_database
 from offsets.snapshot import Snapshot
-from sources.base.port import LogGone, LogUnreadable
 from sparkwriter.sinks import left_behind, unreplaceable
-
-# Estimates for the plan of a load: how much the log brings, how long the rows take.
-
-SECOND_ROWS = 20_000
-"""Rows a second by two connections: what ``make demo-load`` has on two cores, which database,
-broker and changes share (docs/load.md). A larger machine is quicker than the estimate."""
-
-OF_THE_LAST_S = 600
-"""The stretch of the log whose messages are counted."""
-
-SAMPLE = 200
-"""Messages whose sizes are looked at, at the end of one partition."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """What the log brings: of all tables."""
-
-    messages_per_s: float
-    bytes_each: int
-
-
-def flow_of(look: Look, pipeline: str) -> Flow:
-    """By the last minutes of the log. Raises NotAnswered."""
-    source = look.source(pipeline)
-    questions = source.questions()
-    partitions = questions.partitions(sorted(source.topic_ids()))
-    marks = questions.watermarks(partitions)
-    then = questions.at_time(partitions, (time.time_ns() // 1_000_000) - OF_THE_LAST_S * 1000)
-    came = {p: marks[p].high - then.get(p, marks[p].high) for p in partitions}
-    busiest = max(came, key=lambda p: came[p], default=None)
-    if busiest is None or not came[busiest]:
-        return Flow(0.0, 0)
-    sizes = list(_sizes(look, pipeline, busiest, marks[busiest].high))
-    each = sum(sizes) // len(sizes) if sizes else 0
-    return Flow(sum(came.values()) / OF_THE_LAST_S, each)
-
-
-def _sizes(look: Look, pipeline: str, partition: TopicPartition, end: int) -> Iterable[int]:
-    reader = look.source(pipeline).reader()
-    try:
-        for record in reader.read(partition, max(0, end - SAMPLE), end - 1):
-            yield len(record.value or b"")
-    except (LogGone, LogUnreadable):
-        return
-
-
-def shown_bytes(count: float) -> str:
-    """``1.5 GB``."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
-def shown_time(seconds: float) -> str:
-    """``2 h 5 min``."""
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
 
 FIRST_SIGHT, RELOAD = "first sight", "reload"
 """The origins of loads that nobody asked for."""
@@ -115,7 +54,7 @@ class Loaded:
     known: bool = True
 
 
-def planned(look: Look, wanted: Wanted) -> Plan:
+def planned(look: Look, wanted: JobRequest) -> Plan:
     """Raises what ``Look`` and databases raise. ``wanted.targets`` are patterns."""
     config, pipeline = look.config, wanted.pipeline
     if not config.pipeline[pipeline].named_databases():
@@ -135,15 +74,15 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     refusals += list(_not_now(look, pipeline, snapshot))
     tables, unfit = _tables(look, pipeline, found.tables, snapshot)
     refusals += unfit
-    flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
+    estimate = _estimate(look, pipeline, tables, [] if refusals else found.tables)
     soft = [f"{one.target}: {_SOFT}" for one in found.tables if one.route.shape.delete == "soft"]
     refusals += soft if wanted.origin in (FIRST_SIGHT, RELOAD) else []
     left = () if refusals else left_behind(config, (one.target for one in found.tables))
-    lines = [*_lines(tables), *_total(look, tables, flow), *soft, *left]
+    lines = [*_lines(tables), *(estimate.lines() if tables else ()), *soft, *left]
     groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
     jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
     patterns = [pattern for pattern in wanted.targets if pattern not in missing]
-    document = {"pipeline": pipeline, "patterns": patterns, **_document(look, tables, flow)}
+    document = {"pipeline": pipeline, "patterns": patterns, **_document(tables, estimate)}
     return Plan(jobs, tuple(lines), document, tuple(refusals))
 
 
@@ -172,18 +111,46 @@ def _tables(
     return tables, refusals
 
 
-def _document(look: Look, tables: list[Loaded], flow: Flow) -> dict[str, object]:
+def _estimate(
+    look: Look, pipeline: str, tables: list[Loaded], asked: Sequence[Compared]
+) -> Estimate:
+    """Of ``tables``. The log and the databases of those that are ``asked`` for are looked at."""
+    rows, size = sum(each.rows for each in tables), sum(each.bytes for each in tables)
+    flow, why = Flow(0.0, 0), ""
+    if tables and asked:
+        flow, why = flow_of(look, pipeline), _why_margin(look, pipeline, asked)
+    return Estimate(look.config.load, rows, size, flow, why)
+
+
+def _why_margin(look: Look, pipeline: str, tables: Sequence[Compared]) -> str:
+    """Why the margin is waited for; empty where positions tell when the rows may be read."""
+    settings, log = settings_of(look.config, pipeline), PipelineLog(look, pipeline)
+    places = log.places(log.partitions())
+    for name in sorted({one.database for one in tables}):
+        database = open_database(look.config, name)
+        primary = Primary(look.config, name, database)
+        try:
+            end = log_end(settings, places, primary.log_end)
+        finally:
+            primary.close()
+            database.close()
+        if isinstance(end, NoEnd):
+            return f"database.{name}: {end.why}"
+    return ""
+
+
+def _document(tables: list[Loaded], estimate: Estimate) -> dict[str, object]:
     return {
         "tables": [
             {"target": t.target, "table": t.table, "rows": t.rows, "bytes": t.bytes} for t in tables
         ],
-        "messages_per_s": round(flow.messages_per_s, 1),
-        "spill_bytes": _spill(look, tables, flow),
-        "seconds": round(_seconds(look, tables)),
+        "messages_per_s": round(estimate.flow.messages_per_s, 1),
+        "spill_bytes": estimate.spill_bytes,
+        "seconds": round(estimate.seconds),
     }
 
 
-def _wanted(wanted: Wanted, group: list[Loaded]) -> Wanted:
+def _wanted(wanted: JobRequest, group: list[Loaded]) -> JobRequest:
     params = {
         **wanted.params,
         "tables": [each.table for each in group],
@@ -197,7 +164,7 @@ def _not_now(look: Look, pipeline: str, snapshot: Snapshot) -> Iterator[str]:
     if not look.config.pipeline[pipeline].remembers:
         yield f"pipeline {pipeline} has no store that keeps a snapshot (file, kafka-topic)"
     try:
-        refuse_members(look.config, pipeline, instance_ids(look.config, pipeline), 1)
+        refuse_members(look.source(pipeline), look.config.group(pipeline), 1)
     except EditRefused as error:
         yield f"a table is loaded by a daemon that has all partitions: {error}"
 
@@ -250,35 +217,3 @@ def _lines(tables: list[Loaded]) -> Iterator[str]:
                 f"{each.target}: binlog_row_image is not FULL: whether the log's reader leaves "
                 "columns out is not known from its last messages"
             )
-
-
-def _seconds(look: Look, tables: list[Loaded]) -> float:
-    rows, rate = sum(each.rows for each in tables), look.config.load.rows_per_s
-    return look.config.load.margin_s + rows / min(rate or SECOND_ROWS, SECOND_ROWS)
-
-
-def _spill(look: Look, tables: list[Loaded], flow: Flow) -> int:
-    return round(_seconds(look, tables) * flow.messages_per_s * flow.bytes_each)
-
-
-def _total(look: Look, tables: list[Loaded], flow: Flow) -> Iterator[str]:
-    if not tables:
-        return
-    section, seconds = look.config.load, _seconds(look, tables)
-    rows, size = sum(each.rows for each in tables), sum(each.bytes for each in tables)
-    yield (
-        f"{rows:,} rows take about {shown_time(seconds)} ({section.margin_s:g} s until all that is "
-        f"in the log is visible, then {min(section.rows_per_s or SECOND_ROWS, SECOND_ROWS):,} "
-        "rows/s)"
-    )
-    yield (
-        f"old and new tables are there until the end: up to {shown_bytes(size)} more in the sink"
-    )
-    spill = _spill(look, tables, flow)
-    yield (
-        f"the log brings {flow.messages_per_s:,.0f} messages/s of {flow.bytes_each:,} bytes: at "
-        f"most {shown_bytes(spill)} are kept in state_dir meanwhile (load.spill_bytes: "
-        f"{shown_bytes(section.spill_bytes)} a table)"
-    )
-    if spill > section.spill_bytes:
-        yield "that may be too much for one table: raise load.spill_bytes, or load when it is quiet"

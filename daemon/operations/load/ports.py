@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from changes.model.model import KeyBound, SinkOptions, TableName, TableSchema
+from changes.model.places import Place
+from databases.base.log_end import LogEnd
 from databases.base.port import KeyRange, Moment
 from offsets.position import TopicPartition
 
@@ -22,6 +24,7 @@ class LoadSettings:
     parallel: int
     rows_per_s: int | None
     attempts_per_hour: int
+    by_positions: bool = True
     skew_s: float = 5.0
     """How far the source's clock and the one of who stamps messages may be apart."""
 
@@ -90,6 +93,16 @@ class Tables(Protocol):
         below it. Of several databases the latest."""
         ...
 
+    def log_end(self, tables: Sequence[TableName]) -> LogEnd:
+        """Where the log of the tables' database is now: what reads of them before it saw is in it.
+        Of several databases none."""
+        ...
+
+    def visible(self, table: TableName, end: LogEnd) -> bool:
+        """Whether a read of the table sees all that was in its database's log at that end. Of a
+        replica: whether it does once it has applied the present position."""
+        ...
+
     def position(self, table: TableName) -> str:
         """Where the log of the table's database is now, if it is read from a replica; else
         empty."""
@@ -115,10 +128,14 @@ class Log(Protocol):
         """Where they begin now."""
         ...
 
+    def places(self, sources: Sequence[TopicPartition]) -> Sequence[Place]:
+        """Where the last messages of each say that they are in the source's log."""
+        ...
+
     def passed(
-        self, scanned: Mapping[TopicPartition, int], after_ms: int
+        self, scanned: Mapping[TopicPartition, int], after_ms: int, log: LogEnd
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """Look on from ``scanned``: of each partition the first message whose change happened after
-        that Unix millisecond by the source's clock, where there is one, and up to where it was
-        looked."""
+        that end of the source's log, or after that Unix millisecond by the source's clock, where
+        there is one, and up to where it was looked."""
         ...

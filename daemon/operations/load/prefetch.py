@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from changes.model.model import OP, ZeroDates
 from daemon.operations.engine.port import Control, JobAway
-from daemon.operations.load.columns import Wanted
+from daemon.operations.load.columns import FittedTable
 from daemon.operations.load.ports import Chunk
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
@@ -86,7 +86,7 @@ Parts = Sequence[tuple[KeyRange, Path]]
 
 
 def spark_reader(
-    control: Control, database: Database, wanted: Wanted, zero_dates: ZeroDates, parts: Parts
+    control: Control, database: Database, wanted: FittedTable, zero_dates: ZeroDates, parts: Parts
 ) -> Callable[[], list[int]]:
     """What has Spark read them, on any thread, and gives the rows of each file.
 
@@ -116,12 +116,12 @@ def spark_reader(
     return read
 
 
-def read_directly(reading: Reading, wanted: Wanted, parts: Parts) -> list[int]:
+def read_directly(reading: Reading, wanted: FittedTable, parts: Parts) -> list[int]:
     """The same through the database's connection. Raises DatabaseAway, DatabaseRefused."""
     return [_written(wanted, reading.rows(part), path) for part, path in parts]
 
 
-def _shaped(wanted: Wanted, path: Path) -> int:
+def _shaped(wanted: FittedTable, path: Path) -> int:
     """The file that Spark has read, in the shape of its route."""
     raw = path.with_suffix(".raw")
     path.replace(raw)
@@ -133,7 +133,7 @@ def _shaped(wanted: Wanted, path: Path) -> int:
         raw.unlink()
 
 
-def _written(wanted: Wanted, tables: Iterable[pa.Table], path: Path) -> int:
+def _written(wanted: FittedTable, tables: Iterable[pa.Table], path: Path) -> int:
     """Write what the target has of rows; gives how many that are."""
     columns = wanted.schema.columns
     fields = [pa.field(OP, pa.string(), nullable=False)]

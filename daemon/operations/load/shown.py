@@ -106,7 +106,7 @@ def shown_columns(
     section = look.config.pipeline[pipeline]
     detected = look.snapshot(pipeline).formats
     topics = TopicFormats(detected)
-    format_ = make_format(section.format, section.format_options(), topics)
+    format_ = make_format(section.format, look.config.format_options(pipeline), topics)
     router = Router(look.config.routes(pipeline))
     source = look.source(pipeline)
     questions, reader = source.questions(), source.reader()

@@ -21,12 +21,13 @@ from changes.routes.routing import Router
 from changes.routes.shaping.columns import source_view
 from daemon.config.config import Config
 from daemon.operations.engine.port import Control
-from daemon.operations.load.columns import POSITIONS, Wanted, fitted
+from daemon.operations.load.columns import POSITIONS, FittedTable, fitted
 from daemon.operations.load.ports import Chunk, Described
 from daemon.operations.load.prefetch import Ahead, Asked, read_directly, spark_reader
 from daemon.operations.load.shown import shown_columns, unlike
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
+from databases.base.log_end import LogEnd, NoEnd
 from databases.base.port import KeyRange, Moment
 from databases.opening import Primary, open_database
 from sparkwriter.sinks import sinks_of
@@ -146,6 +147,17 @@ class SourceTables:
         primaries = {id(found): found for found in map(self._primary, tables)}.values()
         return max((found.moment() for found in primaries), key=lambda moment: moment.unix_us)
 
+    def log_end(self, tables: Sequence[TableName]) -> LogEnd:
+        """See ``Tables``."""
+        primaries = {id(found): found for found in map(self._primary, tables)}
+        if len(primaries) > 1:
+            return NoEnd("the tables are of several databases")
+        return next(iter(primaries.values())).log_end()
+
+    def visible(self, table: TableName, end: LogEnd) -> bool:
+        """See ``Tables``."""
+        return self._primary(table).shows(end)
+
     def position(self, table: TableName) -> str:
         """See ``Tables``."""
         return self._primary(table).position()
@@ -156,7 +168,7 @@ class SourceTables:
 
     # --- inside
 
-    def _definition(self, wanted: Wanted) -> str:
+    def _definition(self, wanted: FittedTable) -> str:
         """What rows come from and become: by the source, by the route, and by which database is
         asked. What was found out of one, that it is far enough, is not true of another."""
         config, source = self._config, wanted.source
@@ -194,7 +206,7 @@ class SourceTables:
             self._folder = RunFolder(self._config.daemon.staging_folder, name)
         return self._folder.path.absolute() / f"{uuid4().hex}.parquet"
 
-    def _wanted(self, table: TableName, target: str) -> Wanted:
+    def _wanted(self, table: TableName, target: str) -> FittedTable:
         """Raises DatabaseRefused and TargetRefused where it can't be loaded as it is."""
         config, pipeline = self._config, self._pipeline
         router = Router(config.routes(pipeline))

@@ -35,7 +35,8 @@ def name(step: Step) -> tuple[str, float]:
         filled.into = str(new_table(TargetName.parse(target), attempt))
         filled.number += 1
         filled.definition, filled.expected = found.definition, found.rows
-        filled.parts, filled.next, filled.rows, filled.past = None, 0, 0, None
+        filled.parts, filled.next, filled.rows = None, 0, 0
+        filled.log = filled.past = None
         filled.stage = "named"
     return "begins", 0.0
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offsets.rebuild import FOR_GOOD, Refused
+from offsets.rebuild import FOR_GOOD, SwapRefused
 from offsets.snapshot import Snapshot
 
 
-def wait_before_next_s(why: Refused) -> float:
+def wait_before_next_s(why: SwapRefused) -> float:
     """A minute, and twice as long after each attempt."""
     return float(60 * 2 ** (why.attempts - 1))
 
 
-def waits_for_name(why: Refused) -> str:
+def waits_for_name(why: SwapRefused) -> str:
     """What a job waits for whose table can't take its name now."""
     tried = f"tried {why.attempts} of {FOR_GOOD} times"
     return f"the new table can't take its name yet ({tried}): {why.reason}"

@@ -21,12 +21,12 @@ from daemon.operations.engine.port import (
     Outcome,
     Plan,
 )
-from daemon.operations.engine.record import Job, Progress, State, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, Progress, State, new_job
 from daemon.operations.engine.requested import wrong_targets
 from daemon.operations.rebuild.exchange import stays, wait_before_next_s, waits_for_name
 from daemon.operations.rebuild.plan import RebuildRequest, new_table
 from daemon.state.edits import EditRefused
-from offsets.rebuild import Rebuild, Refused
+from offsets.rebuild import Rebuild, SwapRefused
 from offsets.snapshot import Snapshot
 from sparkwriter.sinks import left_behind, unreplaceable
 
@@ -50,7 +50,7 @@ class RebuildKind:
 
     window: Window | None = None
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         """Whether the log holds what the table held."""
         (target,) = wanted.targets
         request = request_of(new_job(wanted, 0), look)
@@ -64,7 +64,7 @@ class RebuildKind:
         left = left_behind(look.config, [TargetName.parse(target)])
         return Plan((wanted,), (line, *left), {"target": target})
 
-    def wrong(self, wanted: Wanted) -> Sequence[str]:
+    def wrong(self, wanted: JobRequest) -> Sequence[str]:
         """See ``JobKind``."""
         return list(wrong_targets(wanted, most=1))
 
@@ -92,7 +92,7 @@ class RebuildKind:
         return Advanced({"begun": begun}, done, waits or "is read again", LOOK_EVERY_S)
 
     def _refused(
-        self, job: Job, control: Control, why: Refused, begun: Mapping[str, int]
+        self, job: Job, control: Control, why: SwapRefused, begun: Mapping[str, int]
     ) -> Outcome:
         """Give it up, or have the pipeline try again after a wait."""
         if why.for_good:
@@ -154,7 +154,7 @@ def refuse_live_load(snapshot: Snapshot, target: str, jobs: Iterable[Job]) -> No
             raise EditRefused(f"{target}: `binlogd jobs cancel {job.id}` comes first")
 
 
-def rebuild_job(wanted: Wanted, number: str, now_ms: int) -> Job:
+def rebuild_job(wanted: JobRequest, number: str, now_ms: int) -> Job:
     """A job for a rebuild that is recorded in the snapshot already, into the table of a number."""
     job = new_job(wanted, now_ms, f"{KIND}-{number}")
     return replace(job, state=State.RUNNING, started_ms=now_ms, memory={"begun": {}})
@@ -172,7 +172,7 @@ def adopted(snapshot: Snapshot, jobs: Mapping[str, Job], now_ms: int) -> list[Jo
         number = rebuild.into.rpartition("_")[2]
         if f"{KIND}-{number}" not in jobs and target not in owned and not rebuild.cancelled:
             params: dict[str, Any] = {"keep_old": rebuild.keep_old}
-            wanted = Wanted(KIND, snapshot.pipeline, (target,), params, "recorded")
+            wanted = JobRequest(KIND, snapshot.pipeline, (target,), params, "recorded")
             found.append(rebuild_job(wanted, number, now_ms))
     return found
 

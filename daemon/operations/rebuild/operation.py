@@ -12,7 +12,7 @@ from daemon.config.config import Config
 from daemon.operations.engine.here import Here, InDaemon, Offline
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import JobKind, Plan
-from daemon.operations.engine.record import Job, State, Wanted
+from daemon.operations.engine.record import Job, JobRequest, State
 from daemon.operations.engine.runner import now
 from daemon.operations.rebuild.kind import (
     FLAGS,
@@ -115,9 +115,9 @@ class RebuildOperation(Operation[RebuildParams]):
         return f"{_said(params.target, params.cancel)}, from the next start on"
 
 
-def _job_wanted(wanted: RebuildRequest) -> Wanted:
+def _job_wanted(wanted: RebuildRequest) -> JobRequest:
     flags = {name: getattr(wanted, name) for name in FLAGS}
-    return Wanted(KIND, wanted.pipeline, (wanted.target,), flags)
+    return JobRequest(KIND, wanted.pipeline, (wanted.target,), flags)
 
 
 def _followed(here: InDaemon, job: Job, is_begun: Callable[[Job], bool]) -> str:

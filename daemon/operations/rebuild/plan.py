@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from changes.model.model import TargetName
 from daemon.config.config import Config
-from daemon.operations.reset.offset_reset import instance_ids, refuse_members
+from daemon.operations.reset.offset_reset import refuse_members
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from offsets.rebuild import missing_in_log
@@ -80,8 +80,8 @@ class RebuildRequest:
 
     def _check_members(self) -> None:
         try:
-            ours = instance_ids(self.config, self.pipeline)
-            refuse_members(self.config, self.pipeline, ours, self.own)
+            source = open_source(self.config, self.pipeline)
+            refuse_members(source, self.config.group(self.pipeline), self.own)
         except EditRefused as error:
             raise EditRefused(
                 f"{self.target}: a table is rebuilt by a daemon that has all partitions: {error}"

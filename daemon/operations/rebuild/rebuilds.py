@@ -22,7 +22,7 @@ from daemon.operations.rebuild.plan import put_aside
 from daemon.state.spills.file import SpillFolder
 from offsets.fence import Span
 from offsets.position import TopicPartition
-from offsets.rebuild import Load, Rebuild, Refused
+from offsets.rebuild import Load, Rebuild, SwapRefused
 from offsets.rebuild_steps import delayed, ended, is_complete, refused, tidied, without_spill
 from offsets.snapshot import Snapshot, TargetMark
 from sparkwriter.kit.store import DROP_BY_HAND
@@ -138,7 +138,7 @@ class Rebuilds:
             # Its later changes were dropped: the new table would take the name with a gap.
             why = "no route leads to it any more, and so what is read again does not come to it"
             log.error("rebuild_refused", **fields, reason=why)
-            return refused(snapshot, target, Refused(why))
+            return refused(snapshot, target, SwapRefused(why))
         if not is_complete(snapshot, target):
             log.info("rebuilding", **fields)
             return snapshot
@@ -177,10 +177,10 @@ class Rebuilds:
             try:
                 return self._sink(swap.old).swap(swap)
             except TargetRefused as error:
-                raise _NotSwapped(Refused(str(error))) from error
+                raise _NotSwapped(SwapRefused(str(error))) from error
             except SinkUnavailable as error:
                 if self._is_as_before(swap, had_old):
-                    raise _NotSwapped(Refused(str(error), before + 1)) from error
+                    raise _NotSwapped(SwapRefused(str(error), before + 1)) from error
                 if attempt == self._attempts:
                     raise
                 self._wait(error, attempt)
@@ -252,7 +252,7 @@ class Rebuilds:
 class _NotSwapped(Exception):
     """The names are as they were."""
 
-    def __init__(self, why: Refused) -> None:
+    def __init__(self, why: SwapRefused) -> None:
         super().__init__(why.reason)
         self.why = why
 

@@ -112,7 +112,7 @@ def notes(
     old: Config, new: Config, found: Difference, status: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Lines about what the log does not give to added tables. ``status``: the running pipelines'
-    parts of the document. Raises NotAnswered."""
+    parts of the document. Raises NotAnswered, TopicMissing."""
     for name in found.pipelines:
         before = _globs(old.pipeline[name])
         added = {glob for glob in _globs(new.pipeline[name]) if not _covered(glob, before)}
@@ -151,10 +151,10 @@ def _covered(glob: str, others: set[str]) -> bool:
 
 
 def _cut(config: Config, pipeline: str) -> Iterator[str]:
-    """The partitions whose log has lost its first records."""
+    """The partitions whose log has lost its first records. Raises NotAnswered, TopicMissing."""
     source = open_source(config, pipeline)
     questions = source.questions()
-    topics = config.pipeline[pipeline].topics
+    topics = sorted(source.topic_ids())
     begins = questions.begins(questions.partitions(topics))
     yield from (f"{place} {offset}" for place, offset in sorted(begins.items()) if offset)
     yield from (f"{topic} is compacted" for topic in sorted(questions.compacted(topics)))

@@ -29,7 +29,7 @@ from daemon.operations.engine.port import Plan
 from daemon.operations.engine.record import Job
 from daemon.operations.reload.difference import Difference, difference, notes
 from daemon.operations.reload.steps import (
-    Step,
+    ReloadStep,
     clashes,
     left_behind,
     orphans,
@@ -42,7 +42,7 @@ from daemon.state.dead_letters.index import Unreadable, read_index
 from daemon.state.edits import Change, EditFailed, EditRefused, Fate
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
-from sources.base.port import NotAnswered
+from sources.base.port import NotAnswered, TopicMissing
 
 Edit = Callable[[str, Change, Fate], Future[None]]
 
@@ -86,7 +86,7 @@ class Reload:
             raise EditRefused(*lines)
         try:
             told = tuple(notes(self._config, fresh, found, status))
-        except NotAnswered as error:
+        except (NotAnswered, TopicMissing) as error:
             raise EditRefused(f"the log was not asked where it begins: {error}") from error
         return fresh, replace(found, lines=found.lines + told)
 
@@ -95,7 +95,7 @@ class Reload:
         fresh, found = self.plan()
         config, before = self._config, self._config.memory_shares()
         config.adopt_shares({**before, **fresh.memory_shares()})
-        done: list[Step] = []
+        done: list[ReloadStep] = []
         for step in steps(config, fresh, found):
             try:
                 self._carry_out(step, fresh)
@@ -147,7 +147,7 @@ class Reload:
                 lines += refused(orphans(fresh, status[name], jobs, letters), self._discard)
         return lines
 
-    def _carry_out(self, step: Step, fresh: Config) -> None:
+    def _carry_out(self, step: ReloadStep, fresh: Config) -> None:
         """Raises EditRefused, EditFailed."""
         name, config = step.pipeline, self._config
         if step.fate is Fate.GOES:
@@ -192,7 +192,7 @@ class Reload:
 
         return change
 
-    def _put_back(self, done: list[Step]) -> str:
+    def _put_back(self, done: list[ReloadStep]) -> str:
         """Undo steps, the last one first; what did not work, in one line, else empty."""
         problems: list[str] = []
         for step in (each.undone for each in reversed(done)):
@@ -203,7 +203,7 @@ class Reload:
                 problems.append(f"and pipeline {step.pipeline} does not run as before: {error}")
         return "; ".join(problems)
 
-    def _undo(self, step: Step) -> None:
+    def _undo(self, step: ReloadStep) -> None:
         name, section = step.pipeline, step.after
 
         def change(snapshot: Snapshot) -> Snapshot:

@@ -20,7 +20,7 @@ from daemon.state.dead_letters.index import LetterIndex
 from daemon.state.edits import Fate
 
 
-class Step(NamedTuple):
+class ReloadStep(NamedTuple):
     """One pipeline's change. ``before`` and ``after`` are its sections, None where it has none."""
 
     pipeline: str
@@ -35,23 +35,23 @@ class Step(NamedTuple):
         return Fate.BEGINS if self.before is None else Fate.RUNS_AGAIN
 
     @property
-    def half_done(self) -> list[Step]:
+    def half_done(self) -> list[ReloadStep]:
         """What there is to undo when it broke off: the pipeline may not run."""
-        return [] if self.before is None else [Step(self.pipeline, self.before, self.before)]
+        return [] if self.before is None else [ReloadStep(self.pipeline, self.before, self.before)]
 
     @property
-    def undone(self) -> Step:
+    def undone(self) -> ReloadStep:
         """The step back."""
-        return Step(self.pipeline, self.after, self.before)
+        return ReloadStep(self.pipeline, self.after, self.before)
 
 
-def steps(old: Config, new: Config, found: Difference) -> list[Step]:
+def steps(old: Config, new: Config, found: Difference) -> list[ReloadStep]:
     """The steps, in their order."""
     names = [*found.removed, *found.pipelines, *found.added]
-    return [Step(name, old.pipeline.get(name), new.pipeline.get(name)) for name in names]
+    return [ReloadStep(name, old.pipeline.get(name), new.pipeline.get(name)) for name in names]
 
 
-def clashes(old: Config, planned: list[Step]) -> Iterator[str]:
+def clashes(old: Config, planned: list[ReloadStep]) -> Iterator[str]:
     """What two pipelines would have at once between two steps, a line each."""
     running = dict(old.pipeline)
     for step in planned:

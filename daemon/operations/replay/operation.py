@@ -9,7 +9,7 @@ from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
 from daemon.operations.replay.replay import Replay
 from daemon.state.control import ControlError
-from daemon.state.dead_letters.index import wanted_of
+from daemon.state.dead_letters.index import filter_of
 from daemon.state.edits import EditRefused, chosen_pipeline
 from daemon.state.layout import check_layout
 from sources.base.port import AppendFailed
@@ -63,11 +63,11 @@ class ReplayOperation(Operation[ReplayParams]):
         try:
             check_layout(here.config.daemon.state_dir)
             of = (params.topic, params.table, params.reason, params.since)
-            wanted = wanted_of(params.letters or (), *of)
+            letters = filter_of(params.letters or (), *of)
         except (OSError, ValueError) as error:
             raise EditRefused(str(error)) from error
-        if wanted.everything and not params.every:
+        if letters.everything and not params.every:
             raise EditRefused(
                 "which? Name letters as `dead-letters list` does, filter them, or say --all"
             )
-        return Replay(here, name, wanted, params.force)
+        return Replay(here, name, letters, params.force)

@@ -17,9 +17,9 @@ from daemon.state.control import ControlError
 from daemon.state.dead_letters.files import add_mark
 from daemon.state.dead_letters.index import (
     FILES,
+    LetterFilter,
     Stored,
     Unreadable,
-    Wanted,
     read_index,
 )
 from daemon.state.edits import EditRefused
@@ -43,7 +43,7 @@ PLANS = 3
 class Replay:
     """One replay."""
 
-    def __init__(self, here: Here, pipeline: str, wanted: Wanted, force: bool) -> None:
+    def __init__(self, here: Here, pipeline: str, wanted: LetterFilter, force: bool) -> None:
         self._here = here
         self._config = here.config
         self._pipeline = pipeline

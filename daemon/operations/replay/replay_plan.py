@@ -42,7 +42,7 @@ class Planner:
     def __init__(self, config: Config, pipeline: str, index: LetterIndex) -> None:
         self._config = config
         self._pipeline = pipeline
-        self._section = config.pipeline[pipeline]
+        self._topics = config.topics_of(pipeline)
         self._source = open_source(config, pipeline)
         self._router = Router(config.routes(pipeline))
         self._letters: Letters = frozenset(
@@ -114,7 +114,7 @@ class Planner:
             return candidate
         whole = letter.message(format_, whole=True)
         candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
-        if letter.id.source.topic not in self._section.topics:
+        if not self._topics.reads(letter.id.source.topic):
             candidate.problems.append("the pipeline does not read its topic any more")
         if not letter.in_log:
             candidate.doubt("the log had lost it already: its key and headers are not known")
@@ -161,10 +161,11 @@ class Planner:
         finder.finish()
 
     def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
-        for name, other in self._config.pipeline.items():
+        for name in self._config.pipeline:
             if name == self._pipeline:
                 continue
+            other = self._config.topics_of(name)
             for source, mine in sources.items():
-                if source.topic in other.topics:
+                if other.reads(source.topic):
                     for candidate in mine:
                         candidate.doubt(f"pipeline {name} reads the topic, too, and gets it again")

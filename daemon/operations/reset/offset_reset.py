@@ -19,11 +19,14 @@ from daemon.operations.engine.operation import Option, Params
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, check_topic_ids
-from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
+from offsets.reset import ResetPlan, ResetRequest, ResetSurroundings, ResetTo, plan_reset
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
-from sources.base.port import NotAnswered, Questions, TopicMissing, committed
+from sources.base.port import NotAnswered, Questions, Source, TopicMissing, committed
 from sources.opening import open_source
+
+MOST_NAMED = 20
+"""Topics that a refusal names."""
 
 
 class ResetParams(Params):
@@ -43,7 +46,7 @@ class ResetParams(Params):
         """Refuse what belongs to no place in a log."""
         known = [place.value for place in ResetTo]
         if self.to not in known:
-            raise EditRefused(f"--to {self.to}: one of {', '.join(known)} is wanted")
+            raise EditRefused(f"--to {self.to}: one of {', '.join(known)} is required")
         takes = self.to in ("timestamp", "offset")
         if takes != (self.at is not None):
             raise EditRefused(f"--to {self.to} {'needs' if takes else 'takes no'} --at")
@@ -59,19 +62,19 @@ class ResetParams(Params):
         except ValueError as error:
             raise EditRefused(f"--at {self.at}: {error}") from error
         if at.tzinfo is None:
-            raise EditRefused(f"--at {self.at}: a zone is wanted, as in 2026-01-31T00:00:00Z")
+            raise EditRefused(f"--at {self.at}: a zone is required, as in 2026-01-31T00:00:00Z")
         return int(at.timestamp() * 1000)
 
 
 def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetParams) -> ResetPlan:
     """Plan a reset with the broker's present answers. Raises EditRefused."""
-    section = config.pipeline[pipeline]
     source = open_source(config, pipeline)
     try:
-        check_topic_ids(recorded, source.topic_ids())
+        ids = source.topic_ids()
+        check_topic_ids(recorded, ids)
         questions = source.questions()
-        chosen = _chosen(questions, section.topics, wish)
-        around = Surroundings(
+        chosen = _chosen(questions, sorted(ids), wish)
+        around = ResetSurroundings(
             questions.watermarks(chosen),
             committed(source),
             questions.compacted({source.topic for source in chosen}),
@@ -133,31 +136,24 @@ def _mark(target: str, before: int | None, after: int) -> str:
     return f"{target}: mark {before} -> {after}, what lies between is skipped"
 
 
-def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own: int = 0) -> None:
+def refuse_members(source: Source, group: str, own: int = 0) -> None:
     """Raise EditRefused if the group has members besides the ``own`` of a running daemon.
 
-    Another member would go on from its own position, and move the marks with it. ``ours`` are
-    static names of this daemon: they stay in the group for a while.
+    Another member would go on from its own position, and move the marks with it. This daemon's
+    static name stays in the group for a while, and is no other. Raises StoreError.
     """
-    group = config.group(pipeline)
+    ours = source.own_instance()
     try:
-        members = open_source(config, pipeline).members()
+        members = source.members()
     except NotAnswered as error:
         raise EditRefused(f"group {group!r} can't be asked: {error}") from error
-    others = [m for m in members if m.instance_id not in ours]
+    others = [m for m in members if ours is None or m.instance_id != ours]
     if len(others) > own:
         names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
         raise EditRefused(
             f"group {group!r} has members that read ({names}): what they read is theirs to say. "
             "Stop them first, and reset in each one's state directory what it has read"
         )
-
-
-def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
-    """The static member name of this state directory's daemon, which stays a member for a while
-    after its end. None if the configuration wants none. Raises StoreError."""
-    found = open_source(config, pipeline).own_instance()
-    return (found,) if found else ()
 
 
 def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
@@ -183,7 +179,7 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
 
 def _chosen(questions: Questions, topics: Sequence[str], wish: ResetParams) -> list[TopicPartition]:
     if wish.topic is not None and wish.topic not in topics:
-        raise EditRefused(f"--topic {wish.topic}: the pipeline reads {', '.join(topics)}")
+        raise EditRefused(f"--topic {wish.topic}: the pipeline reads {_some(topics)}")
     mine = [wish.topic] if wish.topic is not None else list(topics)
     if wish.partition is not None and len(mine) > 1:
         raise EditRefused("--partition needs --topic: the pipeline reads several")
@@ -195,6 +191,12 @@ def _chosen(questions: Questions, topics: Sequence[str], wish: ResetParams) -> l
     if wish.to == "offset" and len(there) > 1:
         raise EditRefused("--to offset is for one partition: name it by --topic and --partition")
     return sorted(there)
+
+
+def _some(topics: Sequence[str]) -> str:
+    """The first of them by name; patterns may take thousands."""
+    more = f" and {len(topics) - MOST_NAMED:,} more" if len(topics) > MOST_NAMED else ""
+    return (", ".join(topics[:MOST_NAMED]) or "no topic now") + more
 
 
 def _at(

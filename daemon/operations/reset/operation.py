@@ -8,7 +8,6 @@ from daemon.operations.engine.port import Plan
 from daemon.operations.reset.offset_reset import (
     ResetParams,
     describe,
-    instance_ids,
     make_plan,
     move_group,
     refuse_members,
@@ -44,7 +43,7 @@ class ResetOperation(Operation[ResetParams]):
 
         def change(recorded: Snapshot) -> Snapshot:
             plans.append(make_plan(here.config, name, recorded, params))
-            refuse_members(here.config, name, instance_ids(here.config, name))
+            refuse_members(here.source(name), here.config.group(name))
             if not _allowed(plans[-1], params.force):
                 raise EditRefused(*plans[-1].refusals, *plans[-1].losses)
             return plans[-1].snapshot
@@ -83,8 +82,9 @@ class ResetOperation(Operation[ResetParams]):
         if (plan.nothing and not stands) or not _allowed(plan, params.force):
             return True
         # A stopped pipeline has left the group; a running one is a member itself.
-        ours = instance_ids(here.config, name)
-        refuse_members(here.config, name, ours, own=0 if stands or ours else 1)
+        source = here.source(name)
+        own = 0 if stands or source.own_instance() else 1
+        refuse_members(source, here.config.group(name), own)
         here.note(f"pipeline {name} is stopped, changed and started again")
         return False
 

@@ -85,7 +85,7 @@ class Discard:
     def _spill(self, snapshot: Snapshot) -> Found | None:
         section = self.config.pipeline[self.pipeline]
         topics = TopicFormats(snapshot.formats)
-        format_ = make_format(section.format, section.format_options(), topics)
+        format_ = make_format(section.format, self.config.format_options(self.pipeline), topics)
         try:
             held = self._folder().held()
             found = next((spill for spill in held if str(spill.target) == self.target), None)

@@ -69,7 +69,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ComparedShape:
     """How two tables are compared. ``notes``: what is not, one line each.
 
     ``missing``: columns of the source that the target lacks; that is a difference by itself.
@@ -97,7 +97,7 @@ class Shape:
         return tuple(pair.read(text) for pair, text in zip(self.pairs, texts, strict=True))
 
 
-def shape_of(source: SourceTable, streamed: Streamed, target: TableSchema) -> Shape:
+def shape_of(source: SourceTable, streamed: Streamed, target: TableSchema) -> ComparedShape:
     """Match the columns by name, case aside; ``streamed`` has the texts of the stream's values.
 
     Raises NotComparable.
@@ -122,7 +122,7 @@ def shape_of(source: SourceTable, streamed: Streamed, target: TableSchema) -> Sh
     kept = [column.name for column in target.columns if column.name.lower() not in known]
     notes += [f"not compared: column {name}, which the source has not" for name in kept]
     whole = not (streamed.refused or missing or len(pairs) < len(streamed.columns))
-    return Shape(tuple(pairs), _keys(source, pairs), tuple(notes), tuple(missing), whole)
+    return ComparedShape(tuple(pairs), _keys(source, pairs), tuple(notes), tuple(missing), whole)
 
 
 def _keys(source: SourceTable, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -188,7 +188,7 @@ def prints_alike(pair: Pair) -> bool:
 
 def shape_by_values(
     source: SourceTable, streamed: Streamed, shown: TableSchema, target: TableSchema
-) -> Shape:
+) -> ComparedShape:
     """Match what a route shows of a table with the target's columns. Raises NotComparable."""
     stored = {column.name.lower(): column for column in target.columns}
     added = {column.name: column for column in (*METADATA.values(), DELETED)}
@@ -215,7 +215,7 @@ def shape_by_values(
     whole = not streamed.refused and len(pairs) == len(wanted)
     keys = key_pairs(source, shown.keys, pairs)
     deleted = DELETED.name if DELETED in shown.columns else None
-    return Shape(tuple(pairs.values()), keys, tuple(notes), tuple(missing), whole, deleted)
+    return ComparedShape(tuple(pairs.values()), keys, tuple(notes), tuple(missing), whole, deleted)
 
 
 def _pair(column: Column, there: Column) -> Pair:

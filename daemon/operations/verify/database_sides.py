@@ -11,7 +11,7 @@ import pyarrow as pa
 from changes.sql.forms import Form
 from changes.sql.spark.arrow_texts import natural, read
 from changes.sql.spark.checksums import Grid, Interval, TextColumn
-from daemon.operations.verify.columns import NotComparable, Pair, Shape
+from daemon.operations.verify.columns import ComparedShape, NotComparable, Pair
 from daemon.operations.verify.groups import intervals_of, rows_of_interval
 from daemon.operations.verify.sides import NONE, Group, Sum
 from databases.base.checksums import Checksums
@@ -97,7 +97,7 @@ class SourceSide(DatabaseSide):
         self,
         database: Database,
         table: SourceTable,
-        shape: Shape,
+        shape: ComparedShape,
         told: Callable[[int], None] = lambda rows: None,
         await_shown: Callable[[], None] = lambda: None,
     ) -> None:
@@ -168,7 +168,7 @@ class StoredSide(DatabaseSide):
         self,
         database: Database,
         table: SourceTable,
-        shape: Shape,
+        shape: ComparedShape,
         told: Callable[[int], None],
     ) -> None:
         """``table``: the target's, as its database describes it; ``shape``: of ``stored_shape``."""
@@ -211,7 +211,7 @@ class StoredSide(DatabaseSide):
         return pa.table({name: found[name] for name in names})
 
 
-def stored_shape(shape: Shape, table: SourceTable) -> Shape:
+def stored_shape(shape: ComparedShape, table: SourceTable) -> ComparedShape:
     """The comparison without columns that the target's database prints otherwise than they were
     written. Raises NotComparable where a key is among these."""
     pairs, notes = [], list(shape.notes)

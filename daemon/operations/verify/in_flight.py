@@ -26,7 +26,7 @@ class NotPassed(Exception):
     """The target does not come to hold what the source showed: one line that says why."""
 
 
-class Found(NamedTuple):
+class DifferingRow(NamedTuple):
     """A row that differs: as the source has it, as the target has it; None where it has none."""
 
     key: Key
@@ -35,10 +35,10 @@ class Found(NamedTuple):
 
 
 @dataclass(slots=True)
-class Seen:
+class KeyLooks:
     """What the looks at some keys gave. ``undecided``: keys, and why."""
 
-    differing: list[Found] = field(default_factory=list)
+    differing: list[DifferingRow] = field(default_factory=list)
     undecided: dict[Key, str] = field(default_factory=dict)
 
 
@@ -75,9 +75,9 @@ class Lookout(Protocol):
         ...
 
 
-def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> Seen:
+def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> KeyLooks:
     """Look at keys whose rows seemed to differ, until each is decided or was looked at so often."""
-    seen, left = Seen(), list(keys)
+    seen, left = KeyLooks(), list(keys)
     for number in range(looks):
         try:
             if number:
@@ -92,7 +92,7 @@ def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> Seen:
     return seen
 
 
-def _look(keys: Sequence[Key], lookout: Lookout, seen: Seen) -> list[Key]:
+def _look(keys: Sequence[Key], lookout: Lookout, seen: KeyLooks) -> list[Key]:
     """One look; gives the keys that need another."""
     begins = lookout.begins()
     first = lookout.source(keys)
@@ -108,6 +108,6 @@ def _look(keys: Sequence[Key], lookout: Lookout, seen: Seen) -> list[Key]:
         # A row may have changed and changed back: the two looks alone would not tell.
         moved |= set(lookout.changed(still, begins, lookout.passed(begins)))
     seen.differing += [
-        Found(key, first.get(key), stored.get(key)) for key in still if key not in moved
+        DifferingRow(key, first.get(key), stored.get(key)) for key in still if key not in moved
     ]
     return [key for key in unlike if key in moved]

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from changes.model.model import FROM, FROM_PREFIX, HAS_PREFIX, Changes
 from changes.routes.shaping.masks import masked
 from changes.sql.forms import Form
-from daemon.operations.load.columns import Wanted
+from daemon.operations.load.columns import FittedTable
 from daemon.operations.verify.columns import Pair
-from daemon.operations.verify.in_flight import LOOKS, Ends, Lookout, NotPassed, Seen, looked
+from daemon.operations.verify.in_flight import LOOKS, Ends, KeyLooks, Lookout, NotPassed, looked
 from databases.base.port import Key
 from offsets.position import TopicPartition
 
@@ -81,9 +81,9 @@ class Trail:
         )
 
 
-def follow(trail: Trail, follower: Follower) -> tuple[Trail, Seen]:
+def follow(trail: Trail, follower: Follower) -> tuple[Trail, KeyLooks]:
     """Look at the keys that rows have come to since; the trail has ended where there are none."""
-    seen = Seen()
+    seen = KeyLooks()
     try:
         ends = follower.settled()
         found = _reached(follower.moves(trail.at, ends), trail.watched)
@@ -115,13 +115,13 @@ class NoText(Exception):
     """A key's value has no text of the form: nobody can tell which row it is."""
 
 
-def keys_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> set[Key]:
+def keys_of(changes: Changes, keys: Sequence[Pair], wanted: FittedTable) -> set[Key]:
     """The target's keys of all rows, old keys of moved rows included. ``keys``: those of the
     comparison, in the order of ``wanted.source.keys``. Raises NoText."""
     return set(_keys(changes.table, "", keys, wanted))
 
 
-def moves_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> list[Move]:
+def moves_of(changes: Changes, keys: Sequence[Pair], wanted: FittedTable) -> list[Move]:
     """The rows that came from another key without all that the target has of them: what they lack
     comes from the old key's row. Raises NoText."""
     table = changes.table
@@ -132,7 +132,7 @@ def moves_of(changes: Changes, keys: Sequence[Pair], wanted: Wanted) -> list[Mov
     return [Move(old, new) for old, new in zip(olds, news, strict=True)]
 
 
-def _are_whole(table: pa.Table, wanted: Wanted) -> pa.Array:
+def _are_whole(table: pa.Table, wanted: FittedTable) -> pa.Array:
     """Of each row whether it has each of the source's columns that the target is made of."""
     names = {name.lower(): name for name in table.column_names}
     whole = pa.repeat(pa.scalar(True), table.num_rows)
@@ -145,7 +145,7 @@ def _are_whole(table: pa.Table, wanted: Wanted) -> pa.Array:
     return whole
 
 
-def _keys(table: pa.Table, prefix: str, keys: Sequence[Pair], wanted: Wanted) -> list[Key]:
+def _keys(table: pa.Table, prefix: str, keys: Sequence[Pair], wanted: FittedTable) -> list[Key]:
     """Of each row the target's key, of columns with this prefix."""
     names = {name.lower(): name for name in table.column_names}
     shape, columns = wanted.route.shape, []

@@ -11,7 +11,7 @@ import structlog
 from changes.model.errors import TargetRefused
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
-from daemon.operations.engine.record import Job, Progress, Wanted
+from daemon.operations.engine.record import Job, JobRequest, Progress
 from daemon.operations.engine.requested import wrong_tables
 from daemon.operations.engine.source_targets import Compared, chosen, named, unmatched
 from daemon.operations.verify.columns import NotComparable
@@ -35,7 +35,7 @@ class VerifyKind:
     can_pause = True
     window: Window | None = None
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         """Which tables would be compared. ``wanted.targets`` are patterns, the plan's targets."""
         pipeline = wanted.pipeline
         if not look.config.pipeline[pipeline].named_databases():
@@ -66,7 +66,7 @@ class VerifyKind:
         }
         return Plan((whole,), tuple(lines), document, tuple(refusals))
 
-    def wrong(self, wanted: Wanted) -> Sequence[str]:
+    def wrong(self, wanted: JobRequest) -> Sequence[str]:
         """See ``JobKind``."""
         sample = wanted.params.get("sample")
         known = isinstance(sample, int | float) and not isinstance(sample, bool)

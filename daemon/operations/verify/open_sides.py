@@ -15,10 +15,10 @@ from changes.routes.shaping.names import ShapeRefused
 from changes.sql.spark.checksums import Grid
 from daemon.operations.engine.port import Control
 from daemon.operations.engine.source_targets import Compared
-from daemon.operations.load.columns import Wanted, streamed_of
+from daemon.operations.load.columns import FittedTable, streamed_of
 from daemon.operations.verify.columns import (
+    ComparedShape,
     NotComparable,
-    Shape,
     prints_alike,
     shape_by_values,
     shape_of,
@@ -45,8 +45,8 @@ class Open:
     primary: Primary
     described: SourceTable
     state: TargetState
-    wanted: Wanted
-    shape: Shape
+    wanted: FittedTable
+    shape: ComparedShape
     values: ValuesSide
     source: ComparedSource
     target: TargetSide
@@ -85,7 +85,7 @@ class Opening:
             described = database.describe(compared.table).renamed(compared.route.reader_renames)
             stored = None if tables is None else tables.describe(TableName(*target[1:]))
             streamed = self._streamed(described, snapshot, state.schema)
-            wanted = Wanted(described, streamed.columns, compared.route, described.keys, None)
+            wanted = FittedTable(described, streamed.columns, compared.route, described.keys, None)
             shape, by_values = _compared(wanted, streamed, state.schema, stored)
             reading = wanted.reading(database, self.control.config, self.pipeline)
             shows = partial(self._await_shown, primary)
@@ -105,7 +105,9 @@ class Opening:
         lake = isinstance(here.target, LakeSide)
         return self._lake(here.shape, grid, failed) if lake else here.target
 
-    def _lake(self, shape: Shape, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
+    def _lake(
+        self, shape: ComparedShape, grid: Grid | None, failed: Callable[[], bool]
+    ) -> LakeSide:
         return LakeSide(
             self.control.spark,
             lambda: bool(self.control.asked) or failed(),
@@ -161,8 +163,8 @@ class Opening:
 
 
 def _compared(
-    wanted: Wanted, streamed: Streamed, target: TableSchema, stored: SourceTable | None
-) -> tuple[Shape, bool]:
+    wanted: FittedTable, streamed: Streamed, target: TableSchema, stored: SourceTable | None
+) -> tuple[ComparedShape, bool]:
     """How they are compared, and whether the source's rows are read for it."""
     by_values = bool(wanted.route.shape)
     if not by_values:

@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 
 from changes.model.errors import TargetRefused, WaitsForRows
-from daemon.operations.verify.columns import Shape
-from daemon.operations.verify.in_flight import Ends, Found, Lookout
+from daemon.operations.verify.columns import ComparedShape
+from daemon.operations.verify.in_flight import DifferingRow, Ends, Lookout
 from daemon.operations.verify.report import Repaired, shown
 from databases.base.port import Key, Texts
 from offsets.position import NO_OFFSET
@@ -133,7 +133,7 @@ class Story:
 
     job: str
     target: str
-    shape: Shape
+    shape: ComparedShape
     ready: Ready
     before: Mapping[Key, Texts]
     stored: Mapping[Key, Texts]
@@ -168,7 +168,7 @@ class Story:
         return "the server changes it: it was written, and read back as another"
 
     def _row(self, key: Key, source: Texts | None, target: Texts | None) -> dict[str, Any]:
-        return shown(Found(key, source, target), self.shape)
+        return shown(DifferingRow(key, source, target), self.shape)
 
 
 def _notes(moving: int, kept: int, left: int) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from changes.sql.forms import Form
-from daemon.operations.verify.columns import Pair, Shape
-from daemon.operations.verify.in_flight import Found
+from daemon.operations.verify.columns import ComparedShape, Pair
+from daemon.operations.verify.in_flight import DifferingRow
 from daemon.operations.verify.work import Table
 from databases.base.port import Texts
 
@@ -27,7 +27,7 @@ class Repaired:
     notes: tuple[str, ...] = ()
 
 
-def shown(found: Found, shape: Shape) -> dict[str, Any]:
+def shown(found: DifferingRow, shape: ComparedShape) -> dict[str, Any]:
     """A row that differs: its key, what is wrong with it, and the columns with both values."""
     key = dict(zip((pair.source.name for pair in shape.keys), found.key, strict=True))
     if found.target is None:

@@ -11,15 +11,16 @@ from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.routes.routing import Router
 from changes.sql.spark.checksums import Grid
+from daemon.config.config import formats
 from daemon.operations.engine.port import Control
 from daemon.operations.engine.record import Job, Progress
 from daemon.operations.engine.source_targets import Compared
 from daemon.operations.engine.source_watermarks import LogMoments, moments_of
 from daemon.operations.verify import compare
-from daemon.operations.verify.columns import Shape
+from daemon.operations.verify.columns import ComparedShape
 from daemon.operations.verify.database_sides import Pacer
 from daemon.operations.verify.groups import sampled
-from daemon.operations.verify.in_flight import Seen, looked
+from daemon.operations.verify.in_flight import KeyLooks, looked
 from daemon.operations.verify.in_flight_here import Interrupted, LiveLookout
 from daemon.operations.verify.key_texts import Trail, follow, keys_of, moves_of
 from daemon.operations.verify.log_changes import LogChanges
@@ -104,7 +105,7 @@ class TableRun:
             return replace(table, left=(*found, *rest))
         keys = compare.suspects(here.source, target, parts)
         lookout = self.lookout(here)
-        seen = looked(keys, lookout) if keys else Seen()
+        seen = looked(keys, lookout) if keys else KeyLooks()
         return self._with(replace(table, left=tuple(rest)), seen, here, lookout)
 
     def _followed(self, table: Table, here: Open) -> Table:
@@ -113,7 +114,7 @@ class TableRun:
         trail, seen = follow(table.trail, lookout)
         return self._with(replace(table, trail=trail), seen, here, lookout)
 
-    def _with(self, table: Table, seen: Seen, here: Open, lookout: LiveLookout) -> Table:
+    def _with(self, table: Table, seen: KeyLooks, here: Open, lookout: LiveLookout) -> Table:
         if self._definition() != here.described.definition:
             raise Changed
         return _with(table, seen, here.shape, lookout.assumed)
@@ -143,7 +144,7 @@ class TableRun:
         """What the log changes in the target."""
         topics = TopicFormats(snapshot.formats)
         return LogChanges(
-            make_format(self.section.format, self.section.format_options(), topics),
+            make_format(*formats(self._control.config)(self._pipeline), topics),
             Router(self._control.config.routes(self._pipeline)),
             self._control.source(self._pipeline).reader(),
             str(self.compared.target),
@@ -178,7 +179,7 @@ class TableRun:
         return Progress(self._read, None if total is None else max(total, self._read))
 
 
-def _with(table: Table, seen: Seen, shape: Shape, assumed: bool) -> Table:
+def _with(table: Table, seen: KeyLooks, shape: ComparedShape, assumed: bool) -> Table:
     notes = table.notes
     idle = "that an idle partition had passed a moment was assumed, not proved: no heartbeat came"
     if assumed and idle not in notes:

@@ -11,10 +11,10 @@ from changes.model.model import TargetName
 from changes.sql.spark import checksums
 from changes.sql.spark.checksums import Grid, Interval, Lake
 from changes.sql.spark.words import dotted, quote
-from daemon.operations.verify.columns import Shape
+from daemon.operations.verify.columns import ComparedShape
 from databases.base.port import Key, Texts
 from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.session.queries import Queries
+from sparkwriter.session.queries import SparkQueries
 
 MODULUS = 1 << 64
 
@@ -83,7 +83,7 @@ class LakeSide:
         spark: Callable[[Callable[[SparkJvm], object]], object],
         asked: Callable[[], bool],
         target: TargetName,
-        shape: Shape,
+        shape: ComparedShape,
         grid: Grid | None,
     ) -> None:
         self._spark = spark
@@ -131,7 +131,7 @@ class LakeSide:
         sql = checksums.look_up(self._lake, keys, [quote(name) for name in names])
 
         def act(jvm: SparkJvm) -> None:
-            found.append(Queries(jvm.spark, self._asked).arrow(sql))
+            found.append(SparkQueries(jvm.spark, self._asked).arrow(sql))
 
         self._spark(act)
         return found[-1].rename_columns(list(names))
@@ -140,7 +140,9 @@ class LakeSide:
         found: list[list[tuple[Any, ...]]] = []
 
         def act(jvm: SparkJvm) -> None:
-            found.append(Queries(jvm.spark, self._asked).ask(sql, f"verify {self._target}: {what}"))
+            found.append(
+                SparkQueries(jvm.spark, self._asked).ask(sql, f"verify {self._target}: {what}")
+            )
 
         self._spark(act)
         return found[-1]

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from changes.sql.spark.arrow_texts import printed, row_text
 from changes.sql.spark.checksums import HASH_DIGITS, Grid, Interval
-from daemon.operations.load.columns import Wanted
-from daemon.operations.verify.columns import Shape, prints_alike
+from daemon.operations.load.columns import FittedTable
+from daemon.operations.verify.columns import ComparedShape, prints_alike
 from daemon.operations.verify.database_sides import STATEMENT_ROWS
 from daemon.operations.verify.sides import NONE, Group, Sum
 from databases.base.port import Key, Texts
@@ -35,8 +35,8 @@ class ValuesSide:
     def __init__(
         self,
         reading: Reading,
-        wanted: Wanted,
-        shape: Shape,
+        wanted: FittedTable,
+        shape: ComparedShape,
         told: Callable[[int], None],
         await_shown: Callable[[], None],
     ) -> None:

@@ -1,7 +1,7 @@
 """Dead letters in files of the state directory: ``PIPELINE.dead-letters.jsonl``.
 
 A full file becomes ``PIPELINE.dead-letters.000001.jsonl`` and so on. They hold the only copy once
-the log has expired: only replayed letters are removed, where ``retention_s`` says so.
+the log has expired: by itself binlogd removes only replayed letters, where ``retention_s`` says so.
 ``PIPELINE.dead-letters.replayed.jsonl`` holds the marks of replayed letters.
 """
 
@@ -87,7 +87,7 @@ class FileLetters:
         """Nothing is open between calls."""
 
     def _read_since(self, since: float) -> Iterator[Letter]:
-        for path in _paths(self._state_dir, self._pipeline):
+        for path in letter_files(self._state_dir, self._pipeline):
             if path.stat().st_mtime < since:
                 continue
             with path.open("rb") as file:
@@ -174,7 +174,8 @@ def _identity(file: BinaryIO) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _paths(state_dir: Path, pipeline: str) -> list[Path]:
+def letter_files(state_dir: Path, pipeline: str) -> list[Path]:
+    """The files that there are, oldest first."""
     last = letters_path(state_dir, pipeline)
     return [*_full(state_dir, pipeline), *([last] if last.exists() else [])]
 

@@ -37,7 +37,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LetterFilter:
     """A filter of letters. Empty: all. Patterns know ``*``, ``?`` and ``[...]``."""
 
     places: tuple[tuple[TopicPartition, int], ...] = ()
@@ -50,7 +50,7 @@ class Wanted:
     @property
     def everything(self) -> bool:
         """Whether the filter is empty."""
-        return self == Wanted()
+        return self == LetterFilter()
 
     def __call__(self, stored: Stored) -> bool:
         """Whether a letter passes the filter."""
@@ -76,25 +76,25 @@ def parse_since(text: str, now: datetime) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"2026-01-31T00:00:00Z, or 2h, is wanted, not {text!r}") from error
+        raise ValueError(f"2026-01-31T00:00:00Z, or 2h, is required, not {text!r}") from error
     if found.tzinfo is None:
         raise ValueError(f"{text!r} needs a zone, such as {text}Z")
     return found.astimezone(UTC)
 
 
-def wanted_of(
+def filter_of(
     letters: Sequence[str] = (),
     topic: str | None = None,
     table: str | None = None,
     reason: str | None = None,
     since: str | None = None,
     state: str | None = None,
-) -> Wanted:
+) -> LetterFilter:
     """The filter that the options describe. Raises ValueError."""
     if state not in (None, "open", "replayed"):
         raise ValueError(f"--state {state!r} is neither open nor replayed")
     begin = None if since is None else parse_since(since, datetime.now(UTC))
-    return Wanted(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
+    return LetterFilter(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class LetterIndex:
     stored: tuple[Stored, ...]
     damage: tuple[str, ...]
 
-    def pick(self, wanted: Wanted) -> tuple[Stored, ...]:
+    def pick(self, wanted: LetterFilter) -> tuple[Stored, ...]:
         """The letters that pass the filter."""
         return tuple(filter(wanted, self.stored))
 

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS {LEDGER} (
 """
 
 
-class Ledger:
+class SqliteLedger:
     """The ledger of one open file. Used inside the transactions of its owner."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -283,14 +283,14 @@ class LedgeredWriter(TargetWriter[Row]):
 
     def __init__(self, store: LedgeredStore) -> None:
         super().__init__(store)
-        self._tables = store
+        self.tables = store
 
     def swap(self, swap: Swap) -> TargetState:
         """See ``actors.contract.ports.Swaps``."""
-        with self._tables.call(swap.old):
-            return self._tables.swap(swap)
+        with self.tables.call(swap.old):
+            return self.tables.swap(swap)
 
     def remove(self, target: TargetName) -> None:
         """See ``actors.contract.ports.Swaps``."""
-        with self._tables.call(target):
-            self._tables.remove(target)
+        with self.tables.call(target):
+            self.tables.remove(target)

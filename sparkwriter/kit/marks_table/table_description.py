@@ -30,6 +30,8 @@ class Made:
     """The name under which it was filled, before it took its present one."""
     shape: str = ""
     labels: str = ""
+    key_partitioning: str = ""
+    """See ``Existing.key_partitioning``."""
     identity: str = ""
     """Which table of the name it is, where the database tells (``sparkwriter.sql.identity``)."""
 
@@ -48,6 +50,7 @@ class Made:
                 "dropped": self.dropped,
                 "rebuilt": self.rebuilt,
                 "identity": self.identity,
+                "key_partitioning": self.key_partitioning,
             },
             ensure_ascii=False,
         )
@@ -68,6 +71,7 @@ class Made:
             said["rebuilt"],
             said.get("shape", ""),
             said.get("labels", ""),
+            said.get("key_partitioning", ""),
             said.get("identity", ""),
         )
 
@@ -89,6 +93,7 @@ def row_of(target: TargetName, made: Made, marks: Marks, version: str) -> Row:
         differs=made.differs,
         shape=made.shape,
         labels=made.labels,
+        key_partitioning=made.key_partitioning,
         source=made.source,
     )
 
@@ -126,7 +131,11 @@ def with_facts(made: Made, facts: Facts) -> Made:
     """The table once a step's facts are published."""
     labels = facts.labels or made.labels
     source, shape = facts.source, facts.shape
-    return replace(made, differs=facts.differs, source=source, shape=shape, labels=labels)
+    spread = facts.key_partitioning or made.key_partitioning
+    return replace(
+        made, differs=facts.differs, source=source, shape=shape, labels=labels,
+        key_partitioning=spread,
+    )  # fmt: skip
 
 
 def changed(made: Made, change: TableChange) -> Made:

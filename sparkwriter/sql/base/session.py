@@ -133,7 +133,7 @@ def for_port(error: DatabaseError) -> SinkUnavailable | TargetRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class CatalogQueries:
     """Of a catalog, by schema and table; ``schema`` by its name alone, ``left`` by both some times.
     Each gives a row or a text for what it finds."""
 
@@ -144,7 +144,7 @@ class Queries:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedColumn:
     """A column to be loaded: its name, its texts (``sparkwriter.sql.base.values``)."""
 
     name: str
@@ -162,12 +162,12 @@ class Session(DatabaseSession):
     """Whether a table keeps its identity (``DbTable``) when it is altered."""
     folds_names: bool = False
     """Whether tables whose names differ in case alone are one."""
-    queries: ClassVar[Queries]
+    queries: ClassVar[CatalogQueries]
     dialect: SqlDialect
     """The server's SQL."""
 
     @abstractmethod
-    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+    def load(self, table: str, columns: Sequence[LoadedColumn]) -> None:
         """Add rows to a table, each value as it is or an error."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from changes.model.errors import TargetRefused
-from sparkwriter.sql.base.session import Queries
+from sparkwriter.sql.base.session import CatalogQueries
 from sparkwriter.sql.base.tables import DbColumn, DbTable, runs_before
 
 TABLE = """
@@ -67,7 +67,7 @@ ORDER BY 1
 """
 """What of a table another one that takes its name does not have; triggers are ``fires``'s."""
 
-QUERIES = Queries(
+QUERIES = CatalogQueries(
     _REFERENCED,
     _DEPENDENTS,
     _LEFT,

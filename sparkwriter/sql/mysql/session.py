@@ -11,7 +11,7 @@ from databases.base.session import Purpose
 from databases.base.session_settings import Server, writing
 from databases.base.url import Login
 from databases.mysql.session import MySqlSession
-from sparkwriter.sql.base.session import LOCK_WITHIN_S, Loaded, Session
+from sparkwriter.sql.base.session import LOCK_WITHIN_S, LoadedColumn, Session
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.mysql import catalog
 from sparkwriter.sql.mysql.checks import grants, sees_triggers, tried
@@ -40,7 +40,7 @@ class MySqlWriter(MySqlSession, Session):
         super().__init__(login, Purpose(_settings))
         self.dialect = MySqlDialect(mariadb=self.is_mariadb)
 
-    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+    def load(self, table: str, columns: Sequence[LoadedColumn]) -> None:
         """INSERTs of many rows: LOAD DATA would make warnings of errors, and needs a right of the
         server's that is off as it comes."""
         names = ", ".join(self.dialect.quote(column.name) for column in columns)

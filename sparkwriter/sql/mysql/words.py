@@ -14,7 +14,7 @@ from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
 from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.kit.marks_table.table_description import Made, Remake
-from sparkwriter.sql.base.session import CHECKSUM, STAGE, Loaded, SqlDialect, target_name
+from sparkwriter.sql.base.session import CHECKSUM, STAGE, LoadedColumn, SqlDialect, target_name
 from sparkwriter.sql.base.tables import DbColumn, DbTable
 from sparkwriter.sql.base.values import default_text
 
@@ -242,7 +242,7 @@ def _null(column: DbColumn | None) -> str:
 _SPECIAL = r"[\\']"
 
 
-def inserts(head: bytes, columns: Sequence[Loaded], most: int) -> Iterator[bytes]:
+def inserts(head: bytes, columns: Sequence[LoadedColumn], most: int) -> Iterator[bytes]:
     """``head`` with all rows' values behind it, in statements of ``most`` bytes; longer only where
     one row alone is."""
     rows = pc.binary_join_element_wise(*map(_field, columns), ",")
@@ -260,7 +260,7 @@ def inserts(head: bytes, columns: Sequence[Loaded], most: int) -> Iterator[bytes
         begin, at = end, last + 1
 
 
-def _field(column: Loaded) -> pa.Array:
+def _field(column: LoadedColumn) -> pa.Array:
     texts = column.texts
     if column.binary:
         return pc.fill_null(pc.binary_join_element_wise("x'", texts, "'", ""), "NULL")

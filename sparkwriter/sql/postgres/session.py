@@ -10,7 +10,7 @@ from databases.base.session import Purpose
 from databases.base.session_settings import Server, writing
 from databases.base.url import Login
 from databases.postgres.session import PostgreSqlSession
-from sparkwriter.sql.base.session import LOCK_WITHIN_S, Loaded, Queries, Session
+from sparkwriter.sql.base.session import LOCK_WITHIN_S, CatalogQueries, LoadedColumn, Session
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.postgres.catalog import DEPENDENTS, HELD, REFERENCED, RIGHTS, TABLE, table_of
 from sparkwriter.sql.postgres.taken_over import LEFT, take_over
@@ -29,13 +29,15 @@ class PostgreSqlWriter(PostgreSqlSession, Session):
     dialect = PostgreSqlDialect()
     transactional_ddl = True
     lasting_identity = True
-    queries = Queries(REFERENCED, DEPENDENTS, LEFT, "SELECT 1 FROM pg_namespace WHERE nspname = %s")
+    queries = CatalogQueries(
+        REFERENCED, DEPENDENTS, LEFT, "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    )
 
     def __init__(self, login: Login) -> None:
         """Connect. Raises DatabaseError."""
         super().__init__(login, Purpose(_settings))
 
-    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+    def load(self, table: str, columns: Sequence[LoadedColumn]) -> None:
         """COPY."""
         names = ", ".join(self.dialect.quote(column.name) for column in columns)
         data = copy_text(columns)

@@ -14,7 +14,7 @@ from changes.model.model import TargetName
 from changes.sql.quoted import quoted
 from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.kit.marks_table.table_description import Made, Remake
-from sparkwriter.sql.base.session import CHECKSUM, STAGE, Loaded, SqlDialect, target_name
+from sparkwriter.sql.base.session import CHECKSUM, STAGE, LoadedColumn, SqlDialect, target_name
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.base.values import default_text
 
@@ -202,7 +202,7 @@ _SPECIAL = r"[\\\t\n\r]"
 _ESCAPES = (("\\", r"\\"), ("\t", r"\t"), ("\n", r"\n"), ("\r", r"\r"))
 
 
-def copy_text(columns: Sequence[Loaded]) -> memoryview:
+def copy_text(columns: Sequence[LoadedColumn]) -> memoryview:
     """All rows: fields between tabs, rows ended by a newline."""
     fields = [_field(column) for column in columns]
     joined = pc.binary_join_element_wise(*fields, "\t")
@@ -217,7 +217,7 @@ def data_of(texts: pa.StringArray) -> memoryview:
     return memoryview(texts.buffers()[2] or b"")[:size]
 
 
-def _field(column: Loaded) -> pa.Array:
+def _field(column: LoadedColumn) -> pa.Array:
     texts = column.texts
     if column.binary:
         texts = pc.binary_join_element_wise(r"\\x", texts, "")

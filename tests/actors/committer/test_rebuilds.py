@@ -10,7 +10,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from changes.model.model import TargetName
 from offsets.position import TopicPartition
-from offsets.rebuild import Broken, Load, Rebuild
+from offsets.rebuild import Load, LoadHindered, Rebuild
 from offsets.snapshot import PartitionState, Snapshot, SpillMark
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -109,7 +109,7 @@ def test_what_breaks_a_load_is_saved_at_once_and_never_complete() -> None:
     )
     logic = CommitterLogic("p", recorded, 5.0, None)
     logic.handle(msg.EpochStarted(1, ONE, 0, 20, 10), 0.0)
-    why = Broken("a statement", {ONE: 3})
+    why = LoadHindered("a statement", {ONE: 3})
     (saved,) = [
         effect.snapshot
         for effect in logic.handle(msg.LoadBroken(NEW, why), 1.0)

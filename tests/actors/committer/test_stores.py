@@ -36,6 +36,19 @@ def stored(logic: CommitterLogic) -> PartitionState:
     return save.snapshot.partitions[MINE]
 
 
+def test_the_id_of_a_topic_is_recorded_with_its_first_position() -> None:
+    """Not before: a topic that is known and has no position would begin at the configured start."""
+    logic = CommitterLogic("p", RECORDED, 5.0, None)
+    new = TopicPartition("new", 0)
+    assert "new" not in logic.snapshot().topic_ids
+    first = msg.EpochStarted(1, MINE, 5, 9, 5, topic_id="id", more=True)
+    assert not logic.handle(first, 0.0)
+    (save,) = logic.handle(msg.EpochStarted(2, new, 0, 3, None, topic_id="id-of-new"), 0.0)
+    assert isinstance(save, fx.SaveSnapshot)
+    assert save.snapshot.topic_ids == {"t": "id", "new": "id-of-new"}
+    assert save.snapshot.partitions[new].frontier == 0
+
+
 def saved(logic: CommitterLogic, request: object) -> list[object]:
     """What it does once the stores have what a message made it save."""
     (save,) = (e for e in logic.handle(request, 1.0) if isinstance(e, fx.SaveSnapshot))

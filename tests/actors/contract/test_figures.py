@@ -14,7 +14,8 @@ from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, FetcherFigures, Figures, ProcessorFigures
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.target.rule import ProcessorLogic
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableSchema, TargetName

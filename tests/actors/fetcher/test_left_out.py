@@ -15,7 +15,7 @@ from changes.model.model import FormatOptions, Mode
 from changes.routes.routing import Route, Router
 from tests.actors.fetcher.test_rule import ddl, failure, fetcher, message, offers, polled
 from tests.actors.target.processor_rig import S0
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 
 def warnings(out: list[object]) -> list[dict[str, Any]]:

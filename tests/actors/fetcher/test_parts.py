@@ -6,7 +6,8 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from changes.formats import FORMATS
 from changes.formats.engine.format import Format, pack
 from changes.model.model import FormatOptions, Kind, Mode, TableName
@@ -15,7 +16,7 @@ from offsets.ledger import LaneLedger
 from offsets.parts import Running
 from offsets.position import Lane, Run, TopicPartition
 from offsets.recovery import Watermarks
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 SOURCE = TopicPartition("binlog", 0)
 LANE = Lane(SOURCE, "lake.s.t")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.figures import FetcherFigures, Figures
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from changes.formats.debezium.json import DebeziumJson
 from changes.model.model import FormatOptions, Mode
 from changes.routes.routing import Route, Router

@@ -11,7 +11,8 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.recognition import RecognitionBounds
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import mark_in, marked_name, pack, unpack
 from changes.formats.recognise import TopicFormats
@@ -20,7 +21,7 @@ from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 TOMBSTONE = pack(b'{"id":1}', None)

@@ -8,7 +8,9 @@ from typing import Any
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.contract.figures import Figures
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS
 from changes.model.model import FormatOptions, Mode
@@ -237,6 +239,29 @@ def test_a_new_assignment_has_a_new_epoch_and_says_pause_or_resume_again() -> No
     started = [e.message for e in out if isinstance(e, fx.Tell)]
     assert started == [msg.EpochStarted(2, SOURCE, 5, 100, None)]
     assert out[-1] == fx.Resume()
+
+
+def test_an_assignment_of_several_is_stored_once() -> None:
+    """Thousands of topics come at a time: the last of them has the file written."""
+    logic, second = fetcher(), TopicPartition("u", 0)
+    starts, logs = {SOURCE: 5, second: 0}, {SOURCE: LOG, second: LOG}
+    out = logic.handle(msg.Assigned(starts, logs, topic_ids={"u": "id"}), 0.0)
+    told = [e.message for e in out if isinstance(e, fx.Tell)]
+    started = [message for message in told if isinstance(message, msg.EpochStarted)]
+    assert [(each.topic_id, each.more) for each in started] == [(None, True), ("id", False)]
+
+
+def test_topics_that_went_are_told_once_and_shown() -> None:
+    logic, gone = fetcher(), frozenset({"u"})
+    for polled_, times in (
+        (msg.Polled(gone=gone), 1),
+        (msg.Polled(), 0),
+        (msg.Polled(gone=gone), 0),
+    ):
+        said = [e.message for e in logic.handle(polled_, 0.0) if isinstance(e, fx.Tell)]
+        assert said.count(msg.TopicsGone(gone)) == times
+    (reply,) = logic.handle(Figures(), 0.0)
+    assert reply.value.topics_gone == gone
 
 
 def test_a_stop_tells_the_processors_how_much_was_sent() -> None:

@@ -16,7 +16,7 @@ from actors.target.barrier import Barrier, BarrierPlanner
 from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
 from actors.target.ddl_view import is_shadow
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from changes.formats.canal.json import CanalJson
 from changes.model.model import (
     AddColumn,
@@ -58,7 +58,7 @@ def plan(
     body = {"database": "s", "table": "t", "type": "ALTER", "isDdl": True, "sql": sql}
     value = json.dumps(body).encode()
     buffer.cover({P0: offset}, {P0: 1})
-    chunk = Chunk(P0, 1, Messages.of([offset], [value]), True, 0.0)
+    chunk = PendingShare(P0, 1, Messages.of([offset], [value]), True, 0.0)
     return planner.plan(buffer, chunk, "b1")
 
 
@@ -117,14 +117,14 @@ def test_a_policy_stops(sql: str) -> None:
 def test_a_table_of_several_lanes_stops_where_older_rows_may_still_come(sql: str) -> None:
     """The other lanes may bring what was there before the statement, whatever the policy."""
     lanes = replace(STORED, positions="tidb-commit-ts")
-    with pytest.raises(DataError, match="of a table that keeps source positions is not followed"):
+    with pytest.raises(DataError, match="whose rows come in several partitions is not"):
         plan(sql, state=lanes)
 
 
 def test_a_table_that_another_lane_may_be_making_stops_too() -> None:
     """Not there yet as this lane sees it: nothing to empty now, and rows of before later."""
     options = FormatOptions(extra={"positions": "tidb-commit-ts"})
-    with pytest.raises(DataError, match="TRUNCATE of a table that keeps source positions"):
+    with pytest.raises(DataError, match="TRUNCATE of a table whose rows come in several"):
         plan("TRUNCATE t", state=TargetState(), options=options)
     assert plan("TRUNCATE t", state=TargetState()).batch is None
 

@@ -128,6 +128,22 @@ def test_a_change_in_front_of_the_first_row_marks_no_empty_table(stream: Stream)
     assert stream.mark is not None
 
 
+@pytest.mark.parametrize("now", [WIDE, FIELDS | {"id": "int64"}])
+def test_a_change_behind_a_file_that_waits_is_amid_the_write(tmp_path: Path, now: Any) -> None:
+    """Rows from before it, in a file of their own, are written together with it."""
+    stream = Stream(tmp_path, memory_bytes=1)
+    rig = stream.rig
+    stream.send((row(1), FIELDS))
+    for offset, fields in ((2, FIELDS), (3, FIELDS), (4, now)):
+        rig.send("t", (offset, debezium(row(offset), fields)))
+        rig.tick()
+    rig.write()
+    rig.rows[T].clear()  # as if the rows so far had been deleted
+    rig.settle()
+    assert (sorted(rig.rows[T]), len(rig.written)) == ([(3,), (4,)], 3)
+    assert stream.mark == stream.reported[0]
+
+
 def test_the_former_list_that_comes_again_is_seen_again(stream: Stream) -> None:
     """Dropped and recreated with other values: each time anew, once the table was filled."""
     stream.send(({"id": 2}, {"id": "int32"}), (row(3), FIELDS))

@@ -13,10 +13,10 @@ from changes.formats import FORMATS
 from changes.model.model import DdlPolicy, FormatOptions, Mode, TableName, TruncateTable
 from changes.routes.routing import Route, Router
 from offsets.fence import Span
-from offsets.position import Step
+from offsets.position import EntryStep
 from offsets.snapshot import TargetMark
 from tests.actors.target.processor_rig import ROUTES, S0, ProcessorRig
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 TARGET = "lake.db.t"
 CANAL = FORMATS["canal-protobuf"](FormatOptions())
@@ -86,7 +86,7 @@ def test_each_entry_group_is_a_write_and_the_last_one_is_acknowledged() -> None:
     send(rig, 5, rows(1, 2), TRUNCATE, rows(3))
     writes = [taken(rig), taken(rig), taken(rig)]
     assert [(w.batch.begun, w.batch.step) for w in writes] == [
-        (0, Step(5, 1)), (1, Step(5, 2)), (2, Step(5, 3)),
+        (0, EntryStep(5, 1)), (1, EntryStep(5, 2)), (2, EntryStep(5, 3)),
     ]  # fmt: skip
     assert [w.batch.lanes[S0] for w in writes] == [Span(0, 4), Span(4, 4), Span(4, 5)]
     assert [(dict(w.epochs), dict(w.through)) for w in writes] == [
@@ -110,7 +110,7 @@ def test_what_is_in_is_dropped_at_a_replay() -> None:
     send(rig, 5, *message)
     rig.write()  # the opening
     write = taken(rig)
-    assert (write.batch.begun, write.batch.step, write.batch.ddl) == (2, Step(5, 3), ())
+    assert (write.batch.begun, write.batch.step, write.batch.ddl) == (2, EntryStep(5, 3), ())
     assert rig.rows[TARGET] == {(2,): "n"}
     assert not rig.work
 
@@ -146,7 +146,7 @@ def test_a_changelog_counts_the_rows_of_a_message_on() -> None:
     message = (rows(1, 2), ddl("ALTER TABLE t ADD c int DEFAULT 7"), rows(3), TRUNCATE, rows(4, 5))
     send(rig, 5, *message)
     taken(rig)
-    assert taken(rig).batch.step == Step(5, 2, 2)
+    assert taken(rig).batch.step == EntryStep(5, 2, 2)
     rig.start()
     rig.epoch += 1
     send(rig, 5, *message)
@@ -162,7 +162,7 @@ def test_entry_groups_without_effect_need_no_write() -> None:
         rig, 5, ddl("ALTER TABLE t ADD INDEX i (name)"), rows(1), ddl("ALTER TABLE t ADD KEY (id)")
     )
     write = taken(rig)
-    assert write.batch.step == Step(5, 2)
+    assert write.batch.step == EntryStep(5, 2)
     assert rig.done(TARGET) == 0
     end = taken(rig)
     assert end.batch.is_barrier
@@ -199,7 +199,7 @@ def test_a_statement_that_the_policy_refuses_stops_behind_the_rows_before_it() -
     taken(rig)
     (failed,) = rig.heard(msg.PipelineFailed)
     assert "binlog:0 offset 5: db.t: TRUNCATE is not followed" in failed.reason
-    assert rig.states[TARGET].steps == {S0: Step(5, 1)}
+    assert rig.states[TARGET].steps == {S0: EntryStep(5, 1)}
     assert not rig.work
 
 
@@ -302,7 +302,7 @@ def test_a_step_that_the_target_lost_is_done_again() -> None:
     rig.states[TARGET] = replace(rig.states[TARGET], steps={})
     again(rig, 5, *message)
     write = taken(rig)
-    assert (write.batch.begun, write.batch.step) == (0, Step(5, 2))
+    assert (write.batch.begun, write.batch.step) == (0, EntryStep(5, 2))
 
 
 def test_a_message_that_was_begun_by_other_routes_is_not_gone_past() -> None:

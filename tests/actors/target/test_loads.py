@@ -12,7 +12,7 @@ import pytest
 from actors.contract import messages as msg
 from actors.contract.figures import Figures
 from offsets.position import TopicPartition
-from offsets.rebuild import Broken, Load
+from offsets.rebuild import Load, LoadHindered
 from tests.actors.target.processor_rig import S0, ProcessorRig, canal
 
 T = "lake.db.t"
@@ -34,7 +34,7 @@ def moved(key: int, old: int) -> bytes:
     return canal("t", key, type="UPDATE", data=[{"id": str(key)}], old=[{"id": str(old)}])
 
 
-def broken(rig: ProcessorRig) -> list[Broken]:
+def broken(rig: ProcessorRig) -> list[LoadHindered]:
     return [each.why for each in rig.heard(msg.LoadBroken)]
 
 
@@ -254,7 +254,7 @@ def test_a_message_that_can_not_be_read_over_the_rows_ends_the_load(
 
 def test_a_broken_load_stays_broken_after_a_restart(tmp_path: Path) -> None:
     """Its messages are passed over until the next attempt."""
-    rig = rig_of(tmp_path, replace(LOAD, broken=Broken("a statement", {S0: 4})))
+    rig = rig_of(tmp_path, replace(LOAD, broken=LoadHindered("a statement", {S0: 4})))
     rig.send("t", (5, canal("t", 2, "b")))
     rig.settle()
     assert rig.done(T) == 5

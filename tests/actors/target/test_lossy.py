@@ -19,7 +19,7 @@ from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
 from actors.target.columns import Columns
 from actors.target.divergence import remarks_of
-from actors.target.pending import Chunk
+from actors.target.pending import PendingShare
 from changes.formats.canal.json import CanalJson
 from changes.model.model import Column, DdlPolicy, FormatOptions, Mode, TableName, TableSchema
 from changes.routes.routing import Route, Router
@@ -57,7 +57,9 @@ def plan(
     body = {"database": "s", "table": "t", "type": "ALTER", "isDdl": True, "sql": sql}
     value = json.dumps(body).encode()
     buffer.cover({P0: 6}, {P0: 1})
-    return buffer, planner.plan(buffer, Chunk(P0, 1, Messages.of([6], [value]), True, 0.0), "b1")
+    return buffer, planner.plan(
+        buffer, PendingShare(P0, 1, Messages.of([6], [value]), True, 0.0), "b1"
+    )
 
 
 def doubts(sql: str, types: dict[str, str] | None = None, **given: Any) -> list[Doubt]:

@@ -13,7 +13,7 @@ from actors.contract.writes import TargetState
 from changes.model.model import Mode
 from changes.routes.routing import Route
 from tests.actors.target.processor_rig import S0, ProcessorRig, canal
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 T, OTHER = "lake.db.t", "lake.db.other"
 NUMBER = {"id": "int(11)", "name": "int(11)"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -42,6 +43,7 @@ class Driven:
         )
         self.told: list[fx.Tell] = []
         self.removed: list[str] = []
+        self.staged: list[fx.Stage] = []
         self.files = 0
         self.disk_full = False
         self.now = 0.0
@@ -60,6 +62,7 @@ class Driven:
                     case fx.Stage() if self.disk_full:
                         waiting.append(msg.StageFailed(TARGET, "disk full"))
                     case fx.Stage():
+                        self.staged.append(effect)
                         waiting.append(self._staged())
                     case _:
                         pass
@@ -239,6 +242,40 @@ def test_marks_are_read_again_for_a_partition_that_comes() -> None:
     driven.written(write)
     assert driven.data(B, 2, 7) == [msg.OpenTarget(TARGET, ME)]
     assert only(msg.WriteBatch, driven.opened(A=5, B=6)).batch.lanes[B] == (6, 7)
+
+
+def test_decoders_learn_of_columns_that_another_member_has_added() -> None:
+    """A row may lack one of them, and then has no value of it."""
+    driven, write = writing()
+    driven.written(write)
+    forget(driven, A)
+    driven.data(A, 3, 6)
+    state = TargetState(TableSchema((Column("new", pa.string()),), ()), hwms={A: 5}, version="1")
+    driven.hear(msg.Opened(TARGET, state))
+    assert [stage.stored for stage in driven.staged] == [None, state.schema]
+    assert driven.staged[0].generation < driven.staged[1].generation
+
+
+def test_files_that_wait_do_not_keep_decoders_from_such_columns() -> None:
+    """Of another lane, by the former decoder: they are written first, and nothing is staged
+    behind that write; then it is told."""
+    driven = Driven(buffer_bytes=100)
+    driven.data(B, 2, 7)
+    write = only(msg.WriteBatch, driven.opened())
+    driven.data(B, 2, 8)
+    driven.data(A, 3, 6)
+    assert [bool(stage.lanes) for stage in driven.staged] == [True, True]
+    driven.written(write)
+    schema = TableSchema((Column("new", pa.string()),), ())
+    state = TargetState(schema, hwms={A: 5, B: 7}, version="1")
+    write = only(msg.WriteBatch, driven.hear(msg.Opened(TARGET, state)))
+    assert driven.staged[-1].earlier_files == ("f2",)
+    driven.data(B, 2, 9)
+    driven.hear(Tick())
+    assert {stage.generation for stage in driven.staged} == {0}
+    driven.hear(msg.Written(TARGET, write.epochs, write.through, replace(state, hwms={A: 6, B: 8})))
+    last = driven.staged[-1]
+    assert (last.generation, last.stored, last.earlier_files) == (1, schema, ())
 
 
 def test_marks_are_read_after_the_old_write_has_ended() -> None:

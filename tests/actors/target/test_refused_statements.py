@@ -1,4 +1,4 @@
-"""Statements that stop a pipeline leave only their target in quarantine, where that is wanted.
+"""Statements that stop a pipeline leave only their target in quarantine, where that is required.
 
 ``on_refused_target = "reload"`` is a quarantine to the processor; its load is recorded beside it.
 """

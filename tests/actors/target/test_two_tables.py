@@ -15,7 +15,7 @@ from changes.model.model import FormatOptions, Mode, TableName
 from changes.routes.routing import Route, Router
 from offsets.recovery import Watermarks
 from tests.actors.target.processor_rig import S0, ProcessorRig, canal
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 TEMPLATE = "lake.x.{database}_{table}"
 ROUTES = (Route(("*",), (), TEMPLATE, Mode.UPSERT),)

@@ -25,10 +25,16 @@ def test_loads_are_two_workloads() -> None:
     assert names("load-even databases") == [*names("databases"), "load-even"]
 
 
+def test_topics_are_two_workloads() -> None:
+    """Debezium's, in Avro and keyed over partitions."""
+    assert names("topics") == ["wide-avro", "wide-keyed"]
+
+
 def test_without_a_word_only_lakes_are_compared() -> None:
-    """A machine needs no database for it."""
+    """A machine needs no database for it, and no registry."""
     assert "wide" in names("")
-    assert not [name for name in names("") if name.startswith(("databases", "load"))]
+    named = ("databases", "load", "wide-avro", "wide-keyed")
+    assert not [name for name in names("") if name.startswith(named)]
 
 
 def test_one_of_them_can_be_named() -> None:

@@ -11,9 +11,9 @@ import pytest
 from bench.compare.comparison import Comparison
 from bench.compare.contestants import CONTESTANTS, Contestant
 from bench.compare.places import Folder
-from bench.compare.workloads import workloads
+from bench.compare.workloads import Workload, workloads
 from demo.broker import DevBroker
-from tests.needs import missing
+from tests.needs import missing, needed
 
 TINY = replace(workloads(1.0)["wide"], changes=400, tables=3)
 IDLE = Contestant("idle", "does nothing", "tests.bench.compare.idle")
@@ -86,6 +86,24 @@ def test_contestants_end_with_equal_tables(comparison: Comparison) -> None:
     assert run.jvm_rss_mb > 100
     assert run.scan_s is not None
     assert found["binlogd"].ratios["rows_per_s"] == (1.0, 1.0, 1.0)
+
+
+def test_topics_as_debezium_makes_them(comparison: Comparison) -> None:
+    """A topic a table in Avro with a registry; keys over partitions beside one partition."""
+    with needed():
+        comparison.run(few("wide-avro").of(("binlogd",)))
+    comparison.run(few("wide-keyed"))
+    found = comparison.results["wide-avro"] | comparison.results["wide-keyed"]
+    assert {name: (entry.equal, entry.reason) for name, entry in found.items()} == {
+        "binlogd": (True, None),
+        "binlogd-one-partition": (True, None),
+    }
+    assert all(run.rows == TINY.changes for entry in found.values() for run in entry.runs)
+
+
+def few(name: str) -> Workload:
+    """A workload of a tiny size."""
+    return replace(workloads(1.0)[name], changes=TINY.changes, tables=TINY.tables)
 
 
 @pytest.mark.parametrize("name", ["databases-postgresql", "databases-mariadb"])

@@ -10,9 +10,10 @@ import pytest
 
 from bench.compare.databases import Database, compare
 from bench.compare.declared import created
+from bench.compare.expected import Expected, fold
 from bench.compare.rows import COLUMNS, texts
 from bench.compare.run import NoFigure
-from bench.compare.workloads import Expected, Workload, fold, workloads
+from bench.compare.workloads import Workload, workloads
 from tests.needs import missing
 
 EVERY = workloads(0.001)

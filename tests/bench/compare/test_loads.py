@@ -41,6 +41,8 @@ def test_the_reading_ends_when_all_rows_are_there() -> None:
         " 9 rows: ",
     )
     assert 6.9 < begun_s - ended_s <= 7.0
+    begun_s, ended_s = reading(["j: 0 rows: t: 3 ranges", "j: running, 9 rows: range"], " 9 rows: ")
+    assert 0 <= ended_s - begun_s < 0.1
     with pytest.raises(SystemExit, match="did not say"):
         reading(["j: waiting, 0 rows: t: is read in 7 s, when"], " 9 rows: ")
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from bench.compare.contestants import CONTESTANTS
-from bench.compare.workloads import RECENT, Workload, fold, stream, workloads
+from bench.compare.expected import fold
+from bench.compare.workloads import RECENT, Workload, stream, workloads
 
 SMALL = Workload("small", "", 8_000, tables=5)
 EVERY = workloads(0.001)

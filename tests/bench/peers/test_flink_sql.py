@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bench.compare.job import Column, TableSpec
 from bench.peers.flink_sql import settings, statements, text
@@ -57,6 +58,28 @@ def test_the_last_statement_fills_every_table_from_one_source(tmp_path: Path) ->
         " FROM `lake_changes` WHERE `from_table` = 't1';\n"
         "END"
     )
+
+
+def test_each_topic_of_debeziums_avro_is_a_source(tmp_path: Path) -> None:
+    """Of its table alone, so without a filter; times are in milliseconds there."""
+    both = job(tmp_path, *job(tmp_path).tables, OTHER)
+    both = structs.replace(
+        both, format="debezium-avro", registry="http://r/v7",
+        ends={"x.t0": (30_000,), "x.t1": (400,)},
+    )  # fmt: skip
+    told = statements(both)
+    sources = [one for one in told if "TEMPORARY TABLE" in one]
+    ends = [one.partition("partition:0,offset:")[2].partition("'")[0] for one in sources]
+    assert ends == ["5000", "400", "30000", "400"]
+    assert sources[2].startswith(
+        "CREATE TEMPORARY TABLE `lake_changes_t0` (`id` BIGINT, `name` STRING,"
+        " `amount` DECIMAL(10,2), `created` TIMESTAMP(3)) WITH ('connector' = 'kafka',"
+        " 'topic' = 'x.t0',"
+    )
+    assert sources[2].endswith(
+        "'format' = 'debezium-avro-confluent', 'debezium-avro-confluent.url' = 'http://r/v7')"
+    )
+    assert "CAST(`created` AS TIMESTAMP(6)) FROM `lake_changes_t0`;\n" in told[-1]
 
 
 def test_the_warm_up_writes_to_a_catalog_of_its_own(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from actors.runtime.jars import JarsError, read_lock
 from bench.peers.flink_libraries import fetch_libraries, unpack_jars
 from bench.peers.jars import classpath, jar_list, lists
-from sparkwriter.session.jars import JarsError, read_lock
 
 
 @pytest.mark.parametrize("name", lists())

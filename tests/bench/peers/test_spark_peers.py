@@ -38,13 +38,26 @@ def test_binlogds_configuration_is_valid(tmp_path: Path, mode: str) -> None:
     found = load(path)
     section = found.pipeline["bench"]
     assert (section.topics, section.mode) == (["wide"], mode)
-    assert found.sink["lake"].catalog["uri"] == "jdbc:sqlite:/x/catalog.db"
+    assert found.sink["lake"].settings()["catalog.uri"] == "jdbc:sqlite:/x/catalog.db"
 
 
 def test_a_variant_is_a_key_of_the_pipeline(tmp_path: Path) -> None:
     """As the documentation writes it."""
     told = configured(job(tmp_path, variant={"write": "equality"}))
     assert told.partition("[pipeline.bench]")[2].endswith('write = "equality"\n')
+
+
+def test_binlogd_is_told_of_topics_partitions_and_the_registry(tmp_path: Path) -> None:
+    """Where they are other than one topic of one partition."""
+    ends = {"a": (3, 4), "b": (3, 0)}
+    path = tmp_path / "config.toml"
+    given = job(tmp_path, format="debezium-avro", ends=ends, registry="http://127.0.0.1:9/v7")
+    path.write_text(configured(given))
+    found = load(path)
+    section = found.pipeline["bench"]
+    assert (section.topics, section.format, section.registry) == (["a", "b"], "debezium", "schemas")
+    assert (section.partitioned_by, section.partitioner) == ("key", "murmur2")
+    assert found.registry["schemas"].url == "http://127.0.0.1:9/v7"
 
 
 def test_a_merge_names_every_column_and_the_key() -> None:
@@ -69,8 +82,9 @@ def test_dts_messages_become_canals_json() -> None:
 
 
 def test_a_batchs_end_is_in_the_checkpoint(tmp_path: Path) -> None:
-    """The last line of what Spark noted of it."""
+    """The last line of what Spark noted of it: of all partitions."""
     (tmp_path / "offsets").mkdir()
-    lines = ["v1", json.dumps({"batchWatermarkMs": 0}), json.dumps({"wide": {"0": 500}})]
+    ends = {"wide": {"0": 300, "1": 150}, "more": {"0": 50}}
+    lines = ["v1", json.dumps({"batchWatermarkMs": 0}), json.dumps(ends)]
     (tmp_path / "offsets" / "3").write_text("\n".join(lines))
-    assert end_of(tmp_path, 3, "wide") == 500
+    assert end_of(tmp_path, 3) == 500

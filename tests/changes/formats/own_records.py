@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from changes.formats.engine.format import Packed, unpack
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.avro_records import integer, record, text
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
 from tests.changes.formats.json_messages import maxwell, ogg
@@ -85,5 +85,22 @@ OWN: dict[str, list[tuple[str, Packed]]] = {
         ("a later part", Packed(None, wire.dts_parts(5, ROWS)[3], [("ps", b"4")])),
         ("a part without headers", Packed(None, wire.dts_parts(5, ROWS)[3])),
     ],
+    "upsert-json": [
+        ("rows", Packed(b'{"id":1}', dumps(FLAT))),
+        ("a row without its key", Packed(b'{"id":1}', b'{"name":"a"}')),
+        ("a row of a document", Packed(b'{"id":1}', b'{"id":1,"name":{"a":[1,"b"]}}')),
+        ("a row of a wide key", Packed(b'{"id":1,"region":"eu"}', dumps(FLAT))),
+        ("a delete", Packed(b'{"id":1}', None)),
+        ("an empty delete", Packed(b'{"id":1}', b"")),
+    ],
 }  # fmt: skip
 """By format: what a record is, and the record. The first is rows."""
+
+OWN["debezium"] = OWN["debezium-json"][:1]
+OWN["upsert"] = OWN["upsert-json"]
+
+NAMED = {"default_database": "d", "default_table": "t"}
+"""The options of formats whose records name no table."""
+
+BY_NAME_ALONE = frozenset(("debezium", "upsert", "upsert-json"))
+"""Formats that no record of these shows: a configuration has to name them, or a registry."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,16 +10,10 @@ from changes.formats import FORMATS
 from changes.formats.engine.format import TableDecoder
 from changes.model.model import OP, BadRecord, FormatOptions, Mode
 from changes.routes.fold import concat_changes, fold
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.avro_records import integer, record, text
 from tests.changes.formats.canal.messages import message
-from tests.changes.formats.debezium.messages import (
-    POSTGRES,
-    change,
-    envelope,
-    wrapped,
-)
-from tests.changes.formats.debezium.messages import record as debezium_record
+from tests.changes.formats.debezium.messages import change
 from tests.changes.formats.json_messages import maxwell, ogg
 
 Image = tuple[int, str]
@@ -73,6 +65,12 @@ def aliyun(was: Image, now: Image) -> bytes:
     return record("UPDATE", images[0], images[1], fields, name="s.t")
 
 
+def debezium_update(was: Image, now: Image) -> bytes:
+    """One record: the key is configured, and no column of the record's."""
+    rows = [{"id": key, "name": name} for key, name in (was, now)]
+    return change("u", rows[1], rows[0], key=None)
+
+
 MAKERS: dict[str, Callable[[Image, Image], bytes]] = {
     "canal-json": canal,
     "maxwell-json": of_maxwell,
@@ -80,6 +78,7 @@ MAKERS: dict[str, Callable[[Image, Image], bytes]] = {
     "canal-protobuf": canal_wire,
     "tencent-dts": tencent,
     "aliyun-dts-avro": aliyun,
+    "debezium-json": debezium_update,
 }
 FORMAT_NAMES = pytest.mark.parametrize("name", MAKERS)
 
@@ -198,97 +197,3 @@ def test_a_row_that_is_told_in_part_is_not_exchanged() -> None:
     with pytest.raises(BadRecord, match="after another one has taken it") as caught:
         decoder("canal-json").decode(0, [0, 1], [whole, part])
     assert caught.value.index == 1
-
-
-NEW, OLD = [("__debezium.newkey", b"x")], [("__debezium.oldkey", b"x")]
-
-
-def debezium(was: Image, now: Image, *, tombstone: bool = True) -> list[bytes]:
-    """The halves of a changed key as Debezium writes them."""
-    rows = [{"id": key, "name": name} for key, name in (was, now)]
-    ends = change("d", None, rows[0], headers=NEW)
-    begins = change("c", rows[1], None, headers=OLD)
-    return [ends, *([debezium_record(None, {"id": was[0]})] if tombstone else []), begins]
-
-
-def debezium_net(*calls: Sequence[bytes]) -> dict[int, str | None]:
-    decode, offset, pieces = decoder("debezium-json").decode, 0, []
-    for values in calls:
-        changes = decode(0, range(offset, offset + len(values)), values)
-        offset += len(values)
-        if changes is not None:
-            pieces.append(changes.table)
-    rows = fold(concat_changes(pieces), ["id"]).to_pylist()
-    return {int(row["id"]): None if row[OP] == "D" else row["name"] for row in rows}
-
-
-@pytest.mark.parametrize("tombstone", [True, False])
-@pytest.mark.parametrize("cut", [0, 1, 2, 3])
-def test_debeziums_halves_exchange_two_keys(tombstone: bool, cut: int) -> None:
-    """Delete and insert of one row, delete and insert of the other, in any batches."""
-    swap = [each for was, now in SWAP for each in debezium(was, now, tombstone=tombstone)]
-    calls = [swap[:cut], swap[cut:]] if cut else [swap]
-    assert debezium_net(*calls) == {1: "b", 2: "a"}
-
-
-def test_debeziums_row_that_comes_back_leaves_nothing_behind() -> None:
-    """It is the row that has just come."""
-    moves = [*debezium((1, "a"), (2, "b")), *debezium((2, "b"), (1, "c"))]
-    assert debezium_net(moves) == {1: "c", 2: None}
-
-
-def test_a_row_that_is_deleted_after_it_came_is_gone() -> None:
-    """A delete that announces no new key is one."""
-    gone = change("d", None, {"id": 2, "name": "other"})
-    assert debezium_net([*debezium((1, "a"), (2, "a")), gone]) == {1: None, 2: None}
-
-
-def test_an_old_image_of_nulls_proves_nothing() -> None:
-    """Under REPLICA IDENTITY DEFAULT only the key of a deleted row is told."""
-    back = [change("d", None, {"id": 2, "name": None}, headers=NEW),
-            change("c", {"id": 1, "name": "a"}, headers=OLD)]  # fmt: skip
-    assert debezium_net([*debezium((1, "a"), (2, "a")), *back]) == {1: "a", 2: None}
-
-
-KINDS = {"id": "int32", "name": "string", "n": "int64", "d": "double"}
-UNTOLD = {"name": "", "n": 0, "d": 1.5}
-"""Columns NOT NULL, and one with a default, as they come where PostgreSQL told the key alone."""
-
-
-def of_postgres(
-    was: Mapping[str, Any], now: Mapping[str, Any], old: Mapping[str, Any], *, schema: bool
-) -> list[bytes]:
-    """The halves of a changed key; ``old`` is what the delete has beside it."""
-    halves = (("d", {"id": was["id"], **old}, None, NEW), ("c", None, now, OLD))
-    found = []
-    for op, before, after, headers in halves:
-        told: Any = envelope(op, after, before, POSTGRES)
-        key = {"id": (after or was)["id"]}
-        value = wrapped(told, KINDS) if schema else told
-        found.append(debezium_record(value, key, headers))
-    return found
-
-
-@pytest.mark.parametrize("schema", [True, False])
-@pytest.mark.parametrize("cut", range(6))
-def test_what_stands_for_values_that_were_not_told_proves_nothing(schema: bool, cut: int) -> None:
-    """A row that changes its key thrice, under REPLICA IDENTITY DEFAULT: Debezium puts 0 and the
-    like into columns that take no NULL, Kafka Connect the default."""
-    rows = [{"id": key, "name": "a", "n": 5, "d": None} for key in (1, 2, 3, 4)]
-    moves = [
-        half for was, now in pairwise(rows) for half in of_postgres(was, now, UNTOLD, schema=schema)
-    ]
-    calls = [moves[:cut], moves[cut:]] if cut else [moves]
-    assert debezium_net(*calls) == {1: None, 2: None, 3: None, 4: "a"}
-
-
-@pytest.mark.parametrize("schema", [True, False])
-def test_a_whole_old_image_of_postgres_shows_that_another_row_stands_there(schema: bool) -> None:
-    """REPLICA IDENTITY FULL, a key that is checked at the end: as with the others."""
-    one, two = {"name": "a", "n": 5, "d": 1.5}, {"name": "b", "n": 5, "d": 1.5}
-    swap = [
-        half
-        for was, now, row in ((1, 2, one), (2, 1, two))
-        for half in of_postgres({"id": was}, {"id": now, **row}, row, schema=schema)
-    ]
-    assert debezium_net(swap) == {1: "b", 2: "a"}

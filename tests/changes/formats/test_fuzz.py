@@ -24,7 +24,7 @@ from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
 from tests.changes import conformance
 from tests.changes.formats import samples
 from tests.changes.formats.mutator import bad_place, mutants, read
-from tests.changes.formats.own_records import OWN
+from tests.changes.formats.own_records import NAMED, OWN
 
 pytestmark = pytest.mark.long
 
@@ -43,6 +43,9 @@ FILES = {
     "canal-protobuf": ("synthetic-vectors/canal*.json",),
     "tencent-dts": ("synthetic-vectors/dts*.json",),
     "aliyun-dts-avro": (),
+    "upsert-json": (),
+    "debezium": (),
+    "upsert": (),
 }
 JSON = [name for name in FORMATS if not FORMATS[name].binary]
 
@@ -69,7 +72,7 @@ def vector(record: dict[str, Any]) -> Packed:
 
 
 def made(name: str) -> Format:
-    extra = {"default_database": "d", "default_table": "t"}
+    extra = NAMED
     if name == "maxwell-json":
         extra = {"encryption_key": "a" * 16}
     return FORMATS[name](FormatOptions(extra=extra))

@@ -10,7 +10,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.engine.format import pack
 from changes.model.model import Changes, FormatOptions, Mode
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.avro_records import integer, record
 from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg

@@ -7,7 +7,7 @@ import pytest
 from tests.changes.formats.json_messages import made
 
 
-@pytest.mark.parametrize("name", ["maxwell-json", "ogg-json", "aliyun-dts-avro"])
+@pytest.mark.parametrize("name", ["maxwell-json", "ogg-json", "aliyun-dts-avro", "upsert-json"])
 def test_positions(name: str) -> None:
     """The option is refused when the configuration is read."""
     with pytest.raises(ValueError, match=f"{name} gives no positions"):

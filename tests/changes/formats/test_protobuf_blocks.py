@@ -14,7 +14,7 @@ from changes.formats.engine import flat_rows
 from changes.formats.engine.format import Format, TableDecoder, pack, unpack
 from changes.formats.tencent import rows as tencent_rows
 from changes.model.model import BadMessage, BadRecord, Changes, FormatOptions, Head, Kind, Mode
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.mutator import mutants
 
 MANY = 40

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from changes.formats import FORMATS
 from changes.formats.engine.format import pack
 from changes.model.model import FormatOptions, Mode
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 MOMENT = st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31))

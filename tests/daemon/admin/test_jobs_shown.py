@@ -10,12 +10,12 @@ from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import Answers
 from daemon.admin.status.status import About, document
 from daemon.admin.status.status_table import print_status
-from daemon.operations.engine.record import Progress, State, Wanted, new_job
+from daemon.operations.engine.record import JobRequest, Progress, State, new_job
 from daemon.operations.figures import figures_of
 
 ABOUT = About("run-1", 7, {}, 1, 120.0)
 LOAD = replace(
-    new_job(Wanted("load", "shop", ("lake.s.[t]",)), 5, "load-1"),
+    new_job(JobRequest("load", "shop", ("lake.s.[t]",)), 5, "load-1"),
     state=State.WAITING,
     progress=Progress(50, 200, "rows", 10.0, 15.0),
     message="the sink is away",

@@ -139,10 +139,27 @@ def test_a_refused_change_of_a_failed_pipeline_leaves_its_failure() -> None:
     assert isinstance(done.exception(0), EditRefused)
 
 
-def test_a_change_that_could_not_be_stored_ends_the_pipeline_named() -> None:
+def test_a_pipeline_that_only_stands_still_is_as_it_was() -> None:
+    """One that ran runs again; one that had failed has its failure still. No refusal is heard."""
+    rig = Rig()
+    done = rig.begin(fate=Fate.AS_IT_WAS)
+    rig.stops()
+    rig.ends()
+    assert (rig.stage, rig.started) == ("running", [("parts", Snapshot("a", "g"))])
+    assert done.result(0) is None
+    rig.life.handle(msg.PipelineFailed("a", "rewound"), 0.0)
+    rig.stops()
+    done = rig.begin(fate=Fate.AS_IT_WAS)
+    rig.ends()
+    assert (rig.stage, len(rig.started), rig.life.failures()) == ("ended", 1, {"a": "rewound"})
+    assert done.result(0) is None
+
+
+@pytest.mark.parametrize("fate", [Fate.RUNS_AGAIN, Fate.AS_IT_WAS])
+def test_a_change_that_could_not_be_stored_ends_the_pipeline_named(fate: Fate) -> None:
     """The process goes on with the others."""
     rig = Rig(fail)
-    done = rig.begin()
+    done = rig.begin(fate=fate)
     rig.stops()
     assert not [e for e in rig.ends() if isinstance(e, Finish)]
     assert (rig.stage, rig.life.failures()) == ("ended", {"a": "the disk is full"})

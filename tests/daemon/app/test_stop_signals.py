@@ -77,3 +77,14 @@ def test_a_process_ends_with_its_status_and_a_line() -> None:
     assert (started.communicate(timeout=60)[1], started.returncode) == (
         "binlogd: a second signal: stopped at once\n", Exit.KILLED.value
     )  # fmt: skip
+
+
+def test_ctrl_c_that_somebody_else_took_is_taken_back() -> None:
+    """Spark's driver has Ctrl-C raise in the main thread, whatever is in hand."""
+    told: list[object] = []
+    signals = StopSignals(told.append)
+    with signals.handled():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with signals.listening():
+            signal.raise_signal(signal.SIGINT)
+    assert told == [StopRequested("SIGINT")]

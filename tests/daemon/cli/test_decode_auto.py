@@ -12,11 +12,11 @@ import pytest
 from changes.formats.auto import AutoFormat
 from changes.model.model import FormatOptions
 from daemon.cli.decode import decode_files
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.avro_records import integer, record, text
 from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import ogg
-from tests.changes.formats.wire import varint
+from tests.changes.formats.protobuf_records import varint
 
 CANAL = b'{"database":"s","table":"t","type":"INSERT","isDdl":false,"data":[{"id":"1"}]}'
 ENTRY = wire.canal_rows("INSERT", [wire.canal_row((), [wire.canal_column("id", "1", "int")])])

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.engine.format import pack
 from changes.model.model import FormatOptions
+from daemon.cli.__main__ import app
 from daemon.cli.decode import decode_files
 from daemon.cli.message_files import keyed_record
 from tests.changes.formats.debezium.messages import (
@@ -43,6 +45,24 @@ def test_headers_of_a_line() -> None:
     """A third member, for those who need it."""
     line = {"key": None, "value": None, "headers": {"h": "1", "n": None}}
     assert keyed_record(dumps(line)) == pack(None, None, [("h", b"1"), ("n", None)])
+
+
+def test_upsert_rows(tmp_path: Path) -> None:
+    """Their table is named by options, without which nothing is read."""
+    path = tmp_path / "f.jsonl"
+    lines = [{"key": KEY, "value": {"name": "a"}}, {"key": KEY, "value": None}, ROW]
+    path.write_bytes(b"\n".join(map(dumps, lines)))
+    asked = ["decode", "--format", "upsert-json", str(path)]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 2
+    assert "default_database: upsert-json needs it" in result.stderr
+    result = CliRunner().invoke(app, [*asked, "--database", "s", "--table", "t"])
+    shown = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(each["op"], each["key"], each["after"]) for each in shown] == [
+        ("U", KEY, ROW), ("D", KEY, None),
+    ]  # fmt: skip
+    assert result.exit_code == 1
+    assert f"{path}:3: s.t: have its writer make the key an object" in result.stderr
 
 
 @pytest.mark.parametrize(

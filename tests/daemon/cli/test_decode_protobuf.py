@@ -11,7 +11,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.model.model import FormatOptions
 from daemon.cli.decode import decode_files
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 
 def printed(tmp_path: Path, name: str, content: bytes) -> tuple[list[dict[str, object]], str]:

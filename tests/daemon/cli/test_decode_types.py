@@ -56,9 +56,9 @@ def test_a_value_that_does_not_fit_is_told(tmp_path: Path, format_: str) -> None
 @pytest.mark.parametrize(
     ("format_", "types", "said"),
     [
-        ("auto", ["id=int"], "--type needs a --format of canal-json, debezium-json"),
+        ("auto", ["id=int"], "--type needs a --format of canal-json, debezium, debezium-json"),
         ("canal-protobuf", ["id=int"], "--type needs a --format of canal-json"),
-        ("ogg-json", ["id"], "--type 'id': COLUMN=TYPE is wanted"),
+        ("ogg-json", ["id"], "--type 'id': COLUMN=TYPE is required"),
         ("ogg-json", ["id=what"], "--type id: unknown type 'what'"),
         ("ogg-json", ["id=int", "ID=long"], "--type ID: declared twice"),
     ],

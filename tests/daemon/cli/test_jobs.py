@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.operations.automatic_loads import Refused, UnaskedLoads
+from daemon.operations.automatic_loads import LoadRefused, UnaskedLoads
 from daemon.operations.engine.desk import Desk
-from daemon.operations.engine.record import Job, Progress, State, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, Progress, State, new_job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.load.plan import FIRST_SIGHT
 from daemon.operations.rebuild.kind import KIND
@@ -29,7 +29,7 @@ from tests.daemon.state.test_offset_transfer import World
 from tests.sources.fake_source import FakeSource
 
 RUNNING = replace(
-    new_job(Wanted("load", "shop", ("lake.s.t",), {"rows": 7}), 1_700_000_000_000, "load-1"),
+    new_job(JobRequest("load", "shop", ("lake.s.t",), {"rows": 7}), 1_700_000_000_000, "load-1"),
     state=State.RUNNING,
     progress=Progress(1_200, 5_000, "rows", 100.0, 38.0),
     message="reads rows",
@@ -134,7 +134,7 @@ def test_a_state_directory_in_use_is_not_written(world: World) -> None:
     """A daemon that starts, and does not answer yet, would overwrite it."""
     with lock_state_dir(world.state):
         done = run(world, "jobs", "pause", "load-1")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "is used by another binlogd" in done.stderr
     assert stored(world) == RUNNING
 
@@ -151,7 +151,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobRig]:
     desk.open()
     desk.start()
     rig.runner = desk.runner
-    desk.runner.add(Wanted(KIND, "shop", ("lake.s.t",)), "rebuild-7").result(30)
+    desk.runner.add(JobRequest(KIND, "shop", ("lake.s.t",)), "rebuild-7").result(30)
     rig.wait("rebuild-7", lambda job: "begun" in job.memory)
     yield rig
     server.close()
@@ -175,7 +175,7 @@ def test_a_running_daemon_is_asked(served: JobRig) -> None:
 
 def test_a_refused_load_is_shown(served: JobRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the list names it."""
-    refused = Refused("shop", "lake.s.u", FIRST_SIGHT, "it is a view", 1_700_000_000_000)
+    refused = LoadRefused("shop", "lake.s.u", FIRST_SIGHT, "it is a view", 1_700_000_000_000)
     monkeypatch.setattr(UnaskedLoads, "refused", (refused,))
     row = json.loads(run(served.world, "jobs", "list", "--json").stdout)[-1]
     document = json.loads(run(served.world, "jobs", "show", row["job"], "--json").stdout)

@@ -69,6 +69,29 @@ password = "canary-sink"
 url = "jdbc:mysql://127.0.0.1:1/d"
 user = "u"
 password = "canary-database"
+[registry.main]
+url = "https://127.0.0.1:1"
+basic_auth = "u:canary-registry"
+tls_cert = "c"
+tls_key_password = "canary-registry-key"
+[registry.token]
+url = "https://127.0.0.1:1"
+bearer_token = "canary-registry-token"
+[registry.oauth]
+url = "https://127.0.0.1:1"
+[registry.oauth.oauth]
+token_url = "https://127.0.0.1:1"
+client_id = "i"
+client_secret = "canary-registry-secret"
+[collector.erp]
+url = "oracle://127.0.0.1:1/d"
+user = "u"
+password = "canary-collector"
+topic = "t"
+[collector.erp.config]
+"some.password" = "canary-option"
+[connect.kafka]
+"ssl.keystore.password" = "canary-connect"
 [events]
 webhook = "https://127.0.0.1/canary-hook"
 [metrics]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from actors.runtime import jars
 from changes.model.errors import SinkUnavailable
-from sparkwriter.session import jars
 from tests.daemon.operations.checks.test_check import TEXT, check, lines
 
 

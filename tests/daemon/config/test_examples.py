@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from actors.runtime.java import CHECKOUT
 from daemon.cli.__main__ import app
 from sparkwriter.sections import KINDS
-from sparkwriter.session.java import CHECKOUT
 
 EXAMPLES = sorted((CHECKOUT / "examples").glob("*.toml"))
 

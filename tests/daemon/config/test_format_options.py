@@ -74,6 +74,9 @@ def test_encryption_key_is_a_secret(tmp_path: Path) -> None:
         ("auto", 'positions = "postgres-lsn"\nencryption_key = "too-short"', "encryption_key"),
         ("auto", 'default_table = "t"\npositions = "tidb-commit-ts"', None),
         ("auto", 'positions = "postgres-lsn"\nencryption_key = "0123456789abcdef"', None),
+        ("auto", 'default_table = "t"', None),
+        ("upsert-json", "", "upsert-json needs it, for its records name no table"),
+        ("upsert-json", 'default_database = "d"\ndefault_table = "t"', None),
     ],
 )
 def test_options_that_the_format_can_not_meet(
@@ -89,3 +92,53 @@ def test_options_that_the_format_can_not_meet(
         load(path, {})
     assert "pipeline.shop" in str(caught.value.problems)
     assert "too-short" not in str(caught.value.problems)
+
+
+def test_options_in_their_own_table(tmp_path: Path) -> None:
+    """As they stand in ``[pipeline.shop.options]``."""
+    more = '[pipeline.shop.options]\ndefault_database = "d"\npositions = "tidb-commit-ts"\n'
+    extra = {"default_database": "d", "positions": "tidb-commit-ts"}
+    assert options(tmp_path, more) == FormatOptions(extra=extra)
+
+
+def test_a_key_among_the_options_is_a_secret(tmp_path: Path) -> None:
+    """As it is beside them."""
+    path = tmp_path / "config.toml"
+    text = TEXT.replace("canal-json", "maxwell-json")
+    path.write_text(f'{text}[pipeline.shop.options]\nencryption_key = "0123456789abcdef"\n')
+    assert load(path, {}).redactor.text("key 0123456789abcdef") == "key ***"
+
+
+@pytest.mark.parametrize(
+    ("format_", "option", "expected"),
+    [
+        ("canal-protobuf", 'default_table = "t"', "canal-protobuf has no option 'default_table'"),
+        (
+            "canal-json",
+            'tombstones = "delete"',
+            "no option 'tombstones'; allowed: default_database",
+        ),
+        ("auto", 'tombstone = "delete"', "auto has no option 'tombstone'"),
+        ("debezium-json", 'tombstones = "keep"', "'keep' is neither repeat nor delete"),
+        ("auto", 'tombstones = "keep"', "'keep' is neither repeat nor delete"),
+        ("maxwell-json", 'default_table = ""', "default_table"),
+        ("upsert-json", 'default_table = "t"', "default_database: upsert-json needs it"),
+        ("upsert-json", 'default_database = "d"', "default_table: upsert-json needs it"),
+    ],
+)
+def test_options_that_are_refused(tmp_path: Path, format_: str, option: str, expected: str) -> None:
+    """A format is told nothing that it would not use."""
+    path = tmp_path / "config.toml"
+    path.write_text(f"{TEXT.replace('canal-json', format_)}[pipeline.shop.options]\n{option}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path, {})
+    assert expected in "\n".join(caught.value.problems)
+    assert "pipeline.shop" in "\n".join(caught.value.problems)
+
+
+def test_an_option_is_said_once(tmp_path: Path) -> None:
+    """Which of two holds nobody could see."""
+    more = 'default_table = "t"\n[pipeline.shop.options]\ndefault_table = "u"\n'
+    with pytest.raises(ConfigError) as caught:
+        options(tmp_path, more)
+    assert "default_table and options.default_table say the same" in str(caught.value.problems)

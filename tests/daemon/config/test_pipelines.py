@@ -8,11 +8,13 @@ import pytest
 
 from changes.model.model import Mode
 from changes.routes.routing import Route
+from collector.connector.section import CollectorSection
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection
 from settings.section import Section
+from sources.registry.section import OAuthSection, RegistrySection
 from sparkwriter.iceberg.section import IcebergSection, Write, write_of
 
 BASE = """
@@ -58,15 +60,15 @@ def test_relative_paths_count_from_the_files_folder(tmp_path: Path) -> None:
     """The working directory of a service is no place to count from."""
     config = read(tmp_path, BASE + PIPELINE)
     assert config.daemon.state_dir == tmp_path / "var/state"
-    assert config.sink["lake"].catalog["uri"] == f"jdbc:sqlite:{tmp_path}/var/catalog.db"
-    assert config.sink["lake"].catalog["warehouse"] == f"{tmp_path}/var/warehouse"
+    assert config.sink["lake"].settings()["catalog.uri"] == f"jdbc:sqlite:{tmp_path}/var/catalog.db"
+    assert config.sink["lake"].settings()["catalog.warehouse"] == f"{tmp_path}/var/warehouse"
 
 
 @pytest.mark.parametrize("warehouse", ["s3://bucket/lake", "file:/data/lake", "/data/lake"])
 def test_absolute_places_stay_as_they_are(tmp_path: Path, warehouse: str) -> None:
     """A bucket has no folder to count from."""
     config = read(tmp_path, BASE.replace("var/warehouse", warehouse) + PIPELINE)
-    assert config.sink["lake"].catalog["warehouse"] == warehouse
+    assert config.sink["lake"].settings()["catalog.warehouse"] == warehouse
 
 
 def test_dotted_and_quoted_names_are_the_same_setting(tmp_path: Path) -> None:
@@ -97,24 +99,33 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     """A typo must not be a silent default."""
     (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
     assert found.startswith(
-        "pipeline.shop.modee: unknown key; allowed: away_after_s, away_spill_bytes, database, "
+        "pipeline.shop.modee: unknown key; allowed: away_after_s, away_spill_bytes, collector, "
     )
     assert " mode, " in found
 
 
+OF_REGISTRIES = """[registry.main]
+url = "http://127.0.0.1:8081"
+[registry.main.oauth]
+token_url = "http://127.0.0.1:8082"
+client_id = "i"
+client_secret = "s-e-c-r-e-t"
+"""
+OF_COLLECTORS = '[collector.shop]\ndatabase = "db"\n'
 OF_DATABASES = '[database.db]\nurl = "mysql://127.0.0.1:3306/"\nuser = "u"\n'
 
 
 @pytest.mark.parametrize("place", [
     "daemon", "log", "events", "metrics", "tracing", "jobs", "load", "batch", "memory", "spark",
     "pipeline.shop.ddl", "pipeline.shop.verify", "pipeline.shop.quota", "database.db",
-    "sink.lake", "sink.lake.maintenance", "sink.lake.compaction",
+    "sink.lake", "sink.lake.maintenance", "sink.lake.compaction", "registry.main",
+    "registry.main.oauth", "collector.shop", "connect", "broker",
 ])  # fmt: skip
 def test_a_misspelt_key_is_answered_with_the_keys_of_its_own_section(
     tmp_path: Path, place: str
 ) -> None:
     """Of each section that the model has; not with those of the whole file."""
-    text = BASE + PIPELINE + OF_DATABASES
+    text = BASE + PIPELINE + OF_DATABASES + OF_REGISTRIES + OF_COLLECTORS
     header, key = f"[{place}]\n", "misspelt = 1\n"
     text = text.replace(header, header + key) if header in text else text + header + key
     (found,) = problems(tmp_path, text)
@@ -139,14 +150,19 @@ def test_every_section_of_the_file_is_tried() -> None:
 
 
 def section_below(model: object, part: str) -> object:
-    """Told by hand: the names of pipelines, databases and sinks have no section of their own."""
-    if part in ("pipeline", "database", "sink"):
+    """Told by hand: the names of pipelines and their like have no section of their own."""
+    named = {
+        "pipeline": PipelineSection, "database": DatabaseSection, "sink": IcebergSection,
+        "registry": RegistrySection, "collector": CollectorSection,
+    }  # fmt: skip
+    if part in named:
         return part
-    named = {"pipeline": PipelineSection, "database": DatabaseSection, "sink": IcebergSection}
     if isinstance(model, str):
         return named[model]
     assert isinstance(model, type)
     assert issubclass(model, Section)
+    if part == "oauth":
+        return OAuthSection
     return model.model_fields[part].annotation
 
 
@@ -174,7 +190,7 @@ def section_below(model: object, part: str) -> object:
             'ddl = {truncate = "never"}',
             "pipeline.shop.ddl.truncate: Input should be 'follow', 'keep' or 'stop'",
         ),
-        ('dead_letters = "t"', 'pipeline.shop.dead_letters: "file" or "topic:NAME" is wanted'),
+        ('dead_letters = "t"', 'pipeline.shop.dead_letters: "file" or "topic:NAME" is required'),
         ("max_bad_records_per_hour = 0", "pipeline.shop.max_bad_records_per_hour: Input should be"),
         ("dead_letter_retry_s = -1", "pipeline.shop.dead_letter_retry_s: Input should be"),
         ('kafka = {group.id = "x"}', "pipeline.shop.kafka: group.id is set by binlogd itself"),
@@ -264,7 +280,7 @@ def test_target_and_routes_together_are_refused(tmp_path: Path) -> None:
     """Which of them would be meant?"""
     text = BASE + PIPELINE + '[[pipeline.shop.route]]\ntarget = "lake.a.b"\n'
     assert problems(tmp_path, text) == [
-        "pipeline.shop: either target or one or more [[route]] is wanted, not both"
+        "pipeline.shop: either target or one or more [[route]] is required, not both"
     ]
 
 
@@ -314,7 +330,10 @@ def test_two_pipelines_in_one_group_are_refused(tmp_path: Path) -> None:
 def test_a_missing_broker_address_is_named(tmp_path: Path) -> None:
     """Nothing is guessed."""
     text = BASE.replace('bootstrap.servers = "127.0.0.1:9092"', "") + PIPELINE
-    assert problems(tmp_path, text) == ['kafka: "bootstrap.servers" is missing']
+    assert problems(tmp_path, text) == [
+        'kafka: "bootstrap.servers" is missing; without a Kafka of your own: '
+        "[broker] embedded = true"
+    ]
 
 
 def test_a_file_that_is_not_toml_names_the_line(tmp_path: Path) -> None:
@@ -350,7 +369,7 @@ def test_sparks_own_references_are_left_to_it(tmp_path: Path) -> None:
 def test_brokers_that_are_no_text_are_refused(tmp_path: Path, value: str) -> None:
     """A port alone names no broker, and librdkafka would wait for one for ever."""
     (problem,) = problems(tmp_path, BASE.replace('"127.0.0.1:9092"', value) + PIPELINE)
-    assert problem.startswith('kafka.bootstrap.servers: "host:port" is wanted, not ')
+    assert problem.startswith('kafka.bootstrap.servers: "host:port" is required, not ')
 
 
 @pytest.mark.parametrize("key", ["topics", "keys"])
@@ -453,7 +472,7 @@ def test_drop_columns_is_the_short_form_of_a_policy(tmp_path: Path, said: str, p
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("drop_columns = 1\n", "drop_columns: true or false is wanted, not 1"),
+        ("drop_columns = 1\n", "drop_columns: true or false is required, not 1"),
         ('drop_columns = true\nddl.drop_column = "keep"\n', "say the same: set one of them"),
     ],
 )

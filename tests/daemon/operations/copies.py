@@ -18,7 +18,7 @@ from actors.contract.writes import StagedBatch
 from changes.model.model import Mode, TableName, TargetName
 from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished
-from daemon.operations.engine.record import Wanted, new_job
+from daemon.operations.engine.record import JobRequest, new_job
 from daemon.operations.load.source_tables import SourceTables
 from daemon.operations.verify.kind import VerifyKind
 from databases.base.url import parse_url
@@ -138,7 +138,7 @@ class Copy:
     def verified(self, **params: Any) -> dict[str, Any]:
         """The result of a whole job, whose memory is written and read between the steps."""
         kind = VerifyKind()
-        plan = kind.plan(self.control, Wanted("verify", "p", (str(self.target),), params))
+        plan = kind.plan(self.control, JobRequest("verify", "p", (str(self.target),), params))
         assert not plan.refusals, plan
         job = new_job(plan.wanted[0], 0)
         for _ in range(1000):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from actors.contract.effects import Log
 from daemon.operations.engine.effects import (
+    DoStep,
     Event,
     Limits,
     Notify,
@@ -14,12 +15,11 @@ from daemon.operations.engine.effects import (
     Remove,
     Request,
     Save,
-    Step,
     Stepped,
     Undo,
 )
 from daemon.operations.engine.port import Advanced, Finished
-from daemon.operations.engine.record import Job, Progress, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, Progress, new_job
 from daemon.operations.engine.rule import JobsLogic, Out
 
 START_MS = 1_700_000_000_000
@@ -37,7 +37,7 @@ class RuleRig:
         self.at_s = 0.0
         self.disk_full = False
         self.saves = 0
-        self.under_way: dict[str, Step | Undo] = {}
+        self.under_way: dict[str, DoStep | Undo] = {}
         self.told: list[tuple[str, str]] = []
         self.logged: list[str] = []
         self.start()
@@ -55,7 +55,7 @@ class RuleRig:
         return next(job for job in self.logic.jobs if job.id == id_)
 
     def add(self, id_: str, kind: str = "count", **params: int) -> None:
-        job = new_job(Wanted(kind, "shop", ("lake.s.t",), params), self.now.ms, id_)
+        job = new_job(JobRequest(kind, "shop", ("lake.s.t",), params), self.now.ms, id_)
         self.disk[id_] = job
         self.logic.add(job)
         self.tick()
@@ -94,7 +94,7 @@ class RuleRig:
                 elif effect.job.id not in failed:
                     self.disk[effect.job.id] = effect.job
                     self.saves += 1
-            elif isinstance(effect, Step | Undo):
+            elif isinstance(effect, DoStep | Undo):
                 self.begin(effect, failed, held)
             elif isinstance(effect, Notify):
                 self.told.append((effect.job.id, effect.type))
@@ -103,7 +103,7 @@ class RuleRig:
         for id_ in failed:
             self.carry_out(self.logic.handle(NotSaved(id_, id_ in held), self.now))
 
-    def begin(self, effect: Step | Undo, failed: set[str], held: set[str]) -> None:
+    def begin(self, effect: DoStep | Undo, failed: set[str], held: set[str]) -> None:
         job = effect.job
         if job.id in failed:
             held.add(job.id)

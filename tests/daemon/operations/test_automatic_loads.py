@@ -13,7 +13,7 @@ from daemon.config.config import Config
 from daemon.operations import automatic_loads as unasked
 from daemon.operations.automatic_loads import UnaskedLoads, due
 from daemon.operations.engine.port import Plan
-from daemon.operations.engine.record import Job, State, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.figures import refused_figures
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.plan import FIRST_SIGHT, RELOAD
@@ -53,7 +53,7 @@ def snapshot() -> Snapshot:
 
 
 def job(*targets: str, state: State = State.DONE, origin: str = RELOAD, age_s: int = 60) -> Job:
-    wanted = Wanted("load", "p", targets, {}, origin)
+    wanted = JobRequest("load", "p", targets, {}, origin)
     return replace(new_job(wanted, NOW_MS - age_s * 1000), state=state)
 
 
@@ -118,7 +118,7 @@ class Runner:
     def __init__(self) -> None:
         self.jobs: tuple[Job, ...] = ()
 
-    def add(self, wanted: Wanted) -> Any:
+    def add(self, wanted: JobRequest) -> Any:
         self.jobs += (new_job(wanted, NOW_MS),)
         return self
 
@@ -139,7 +139,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """The estimates of the database."""
     estimates: dict[str, int] = {}
 
-    def plan(self: object, look: object, wanted: Wanted) -> Plan:
+    def plan(self: object, look: object, wanted: JobRequest) -> Plan:
         (target,) = wanted.targets
         return Plan((wanted,), document={"tables": [{"rows": estimates.get(target, 1)}]})
 
@@ -181,7 +181,7 @@ def test_a_target_that_can_not_be_planned_stops_no_other(
     """Its sink or its database is away, or refuses; it is planned less and less often."""
     planned: list[str] = []
 
-    def plan(self: object, look: object, wanted: Wanted) -> Plan:
+    def plan(self: object, look: object, wanted: JobRequest) -> Plan:
         (target,) = wanted.targets
         planned.append(target)
         if target == BAD:

@@ -16,10 +16,10 @@ from structlog.testing import capture_logs
 from changes.model.model import TableName
 from daemon.operations.engine import source_targets as targets
 from daemon.operations.engine.context import DaemonLook
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.load import plan as load_plan
+from daemon.operations.load.estimates import Flow
 from daemon.operations.load.memory import Memory
-from daemon.operations.load.plan import Flow
 from daemon.operations.load.rule import new_memory
 from daemon.operations.registry import kinds_of
 from daemon.operations.service import JobsDesk
@@ -91,11 +91,11 @@ def test_a_job_is_recorded_of_what_the_kind_knows(kind: str, desk: JobsDesk) -> 
     good, bad, _ = KINDS[kind]
     for change in bad:
         wanted = {**good, **change}
-        asked = Wanted(kind, "shop", tuple(wanted["targets"]), wanted.get("params", {}))
+        asked = JobRequest(kind, "shop", tuple(wanted["targets"]), wanted.get("params", {}))
         with pytest.raises(ValueError, match=f"a {kind} "):
             desk.runner.add(asked).result(10)
     assert desk.runner.jobs == ()
-    asked = Wanted(kind, "shop", tuple(good["targets"]), good["params"])
+    asked = JobRequest(kind, "shop", tuple(good["targets"]), good["params"])
     id_ = desk.runner.add(asked).result(10).id
     assert [job.id for job in desk.runner.jobs] == [id_]
 
@@ -119,6 +119,7 @@ class Signals:
         monkeypatch.setattr(targets, "_tables", lambda *_: iter(tables))
         monkeypatch.setattr(load_plan, "_not_now", lambda *_: iter(()))
         monkeypatch.setattr(load_plan, "flow_of", lambda *_: Flow(0.0, 0))
+        monkeypatch.setattr(load_plan, "_why_margin", lambda *_: "")
         source = SourceTable(tables[0][1], (), (), 1, 1, "")
         monkeypatch.setattr(load_plan, "_described", lambda *_: source)
         monkeypatch.setattr(

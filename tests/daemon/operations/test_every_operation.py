@@ -10,6 +10,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,17 @@ from daemon.cli.__main__ import app
 from daemon.cli.base.operations import LOSES
 from daemon.operations.engine.operation import options_of, parsed
 from daemon.operations.engine.port import Plan
-from daemon.operations.engine.record import State, Wanted, new_job
+from daemon.operations.engine.record import JobRequest, State, new_job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.registry import operations
 from daemon.operations.verify.kind import VerifyKind
 from daemon.state.edits import EditRefused
 from sources import opening
+from sources.kafka.topics import KafkaTopics
+from tests.collector.stub_connect import NoTopics, stub_connect
 from tests.daemon.flow import Flow, Log, pipeline
+from tests.daemon.state.dead_letters.letters import dead, maker, store
 from tests.daemon.test_flow import QUARANTINE, refuse
 from tests.test_ratchet import ROOT
 
@@ -69,7 +73,7 @@ def without_b(flow: Flow) -> None:
 def a_job(flow: Flow, state: State = State.PLANNED) -> None:
     """A job that waits for a daemon."""
     flow.stop()
-    job = replace(new_job(Wanted("rebuild", "p", (A,)), 1, "load-1"), state=state)
+    job = replace(new_job(JobRequest("rebuild", "p", (A,)), 1, "load-1"), state=state)
     job = replace(job, wanted=replace(job.wanted, kind="load"))
     JobStore(flow.folder / "state").save(job)
 
@@ -78,11 +82,39 @@ def paused(flow: Flow) -> None:
     flow.did("pause", name="p")
 
 
+def an_old_letter(flow: Flow) -> None:
+    """Beside which the daemon runs."""
+    made_by = maker(when=datetime.now(UTC) - timedelta(days=2))
+    store(flow.folder / "state", made_by).keep(dead())
+
+
 def exported(flow: Flow) -> None:
     """The positions, with an older frontier."""
     flow.stop()
     text = run(flow, "offsets export --pipeline p").stdout
     Path("shop.json").write_text(text.replace('"frontier": 20', '"frontier": 19'))
+
+
+def a_collector(flow: Flow) -> None:
+    """In a Connect cluster that exists; its database is away."""
+    flow.stop()
+    text = flow.config.read_text()
+    text = text.replace("[pipeline.p]", f"{COLLECTOR.format(url=flow.connect)}[pipeline.p]", 1)
+    flow.config.write_text(text)
+    flow.start()
+    flow.until(lambda: flow.ask("status")["collectors"][0]["state"] == "source away")
+
+
+COLLECTOR = """
+[database.away]
+url = "mysql://127.0.0.1:1/"
+user = "u"
+[collector.shop]
+database = "away"
+topic = "t"
+connect = "{url}"
+references = {{ "database.password" = "file:/x:y" }}
+"""
 
 
 CASES = {
@@ -102,6 +134,12 @@ CASES = {
     "jobs resume": Case("load-1", lambda flow: a_job(flow, State.PAUSED), (2,)),
     "jobs cancel": Case("load-1", a_job),
     "dead-letters replay": Case("--all", again=(2,), changes=False),
+    "dead-letters prune": Case("--older-than 1d", an_old_letter),
+    "collector pause": Case("shop", a_collector, undo="collector resume shop", changes=False),
+    "collector resume": Case("shop", a_collector, changes=False),
+    "collector restart": Case("shop", a_collector, changes=False),
+    "collector reset": Case("shop", a_collector),
+    "collector remove": Case("shop", a_collector, undo="collector resume shop"),
 }
 
 
@@ -113,8 +151,9 @@ def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
     monkeypatch.setitem(opening.ADAPTERS, "kafka", log.source)
     for kind in (LoadKind, VerifyKind):
         monkeypatch.setattr(kind, "plan", planned)
+    monkeypatch.setattr(KafkaTopics, "of_collectors", lambda _: NoTopics())
     made = Flow(tmp_path, log, pipeline("p", "t", "[ab]", QUARANTINE))
-    with capture_logs():
+    with capture_logs(), stub_connect() as (made.connect, _):
         made.start()
         made.insert("t", "a", 20)
         made.applied("a", 20)
@@ -124,7 +163,7 @@ def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
             made.stop()
 
 
-def planned(self: Any, look: Any, wanted: Wanted) -> Plan:
+def planned(self: Any, look: Any, wanted: JobRequest) -> Plan:
     params = {**wanted.params, "tables": ["shop.a"], "sample": 1.0}
     whole = replace(wanted, targets=(A,), params=params)
     return Plan((whole,), (f"{A}: by plan",), {"patterns": list(wanted.targets)})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.operations.engine.record import Job, Progress, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, Progress, new_job
 from daemon.operations.figures import notification
 
-WANTED = Wanted("load", "shop", ("lake.s.a", "lake.s.b"), {"tables": ["shop.a", "shop.b"]})
+WANTED = JobRequest("load", "shop", ("lake.s.a", "lake.s.b"), {"tables": ["shop.a", "shop.b"]})
 LOAD = new_job(WANTED, 0, "load-1")
 
 
@@ -52,7 +52,7 @@ def test_each_type_has_the_members_that_debezium_gives_it() -> None:
 
 def test_another_kind_goes_by_its_name() -> None:
     """With its targets."""
-    job = new_job(Wanted("rebuild", "shop", ("lake.s.t",)), 0, "rebuild-1")
+    job = new_job(JobRequest("rebuild", "shop", ("lake.s.t",)), 0, "rebuild-1")
     found = notification(job, "STARTED", {}, 0)
     assert found["aggregate_type"] == "Rebuild"
     assert found["additional_data"]["data_collections"] == "lake.s.t"

@@ -8,10 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from daemon.operations.engine.effects import (
     Broken,
+    DoStep,
     Left,
     Limits,
     Request,
-    Step,
     Stepped,
     Undo,
     Undone,
@@ -84,14 +84,14 @@ class Jobs(RuleBasedStateMachine):
         """What was under way may be written or not."""
         if not lost:
             for id_, effect in self.rig.under_way.items():
-                if isinstance(effect, Step):
+                if isinstance(effect, DoStep):
                     self.written[id_].add(effect.job.memory.get("at", 0))
         self.rig.start()
         self.rig.tick()
 
     @invariant()
     def places(self) -> None:
-        steps = [e.job.wanted.kind for e in self.rig.under_way.values() if isinstance(e, Step)]
+        steps = [e.job.wanted.kind for e in self.rig.under_way.values() if isinstance(e, DoStep)]
         assert steps.count("count") <= 2
         assert steps.count("load") <= 1
 

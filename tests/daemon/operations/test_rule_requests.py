@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.config.pipeline_parts import Window
-from daemon.operations.engine.effects import Broken, Left, Limits, Request, Step, Undo, Undone
+from daemon.operations.engine.effects import Broken, DoStep, Left, Limits, Request, Undo, Undone
 from daemon.operations.engine.record import State
 from tests.daemon.operations.rule_rig import RuleRig
 
@@ -26,7 +26,7 @@ def test_a_pause_waits_for_the_step_and_gives_the_place_away() -> None:
     assert rig.job("a").state is State.WAITING
     rig.finish("b")
     step = rig.under_way["a"]
-    assert isinstance(step, Step)
+    assert isinstance(step, DoStep)
     assert step.job.memory == {"at": 1}
     assert [type_ for id_, type_ in rig.told if id_ == "a"][-2:] == ["PAUSED", "RESUMED"]
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from actors.runtime.backoff import BackOff
 from daemon.operations.engine.context import DaemonLook
 from daemon.operations.engine.port import Look, Plan
-from daemon.operations.engine.record import State, Wanted
+from daemon.operations.engine.record import JobRequest, State
 from daemon.operations.signals import SignalDesk
 from databases.base.errors import DatabaseAway
 from offsets.position import TopicPartition
@@ -36,7 +36,7 @@ class Load(Count):
         self.tables = tables
         self.away = 0
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         if self.away:
             self.away -= 1
             raise DatabaseAway("the database is away")
@@ -46,9 +46,9 @@ class Load(Count):
         document = {"patterns": chosen}
         return Plan(tuple(self._of(table, wanted) for table in chosen), document=document)
 
-    def _of(self, table: str, wanted: Wanted) -> Wanted:
+    def _of(self, table: str, wanted: JobRequest) -> JobRequest:
         params = {"tables": [table], "to": 9}
-        return Wanted("load", "shop", (f"lake.{table}",), params, wanted.origin)
+        return JobRequest("load", "shop", (f"lake.{table}",), params, wanted.origin)
 
 
 class World:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from daemon.config.pipeline_parts import VerifySection, seconds_of
-from daemon.operations.engine.record import Job, State, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.verify_schedule import ORIGIN, due
 
 DAY_S = 86_400
@@ -16,7 +16,7 @@ NOW_MS = 1_700_000_000_000
 
 def job(age_s: int, state: State = State.DONE, **wanted: str) -> Job:
     asked = {"kind": "verify", "pipeline": "p", "origin": ORIGIN, **wanted}
-    return replace(new_job(Wanted(**asked), NOW_MS - age_s * 1000), state=state)  # type: ignore[arg-type]
+    return replace(new_job(JobRequest(**asked), NOW_MS - age_s * 1000), state=state)  # type: ignore[arg-type]
 
 
 def test_the_first_is_due_at_once() -> None:
@@ -54,5 +54,5 @@ def test_words_for_times(text: str, seconds: int) -> None:
 @pytest.mark.parametrize("text", ["", "1", "d", "1w", "-1d", "59s", "1.5h"])
 def test_other_words_are_refused(text: str) -> None:
     """By name."""
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="is required"):
         VerifySection(every=text)

@@ -8,14 +8,14 @@ from typing import Any
 
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
-from daemon.operations.engine.record import Job, Progress, Wanted
+from daemon.operations.engine.record import Job, JobRequest, Progress
 
 KIND = "count"
 
 
-def wanted(to: int = 3, pipeline: str = "shop", **params: Any) -> Wanted:
+def wanted(to: int = 3, pipeline: str = "shop", **params: Any) -> JobRequest:
     """A request to count that far."""
-    return Wanted(KIND, pipeline, ("lake.s.t",), {"to": to, **params})
+    return JobRequest(KIND, pipeline, ("lake.s.t",), {"to": to, **params})
 
 
 class Count:
@@ -39,13 +39,13 @@ class Count:
         self.called: list[tuple[str, int]] = []
         self.undone: list[str] = []
 
-    def plan(self, look: Look, wanted: Wanted) -> Plan:
+    def plan(self, look: Look, wanted: JobRequest) -> Plan:
         """Refuses a negative number."""
         to = wanted.params["to"]
         refusals = () if to >= 0 else ("it is negative",)
         return Plan((wanted,), (f"counts to {to}",), {"to": to}, refusals)
 
-    def wrong(self, wanted: Wanted) -> Sequence[str]:
+    def wrong(self, wanted: JobRequest) -> Sequence[str]:
         """It takes all."""
         return ()
 

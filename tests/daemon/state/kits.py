@@ -14,6 +14,7 @@ from daemon.state.offset_stores import MemoryStore
 from offsets.position import LogEpoch, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.store import OffsetStore
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.commit_store import KafkaCommitStore
 from sources.kafka.topic_store import KafkaTopicStore
 
@@ -100,7 +101,9 @@ class CommitKit:
         admin.create_topics([NewTopic(self.topic, 10, 1)])[self.topic].result(20)
 
     def make(self) -> KafkaCommitStore:
-        return KafkaCommitStore(self.settings, [self.topic], PIPELINE, self.group, self.timeout_s)
+        return KafkaCommitStore(
+            self.settings, TopicSelection((self.topic,)), PIPELINE, self.group, self.timeout_s
+        )
 
     make_other: Callable[[], KafkaCommitStore] = make
 

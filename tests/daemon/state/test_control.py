@@ -62,8 +62,8 @@ def test_only_the_owner_may_connect(folder: Path) -> None:
     ("sent", "error"),
     [
         (b"status\n", "not JSON: Expecting value"),
-        (b"[1]\n", 'an object with "ask" is wanted'),
-        (b'{"ask": 1}\n', 'an object with "ask" is wanted'),
+        (b"[1]\n", 'an object with "ask" is required'),
+        (b'{"ask": 1}\n', 'an object with "ask" is required'),
         (b'{"ask": "stop"}\n', "unknown request 'stop'; known: crash, fail, status"),
         (b'{"ask": "fail", "table": "t"}\n', "no such table: t"),
         (b'{"ask": "crash"}\n', "ValueError: a fault"),

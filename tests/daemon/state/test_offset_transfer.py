@@ -19,6 +19,7 @@ from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.snapshot_text import encode
 from sources.base.port import NotAnswered
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.commit_store import KafkaCommitStore
 from sources.kafka.logs import KafkaLogs
 
@@ -62,7 +63,7 @@ class World:
 
     def commit(self, at: int) -> None:
         settings = {"bootstrap.servers": self.bootstrap}
-        store = KafkaCommitStore(settings, [self.topic], "shop", self.group, 30.0)
+        store = KafkaCommitStore(settings, TopicSelection((self.topic,)), "shop", self.group, 30.0)
         store.start()
         batch = Snapshot("shop", self.group, {}, {self.source: PartitionState(at)})
         store.set(batch).result(30)

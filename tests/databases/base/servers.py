@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
+from actors.runtime.programs import ProgramMissing
 from databases.base.database import Database
 from databases.base.section import DatabaseSection
 from databases.opening import ADAPTERS
-from demo.servers.program import ServerMissing
 from tests.live.mariadb import MariaDb
 from tests.live.mysql import MySql
 from tests.live.postgres import Postgres
@@ -80,7 +80,7 @@ def mariadb(folder: Path) -> Iterator[Server]:
     try:
         server = MariaDb(folder)
     except LiveError as error:
-        raise ServerMissing("mariadb", str(error)) from error
+        raise ProgramMissing("mariadb", str(error)) from error
     server.start()
     try:
         started = as_server(server)
@@ -109,7 +109,7 @@ def postgresql(folder: Path) -> Iterator[Server]:
     try:
         server = Postgres(folder)
     except LiveError as error:
-        raise ServerMissing("postgresql", str(error)) from error
+        raise ProgramMissing("postgresql", str(error)) from error
     server.start()
     try:
         started = Server(
@@ -131,7 +131,7 @@ def replicated(folder: Path) -> Iterator[tuple[MariaDb, MariaDb]]:
             try:
                 server = MariaDb(folder / str(number), number=number)
             except LiveError as error:
-                raise ServerMissing("mariadb", str(error)) from error
+                raise ProgramMissing("mariadb", str(error)) from error
             server.start()
             stack.callback(server.program.kill)
             _done(server, *users(rights))

@@ -29,7 +29,7 @@ def test_a_locked_table_is_given_up_when_the_statements_time_is_up(
         "INSERT INTO locked.t VALUES (1)",
     ])  # fmt: skip
     database = server.open(statement_timeout_s=1.0)
-    held = Thread(target=server.run, args=(["LOCK TABLES locked.t WRITE", "SELECT SLEEP(15)"],))
+    held = Thread(target=server.run, args=(["LOCK TABLES locked.t WRITE", "SELECT SLEEP(6)"],))
     try:
         table = database.describe(TableName("locked", "t"))
         part = Part(database.query(table, table.columns), tmp_path / "a.parquet")

@@ -43,7 +43,7 @@ def test_a_replica_tells_the_primarys_position(pair: Pair) -> None:
     assert database.check([], now_us).problems == ()
     assert replica.run(["STOP SLAVE SQL_THREAD"]) == ""
     (stopped,) = database.check([], now_us).problems
-    assert stopped == "its replication has stopped: START REPLICA"
+    assert stopped == "its replication has stopped; START REPLICA"
     (mistaken,) = server.open().check([], now_us).problems
     assert mistaken.startswith('role is "primary", but it replicates ')
     assert replica.run(["START SLAVE SQL_THREAD"]) == ""

@@ -48,7 +48,7 @@ def configured(tmp_path: Path, text: str) -> Config:
     ],
 )
 def test_other_addresses_are_refused(tmp_path: Path, url: str, said: str) -> None:
-    """With the key, and what is wanted."""
+    """With the key, and what is required."""
     with pytest.raises(ConfigError) as refused:
         configured(tmp_path, TEXT + SHOP.replace("jdbc:mysql://db.example.com/", url))
     (line,) = refused.value.problems
@@ -78,7 +78,7 @@ def test_a_pipeline_names_one_database_or_one_for_each_schema(tmp_path: Path) ->
         ),
         (
             'database = "shop"\ndatabases = { "a*" = "shop" }\n',
-            "pipeline.shop: database or databases is wanted, not both",
+            "pipeline.shop: database or databases is required, not both",
         ),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_server_that_goes_away_may_be_asked_again(server: Server, database: Da
 
 def test_an_address_where_nobody_listens_is_away(server: Server) -> None:
     """One line with the section's name, without the password."""
-    from demo.servers.program import free_port
+    from actors.runtime.programs import free_port
 
     section = server.section()
     away = section.model_copy(

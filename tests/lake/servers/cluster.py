@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from actors.runtime.java import find_java
+from actors.runtime.programs import HOST, Program, free_port
 from demo.servers.jars import pyspark_jars
-from demo.servers.program import HOST, Program, free_port
 from demo.servers.server import START_WITHIN_S, Server, ask_json
-from sparkwriter.session.java import find_java
 
 WORKERS = 2
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from actors.runtime.java import find_java
+from actors.runtime.programs import HOST, free_port
 from demo.servers.jars import pyspark_jars, server_jars
-from demo.servers.program import HOST, free_port
 from demo.servers.server import Server, ask_json, small_java
-from sparkwriter.session.java import find_java
 
 SETTINGS: Mapping[str, str] = {"dfs.replication": "1"}
 """What clients need: there is one data node."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from actors.runtime.java import find_java
+from actors.runtime.programs import HOST, ProgramError
 from demo.servers.jars import pyspark_jars
-from demo.servers.program import HOST, ServerError
 from demo.servers.server import START_WITHIN_S, Server, small_java
-from sparkwriter.session.java import find_java
 
 _OPENED = ("lang", "net", "util", "nio", "util.concurrent")
 _SETTINGS = {
@@ -74,7 +74,7 @@ class Metastore(Server):
             capture_output=True, text=True, check=False, timeout=START_WITHIN_S,
         )  # fmt: skip
         if told.returncode or "ERROR" in told.stdout:
-            raise ServerError(f"the metastore's locks can't be made: {told.stdout}{told.stderr}")
+            raise ProgramError(f"the metastore's locks can't be made: {told.stdout}{told.stderr}")
 
     def answers(self) -> bool:
         return b"default" in all_databases(self.port)

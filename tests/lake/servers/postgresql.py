@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from demo.servers.program import HOST, ServerError
+from actors.runtime.programs import HOST, ProgramError
 from tests.live.postgres import Postgres
 from tests.needs import missing
 
@@ -20,7 +20,7 @@ class CatalogDatabase:
         self._folder.chmod(0o755)
         try:
             self.server = Postgres(self._folder / "server")
-        except ServerError as problem:
+        except ProgramError as problem:
             shutil.rmtree(self._folder)
             missing("postgresql", str(problem))
 

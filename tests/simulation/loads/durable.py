@@ -12,6 +12,7 @@ from actors.contract.writes import Swap, TargetState
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from daemon.operations.rebuild.rebuilds import Rebuilds
+from databases.base.log_end import LogEnd, NoEnd, WalEnd
 from offsets.fence import of_streams
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark
@@ -22,6 +23,8 @@ from tests.simulation.stream import Due
 
 MARGIN_S = 1.0
 """How long a commit may be in the log before a read sees it, at most."""
+
+NEVER = 10**6
 
 
 @dataclass
@@ -40,6 +43,8 @@ class Clockwork:
     """How often the replica that is read applies a commit; None: the database itself is read."""
     applied: int = 0
     margin_s: float = MARGIN_S
+    tells: str = "time"
+    """What it and its messages tell: ``time``, ``positions`` or ``both``."""
     rests: bool = False
     """Nothing new is committed; what was comes to the log."""
 
@@ -76,13 +81,35 @@ class Clockwork:
     @property
     def version(self) -> Version:
         """What a read sees now."""
-        return self.history.versions[self.visible if self.replica is None else self.applied]
+        return self.history.versions[self.shown]
+
+    @property
+    def shown(self) -> int:
+        """How many commits a read sees now."""
+        return self.visible if self.replica is None else self.applied
 
     @property
     def position(self) -> int:
         """How many commits are in the database's own log."""
         mine = [at + 1 for at in self.seen_at]
         return max([self.visible, *mine])
+
+    @property
+    def log_end(self) -> LogEnd:
+        """What it says of its log: a hundred bytes a commit."""
+        if self.tells == "time":
+            return NoEnd("it tells no positions")
+        committing = range(self.visible, self.position)
+        return WalEnd(self.position * 100, tuple(map(str, committing)))
+
+    def written(self, commit: int) -> int:
+        """Where a commit's first change is in its log: maybe before commits that came earlier."""
+        return (commit + 1) * 100 - commit * 37 % 500
+
+    @property
+    def clock(self) -> int:
+        """In commits; a clock that tells nothing is ahead of all."""
+        return NEVER if self.tells == "positions" else self.visible
 
     @property
     def over(self) -> bool:
@@ -98,11 +125,11 @@ class Clockwork:
             return self.history.stream.end[source]
         return log[place][0] if place < len(log) else self.history.stream.end[source]
 
-    def after(self, source: TopicPartition, commit: int) -> int | None:
-        """The first message of a partition whose commit came at or after that number."""
+    def after(self, source: TopicPartition, is_behind: Callable[[int], bool]) -> int | None:
+        """The first message of a partition whose commit, by its number, is behind."""
         mine = [at for at, where in enumerate(self.history.commits) if where == source]
         for place, at in enumerate(mine[: self.logged.get(source, 0)]):
-            if at >= commit:
+            if is_behind(at):
                 return self.history.stream.log[source][place][0]
         # A heartbeat comes when all has happened.
         return self.history.stream.end[source] if self.over else None
@@ -165,7 +192,11 @@ class LoadDurable(Durable):
 
     @classmethod
     def with_history(
-        cls, history: History, pace: tuple[float, float], replica: float | None = None
+        cls,
+        history: History,
+        pace: tuple[float, float],
+        replica: float | None = None,
+        tells: str = "time",
     ) -> LoadDurable:
         """Before the first life."""
         stream = history.stream
@@ -175,7 +206,7 @@ class LoadDurable(Durable):
             shape=stream.shape,
             messages=stream.messages,
             due=stream.due,
-            clockwork=Clockwork(history, pace, replica=replica),
+            clockwork=Clockwork(history, pace, replica=replica, tells=tells),
         )
 
     def settle(self) -> None:

@@ -11,7 +11,7 @@ from offsets.position import TopicPartition
 from tests.simulation.rows import Key
 from tests.simulation.shape import Shape
 from tests.simulation.source import Message, Source, SourceTable, target_of
-from tests.simulation.stream import SOURCES, Stream, _lay_out
+from tests.simulation.stream import SOURCES, Stream, lay_out
 
 Rows = Mapping[Key, Mapping[str, Any]]
 
@@ -93,7 +93,7 @@ def random_history(
             history.commits.append(SOURCES[message.partition])
             history.versions.append(_version(source))
     for place, found in zip(SOURCES, made.values(), strict=True):
-        _lay_out(rng, stream, place, found)
+        lay_out(rng, stream, place, found)
     stream.tables = {target_of(name): dict(then.rows) for name, then in _version(source).items()}
     return history
 

@@ -10,17 +10,18 @@ import pyarrow as pa
 
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model.model import Column, TableName, TableSchema
+from changes.model.places import Place
 from changes.routes.shaping.shape import NO_SHAPE
 from changes.routes.shaping.shape import Shape as RouteShape
 from changes.routes.shaping.statements import shaped_rows, shaped_schema
 from daemon.operations.load.ports import Chunk, Described
 from databases.base.errors import DatabaseAway
+from databases.base.log_end import LogEnd, WalEnd
 from databases.base.port import KeyRange, Moment
 from offsets.position import TopicPartition
 from tests.simulation.loads.durable import Clockwork
 from tests.simulation.loads.history import TableThen
 from tests.simulation.rows import Net
-from tests.simulation.stream import SOURCES
 
 Passing = Callable[[], None]
 """Time passes: the world goes on, or ends."""
@@ -49,6 +50,8 @@ class FakeTables:
         self.files: dict[str, list[Net]] = {}
         self._ahead: dict[tuple[str, tuple[KeyRange, ...]], Sequence[Chunk]] = {}
         self._number = 0
+        self.seen = 0
+        """How many commits a read has seen, at most."""
 
     def crash(self) -> None:
         """What was read is gone with its process."""
@@ -106,6 +109,7 @@ class FakeTables:
             self._passing()
             self._away()
             then = self._table(table)
+            self.seen = max(self.seen, self._clockwork.shown)
             read = [dict(row) for key, row in then.rows.items() if _is_in(key[0], part)]
             if self._route:
                 read = self._shaped(table, then, read)
@@ -133,7 +137,18 @@ class FakeTables:
 
     def moment(self, tables: Sequence[TableName]) -> Moment:
         self._away()
-        return Moment(self._clockwork.visible * 1_000_000, None)
+        return Moment(self._clockwork.clock * 1_000_000, None)
+
+    def log_end(self, tables: Sequence[TableName]) -> LogEnd:
+        self._away()
+        return self._clockwork.log_end
+
+    def visible(self, table: TableName, end: LogEnd) -> bool:
+        self._away()
+        assert isinstance(end, WalEnd)
+        hidden = range(self._clockwork.visible, self._clockwork.position)
+        replica = self._clockwork.replica is not None
+        return replica or not set(map(str, hidden)) & set(end.committing)
 
     def position(self, table: TableName) -> str:
         self._away()
@@ -163,7 +178,7 @@ class FakeLog:
         self._clockwork = clockwork
 
     def partitions(self) -> Sequence[TopicPartition]:
-        return SOURCES
+        return tuple(self._clockwork.history.stream.log)
 
     def ends(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         return {source: self._clockwork.end(source) for source in sources}
@@ -171,13 +186,24 @@ class FakeLog:
     def begins(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         return dict.fromkeys(sources, 0)
 
+    def places(self, sources: Sequence[TopicPartition]) -> Sequence[Place]:
+        """Of one message, which is older than what the database is asked for next."""
+        return [Place(lsn=0)]
+
     def passed(
-        self, scanned: Mapping[TopicPartition, int], after_ms: int
+        self, scanned: Mapping[TopicPartition, int], after_ms: int, log: LogEnd
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
-        commit = after_ms // 1000
-        found = {source: self._clockwork.after(source, commit) for source in scanned}
+        found = {source: self._passed(source, after_ms // 1000, log) for source in scanned}
         ends = {source: at for source, at in found.items() if at is not None}
         return ends, {source: self._clockwork.end(source) for source in scanned}
+
+    def _passed(self, source: TopicPartition, commit: int, log: LogEnd) -> int | None:
+        """By whichever rule sees a message first that is behind."""
+        by_time = self._clockwork.after(source, lambda at: at >= commit)
+        by_place = self._clockwork.after(
+            source, lambda at: log.is_before(Place(lsn=self._clockwork.written(at)))
+        )
+        return min((at for at in (by_time, by_place) if at is not None), default=None)
 
 
 class ChunkSink:

@@ -5,18 +5,15 @@ A failing seed is printed; ``SIMULATION_SEED=<seed>`` runs that one alone, with 
 
 from __future__ import annotations
 
-import os
 import random
-import traceback
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 
 import pytest
 
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import DdlPolicy
+from tests.seeds import ALONE, SEEDS, assert_all_pass
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
 from tests.simulation.loads.world import REFUSED, SETTINGS, Driver
@@ -24,8 +21,13 @@ from tests.simulation.shape import Shape
 from tests.simulation.source import CHANGELOG
 from tests.simulation.stream import Stream
 
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
-BLOCK = 250
+RULES = (
+    ("time", SETTINGS),
+    ("both", SETTINGS),
+    # So long that little is by the margin.
+    ("positions", replace(SETTINGS, margin_s=30.0)),
+)
+"""What the database and its messages tell, and how long a commit may be unseen."""
 
 
 def shape_of(rng: random.Random) -> Shape:
@@ -50,10 +52,13 @@ def one_seed(seed: int) -> Driver:
     }
     pace = rng.choice(((0.15, 0.15), (0.01, 0.15), (0.15, 0.03), (0.03, 0.03), (0.0, 0.1)))
     replica = rng.choice((None, None, 0.1, 0.03))
-    durable = LoadDurable.with_history(history, pace, replica)
+    tells, settings = random.Random(f"tells {seed}").choice(RULES)
+    durable = LoadDurable.with_history(history, pace, replica, tells)
+    durable.clockwork.margin_s = settings.margin_s
     names = [f"t{number}" for number in range(tables)]
     crashes = rng.choice((0, 2, 6))
-    driver = Driver(durable, rng, names, faults, crashes=crashes, tells_all=rng.random() < 0.7)
+    tells_all = rng.random() < 0.7
+    driver = Driver(durable, rng, names, faults, settings, crashes, tells_all=tells_all)
     driver.run()
     assert driver.ended_rightly, driver.ended
     assert_loaded(durable, history.stream, driver.ended or "")
@@ -158,17 +163,6 @@ def test_too_many_attempts_in_an_hour_end_it_by_name() -> None:
     assert not durable.snapshot.rebuilds
 
 
-def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
-    """Run in a process of its own: the failing seeds, each with how it failed."""
-    failed = []
-    for seed in seeds:
-        try:
-            one_seed(seed)
-        except Exception:
-            failed.append((seed, traceback.format_exc(limit=-2)))
-    return failed
-
-
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     "seeds",
@@ -176,16 +170,11 @@ def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
 )
 def test_thousands_of_loads_are_equal(seeds: int) -> None:
     """Every seed is another interleaving of reads, changes, statements, crashes and failures."""
-    if alone := os.environ.get("SIMULATION_SEED"):
-        driver = one_seed(int(alone))
+    if ALONE is not None:
+        driver = one_seed(int(ALONE))
         print(*driver.trace, sep="\n")
         return
-    blocks = [range(start, min(start + BLOCK, seeds)) for start in range(0, seeds, BLOCK)]
-    # Spawned: the test's own process may have threads that a fork would tear.
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        failed = [found for block in pool.map(seeds_that_fail, blocks) for found in block]
-    told = "\n".join(f"SIMULATION_SEED={seed}: {how}" for seed, how in failed[:3])
-    assert not failed, f"{len(failed)} of {seeds} seeds fail\n{told}"
+    assert_all_pass(one_seed, seeds)
 
 
 def test_what_a_load_has_to_survive_occurs_often() -> None:
@@ -193,5 +182,5 @@ def test_what_a_load_has_to_survive_occurs_often() -> None:
     counts: Counter[str] = Counter()
     for seed in range(40):
         counts.update(one_seed(seed).counts)
-    for name in ("crash", "statement", "move", "altered", "away"):
+    for name in ("crash", "statement", "move", "altered", "away", "hidden"):
         assert counts[name] >= 3, (name, counts)

@@ -13,13 +13,14 @@ from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.mailbox import Tick
 from changes.model.errors import LostRace, SinkUnavailable
 from daemon.operations.engine.port import Advanced, Finished, JobFailed
-from daemon.operations.engine.record import Job, Wanted
+from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.load.attempts import undo
-from daemon.operations.load.memory import Memory, Step
+from daemon.operations.load.memory import Ending, Memory, Step, places
 from daemon.operations.load.ports import LoadSettings
 from daemon.operations.load.rule import LoadSteps, new_memory
 from daemon.state.edits import EditFailed
 from databases.base.errors import DatabaseAway
+from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.simulation.durable import PIPELINE
 from tests.simulation.loads.durable import MARGIN_S, LoadDurable
@@ -115,7 +116,7 @@ class Driver:
         self.world = LoadWorld(durable, rng, **faults)
         self.trace: list[str] = []
         names = {target_of(name): ("s", name) for name in tables}
-        wanted = Wanted("load", PIPELINE, tuple(names))
+        wanted = JobRequest("load", PIPELINE, tuple(names))
         self.job = Job("load-1", wanted, memory=new_memory(names, {}).json())
         self.ended: str | None = None
         self.counts: Counter[str] = Counter()
@@ -226,9 +227,24 @@ class Driver:
             return
         assert isinstance(outcome, Advanced)
         self._count(outcome)
+        self.counts["hidden"] += "or as soon as" in outcome.message
+        self._check_end(Memory.of(outcome.memory).ending)
         self.job = replace(self.job, memory=outcome.memory)
         self.trace.append(f"{self.durable.now:.3f} {outcome.message}")
         self._due = self.durable.now + min(outcome.wait_s, 2.0)
+
+    def _check_end(self, ending: Ending | None) -> None:
+        """All that a read has seen is before an end that has just been found: those of later
+        attempts see more."""
+        known = Memory.of(self.job.memory).ending
+        if ending is None or not ending.ready or (known is not None and known.ready):
+            return
+        history, ends = self.durable.clockwork.history, places(ending.ends)
+        came: Counter[TopicPartition] = Counter()
+        for source in history.commits[: self.tables.seen]:
+            offset = history.stream.log[source][came[source]][0]
+            came[source] += 1
+            assert source not in ends or offset < ends[source], f"{source} ends at {ends[source]}"
 
     def _cancel(self, steps: LoadSteps) -> None:
         memory = Memory.of(self.job.memory)

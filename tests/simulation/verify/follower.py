@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from changes.formats.auto import make_format
+from changes.formats.engine.format import Packed, unpack
 from changes.model.model import TableName
 from changes.routes.routing import Router
 from changes.sql.forms import Form
 from daemon.operations.engine.source_watermarks import behind, frontiers_of
-from daemon.operations.load.columns import Wanted
+from daemon.operations.load.columns import FittedTable
 from daemon.operations.verify.columns import Pair
 from daemon.operations.verify.in_flight import Ends, NotPassed
 from daemon.operations.verify.in_flight_here import not_following
@@ -24,7 +25,6 @@ from sources.base.port import LogRecord
 from tests.simulation.cast import routes
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.source import target_of
-from tests.simulation.stream import SOURCES
 from tests.simulation.verify.sides import MovingSide
 
 MOST_WAITS = 3000
@@ -40,7 +40,8 @@ class LogReader:
     def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
         for offset, value in self._durable.log[source]:
             if first <= offset <= last:
-                yield LogRecord(offset, None, value, (), None)
+                record = unpack(value) if self._durable.shape.keyed else Packed(None, value)
+                yield LogRecord(offset, record.key, record.value, tuple(record.headers), None)
 
 
 def log_changes(durable: LoadDurable, name: str, columns: Sequence[str]) -> LogChanges:
@@ -51,7 +52,7 @@ def log_changes(durable: LoadDurable, name: str, columns: Sequence[str]) -> LogC
     router = Router(routes(durable.shape.route))
     (route,) = (r for r in router.targets(table.name) if str(r.name) == target_of(name))
     streamed = (StreamedColumn(key, "int"), *(StreamedColumn(each, "string") for each in others))
-    wanted = Wanted(table, streamed, route, ("id",), None)
+    wanted = FittedTable(table, streamed, route, ("id",), None)
     pairs = (Pair(key, "id", "int"),)
     return LogChanges(
         make_format(durable.shape.format, durable.shape.options),
@@ -94,7 +95,7 @@ class SimFollower:
         clockwork, log = self._durable.clockwork, self._durable.log
         calm_s = self._durable.now - clockwork.margin_s
         found = {}
-        for source in SOURCES:
+        for source in log:
             mine = [at for at, where in enumerate(clockwork.history.commits) if where == source]
             early = sum(clockwork.seen_at.get(at, 1e9) <= calm_s for at in mine)
             end = clockwork.end(source)
@@ -113,7 +114,7 @@ class SimFollower:
         # A message that is in the log was made before now, also one that no read sees yet.
         commit = clockwork.position
         for _ in range(MOST_WAITS):
-            found = {source: self._after(source, commit) for source in SOURCES}
+            found = {source: self._after(source, commit) for source in self._durable.log}
             ends = {source: at for source, at in found.items() if at is not None}
             if len(ends) == len(found):
                 return ends
@@ -126,7 +127,7 @@ class SimFollower:
         early = clockwork.history.commits[:commit].count(source)
         if clockwork.logged.get(source, 0) == early:
             return clockwork.end(source)
-        return clockwork.after(source, commit)
+        return clockwork.after(source, lambda at: at >= commit)
 
     def settled(self) -> Ends:
         return self.passed({})

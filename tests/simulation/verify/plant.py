@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from databases.base.port import Key
+from offsets.position import TopicPartition
 from tests.simulation.loads.durable import LoadDurable
-from tests.simulation.sink import FakeSink
-from tests.simulation.stream import Log
 
 
 class Plants:
@@ -24,16 +23,15 @@ class Plants:
         self.hated: set[Key] = set()
         self._done = False
 
-    def plant(self, sink: FakeSink, target: str, rng: random.Random, log: Log) -> None:
+    def plant(self, durable: LoadDurable, target: str, rng: random.Random) -> None:
         """Rows are missing, others are there, or have a wrong value; mostly of keys that change."""
         if self._done:
             return
         self._done = True
-        table = sink.tables[target]
+        table = durable.sink.tables[target]
         leaving = {
             (int(old[0]),)
-            for source, messages in log.items()
-            for offset, value in messages
+            for source, offset, value in _logged(durable)
             if offset > table.marks.of(source)
             for old, _ in _moves(value)
         }
@@ -42,7 +40,7 @@ class Plants:
             if moving := [key for key in keys if key in leaving]:
                 keys = keys if rng.random() < 0.3 else moving
             if kind == 0 or not keys:
-                key = (rng.randrange(60),)
+                key = (durable.shape.id(rng.randrange(60)),)
                 number = {field.name: field.id or 0 for field in table.plan.fields}
                 table.rows[key] = {number["id"]: key[0], number["v"]: "extra"}
             elif kind == 1:
@@ -59,12 +57,20 @@ class Plants:
 
 def reached(durable: LoadDurable, keys: Iterable[Key]) -> set[Key]:
     """The keys that a wrong row of these may have come to, by any move of the log."""
-    moves = [move for log in durable.log.values() for _, value in log for move in _moves(value)]
+    moves = [move for _, _, value in _logged(durable) for move in _moves(value)]
     found, before = set(keys), -1
     while len(found) > before:
         before = len(found)
         found |= {new for old, new in moves if old in found}
     return found
+
+
+def _logged(durable: LoadDurable) -> Iterator[tuple[TopicPartition, int, bytes]]:
+    """Messages whose rows may take values along to another key. With keyed partitions none does:
+    what comes under a key there is a whole row."""
+    for source, messages in durable.log.items():
+        if not durable.shape.keyed:
+            yield from ((source, offset, value) for offset, value in messages)
 
 
 def _moves(value: bytes) -> Iterable[tuple[Key, Key]]:

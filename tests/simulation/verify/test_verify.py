@@ -6,24 +6,18 @@ A failing seed is printed; ``SIMULATION_SEED=<seed>`` runs that one alone, with 
 
 from __future__ import annotations
 
-import os
 import random
-import traceback
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import pytest
 
+from tests.seeds import ALONE, SEEDS, assert_all_pass
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
 from tests.simulation.shape import Shape
 from tests.simulation.stream import Stream
 from tests.simulation.verify.plant import Plants, reached
 from tests.simulation.verify.world import VerifyDriver
-
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
-BLOCK = 50
 
 LOSING = (114, 147)
 """In these a repair loses a row where it is read while the pipeline stands."""
@@ -81,17 +75,6 @@ def test_a_verification_beside_the_stream_is_right(seed: int) -> None:
     one_seed(seed)
 
 
-def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
-    """Run in a process of its own: the failing seeds, each with how it failed."""
-    failed = []
-    for seed in seeds:
-        try:
-            one_seed(seed)
-        except Exception:
-            failed.append((seed, traceback.format_exc(limit=-2)))
-    return failed
-
-
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     "seeds",
@@ -99,16 +82,11 @@ def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
 )
 def test_thousands_of_verifications_are_right(seeds: int) -> None:
     """Every seed is another interleaving of reads, changes, crashes and failures."""
-    if alone := os.environ.get("SIMULATION_SEED"):
-        driver = one_seed(int(alone))
+    if ALONE is not None:
+        driver = one_seed(int(ALONE))
         print(*driver.trace, sep="\n")
         return
-    blocks = [range(start, min(start + BLOCK, seeds)) for start in range(0, seeds, BLOCK)]
-    # Spawned: the test's own process may have threads that a fork would tear.
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        failed = [found for block in pool.map(seeds_that_fail, blocks) for found in block]
-    told = "\n".join(f"SIMULATION_SEED={seed}: {how}" for seed, how in failed[:3])
-    assert not failed, f"{len(failed)} of {seeds} seeds fail\n{told}"
+    assert_all_pass(one_seed, seeds, block=50)
 
 
 @pytest.mark.long

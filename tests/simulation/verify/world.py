@@ -15,7 +15,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model.model import Column, Mode, TableName, TableSchema, TargetName
 from daemon.operations.engine.source_watermarks import frontiers_of
 from daemon.operations.verify import compare, groups
-from daemon.operations.verify.in_flight import NotPassed, Seen, looked
+from daemon.operations.verify.in_flight import KeyLooks, NotPassed, looked
 from daemon.operations.verify.in_flight_here import not_following
 from daemon.operations.verify.key_texts import Trail, follow
 from daemon.operations.verify.repair_story import (
@@ -74,7 +74,7 @@ class VerifyDriver(Driver):
         # Either the database goes on, or it does so while the pipeline stands: then rows that were
         # calm all the time change at that moment.
         self.durable.clockwork.rests = self._quiet
-        self.plants.plant(self.durable.sink, self.target, self.rng, self.durable.log)
+        self.plants.plant(self.durable, self.target, self.rng)
         self.trace.append(f"{self.durable.now:.3f} step {self.table}")
         try:
             table = self._advanced()
@@ -105,7 +105,7 @@ class VerifyDriver(Driver):
             if compare.needs_closer(parts[0]):
                 return replace(table, left=(*compare.closer(source, target, parts), *rest))
             keys = compare.suspects(source, target, parts)
-            seen = looked(keys, follower) if keys else Seen()
+            seen = looked(keys, follower) if keys else KeyLooks()
             return self._with(replace(table, left=tuple(rest)), seen)
         assert table.trail is not None
         trail, seen = follow(table.trail, follower)
@@ -122,7 +122,7 @@ class VerifyDriver(Driver):
         left = groups.differing(intervals, 0, sums["source"], sums["target"])
         return replace(table, left=tuple(left), trail=Trail(begins))
 
-    def _with(self, table: Table, seen: Seen) -> Table:
+    def _with(self, table: Table, seen: KeyLooks) -> Table:
         known = {*table.found, *(key for key, _ in table.undecided)}
         found = [each.key for each in seen.differing if each.key not in known]
         self.counts["undecided"] += len(seen.undecided)
@@ -186,7 +186,8 @@ class VerifyDriver(Driver):
             self._passing()
             if hated := self.plants.hated & set(keys):
                 raise self.rng.choice((TargetRefused, WaitsForRows))(f"refused: {hated}")
-            nets = [_net(key, ready.rows[key], columns) for key in keys]
+            id_ = self.durable.shape.id
+            nets = [_net((id_(key[0]),), ready.rows[key], columns) for key in keys]
             batch = StagedBatch(
                 batch_id="repair", target=TargetName("lake", "s", "t0"), mode=Mode.UPSERT,
                 schema=schema, lanes={**lanes, own: Span(number, number + 1)}, path="repair",
@@ -268,8 +269,7 @@ class VerifyDriver(Driver):
         )  # fmt: skip
 
 
-def _net(key: Key, row: Sequence[str | None] | None, columns: Sequence[str]) -> Net:
-    number = (int(key[0]),)
+def _net(key: tuple[int | str], row: Sequence[str | None] | None, columns: Sequence[str]) -> Net:
     if row is None:
-        return Net(number, None, None)
-    return Net(number, {"id": number[0], **dict(zip(columns, row[1:], strict=True))}, None)
+        return Net(key, None, None)
+    return Net(key, {"id": key[0], **dict(zip(columns, row[1:], strict=True))}, None)

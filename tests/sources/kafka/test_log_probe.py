@@ -15,6 +15,7 @@ from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from sources.base.log_figures import Kept, LogFigures
 from sources.base.port import NotAnswered
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import Admin
 from sources.kafka.log_probe import KafkaLogProbe
 
@@ -56,7 +57,9 @@ def test_a_broker_says_what_it_keeps(store_broker: DevBroker) -> None:
         producer.produce(names[0], b"x")
     assert producer.flush(30) == 0
     admin.delete_records([KafkaPartition(names[0], 0, 3)])[KafkaPartition(names[0], 0)].result(20)
-    kept = KafkaLogProbe({"bootstrap.servers": store_broker.bootstrap}, [*names, "none"]).kept()
+    kept = KafkaLogProbe(
+        {"bootstrap.servers": store_broker.bootstrap}, TopicSelection((*names, "none"))
+    ).kept()
     assert kept.seconds == {names[0]: 60.0}
     assert kept.starts == {TopicPartition(n, 0): 3 if n == names[0] else 0 for n in names}
 

@@ -14,6 +14,7 @@ from offsets.recovery import PositionError, PositionUnknown
 from offsets.store import Loaded
 from sources.base.port import NotAnswered, TopicMissing
 from sources.kafka import admin as admin_module
+from sources.kafka import fetched
 from sources.kafka.admin import Admin
 from sources.kafka.settings import assigns_incrementally, consumer_settings, revoke_patience_s
 from sources.kafka.start_resolver import PositionResolver
@@ -89,7 +90,7 @@ def test_who_is_away_is_told_from_who_refuses(error: Exception, kind: type[Excep
         {"topics": ["t"], "format": "canal-json", "target": "lake.{database}.{table}"}
     )
 
-    def fails() -> None:
+    def fails(topics: object) -> dict[str, str]:
         raise error
 
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}
@@ -141,3 +142,18 @@ def test_a_topic_that_may_not_be_seen_is_not_missing(
     with pytest.raises(kind, match="topic 't'") as raised:
         Admin({}).ids(["t"])
     assert getattr(raised.value, "away", None) is away
+
+
+def test_positions_of_thousands_of_partitions_are_queried_less_often() -> None:
+    """At each poll where there are few; once a second at most."""
+    found = [fetched.positions_every_s(count, busy=False) for count in (1, 500, 3000)]
+    assert found == [0.001, 0.5, 1.0]
+    assert fetched.positions_every_s(1, busy=True) == 1.0
+
+
+def test_of_the_statistics_only_the_brokers_are_read() -> None:
+    """They have a page for each partition."""
+    text = '{"brokers": {"a": {"state": "UP", "id": 1}}, "topics": {"t": {"partitions": {}}}}'
+    assert fetched.source_state(text).connected
+    assert not fetched.source_state(text.replace("UP", "DOWN")).connected
+    assert not fetched.source_state("{}").connected

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from changes.model.model import Column, TableSchema, TargetName
-from sparkwriter.function.calls import Start
+from sparkwriter.function.calls import StartHandler
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.store import HandlerStore
 from sparkwriter.kit.marks_table.store import LedgeredWriter
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[Make]:
     def make(
         entry: str = "odd:apply", deadline_s: float = 60.0, memory: int = 1 << 30, **settings: str
     ) -> HandlerStore:
-        start = Start(entry, (HANDLERS,), {"file": str(tmp_path / "rows"), **settings})
+        start = StartHandler(entry, (HANDLERS,), {"file": str(tmp_path / "rows"), **settings})
         process = HandlerProcess(start, deadline_s, memory)
         made.append(HandlerStore(process, tmp_path / "state"))
         return made[-1]

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import redis
 
+from actors.runtime.java import CHECKOUT
+from actors.runtime.programs import free_port
 from changes.model.errors import SinkUnavailable
 from changes.model.model import TruncateTable
-from demo.servers.program import free_port
-from sparkwriter.function.calls import Start
+from sparkwriter.function.calls import StartHandler
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.store import HandlerStore
 from sparkwriter.kit.marks_table.store import LedgeredWriter
-from sparkwriter.session.java import CHECKOUT
 from tests.needs import tool
 from tests.sparkwriter.conftest import LANE
 
@@ -33,7 +33,7 @@ class Sinks:
         self._made: list[HandlerStore] = []
 
     def __call__(self, entry: str, **settings: str) -> LedgeredWriter:
-        start = Start(entry, (str(CHECKOUT / "examples"),), settings)
+        start = StartHandler(entry, (str(CHECKOUT / "examples"),), settings)
         process = HandlerProcess(start, 60.0, 1 << 30)
         self._made.append(HandlerStore(process, self._folder / "state"))
         return LedgeredWriter(self._made[-1])

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from actors.runtime.java import CHECKOUT
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import LEFT, AddColumn, Column, TruncateTable
 from changes.model.printable import reason_of
 from sparkwriter.function import store
 from sparkwriter.function.calls import CountedRows
-from sparkwriter.session.java import CHECKOUT
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.function.conftest import HANDLERS
 
@@ -264,13 +264,13 @@ def test_its_process_ends_with_the_daemon(staging, orders, tmp_path: Path) -> No
     settings = {"file": str(tmp_path / "rows"), "how": "hang"}
     script = f"""
 from pathlib import Path
-from sparkwriter.function.calls import About, Apply, Start
+from sparkwriter.function.calls import Apply, CallContext, StartHandler
 from sparkwriter.function.process import HandlerProcess
 from changes.model.model import TargetName
-process = HandlerProcess(Start("odd:apply", ({HANDLERS!r},), {settings!r}), 60.0, 1 << 30)
+process = HandlerProcess(StartHandler("odd:apply", ({HANDLERS!r},), {settings!r}), 60.0, 1 << 30)
 process.started()
 print(process.pid, flush=True)
-about = About(TargetName("cache", "shop", "orders"), ("id",), "upsert", {{}}, "{{}}", 1)
+about = CallContext(TargetName("cache", "shop", "orders"), ("id",), "upsert", {{}}, "{{}}", 1)
 process.call(Apply(about, {batch.path!r}))
 """
     own = os.environ | {"PYTHONPATH": str(CHECKOUT)}

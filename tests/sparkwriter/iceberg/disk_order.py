@@ -29,6 +29,8 @@ class Disk:
     catalog: str
     offsets: str
     """The file of positions: written when all that it stands for is durable, the catalog too."""
+    kind: str = ""
+    """What the names of files that count end with; the others may be lost."""
     unsynced: set[str] = field(default_factory=set)
     """Paths whose content may be lost."""
     unnamed: set[str] = field(default_factory=set)
@@ -66,6 +68,8 @@ class Disk:
                 self._synced(_paths(_FILE, text)[0])
         elif call.startswith(("write", "pwrite", "sendfile", "copy_file", "ftrunc")):
             paths = _paths(_FILE, text)
+            if call == "sendfile" and _FILE.match(text) is None:
+                return  # a file that is read, into a socket
             if paths:
                 self._wrote(paths[-1] if call == "copy_file_range" else paths[0])
         elif ended:
@@ -120,7 +124,8 @@ class Disk:
 
     def _counts(self, path: str) -> bool:
         """Not the catalog, which is its own to make durable, nor its journal."""
-        return path.startswith(f"{self.warehouse}/") and not path.startswith(self.catalog)
+        inside = path.startswith(f"{self.warehouse}/") and path.endswith(self.kind)
+        return inside and not path.startswith(self.catalog)
 
 
 def _paths(kind: re.Pattern[str], text: str) -> list[str]:

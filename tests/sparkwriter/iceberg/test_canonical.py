@@ -111,6 +111,22 @@ def test_instants_are_in_utc(spark: SparkSession) -> None:
     assert micros == 1711848600000001
 
 
+@pytest.mark.parametrize(
+    ("type_", "value", "text"),
+    [
+        ("decimal(38, 2)", "-12.34", "-12.34"), ("decimal(38, 2)", "-12.30", "-12.3"),
+        ("decimal(38, 2)", "100", "100"), ("decimal(38, 10)", "0", "0"),
+        ("decimal(38, 0)", "100", "100"), ("decimal(20, 9)", "0.000000100", "0.0000001"),
+    ],
+)  # fmt: skip
+def test_a_decimal_is_printed_as_one_of_no_declared_scale(
+    spark: SparkSession, type_: str, value: str, text: str
+) -> None:
+    """PostgreSQL's ``trim_scale``: money has the digits of the server's locale, numeric any."""
+    stored = f"CAST('{value}' AS {type_.upper()})"
+    assert value_of(spark, printed(Form.VARIABLE, type_, stored), "") == text
+
+
 @pytest.mark.parametrize("number", [0.1, -0.0, 5e-324, 2.0**-44, 1.7976931348623157e308, math.inf])
 def test_doubles_are_compared_by_their_bits(spark: SparkSession, number: float) -> None:
     """Java's digits are not always the shortest."""

@@ -23,7 +23,7 @@ from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.section import CompactionSection
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.session.jars import lake_jars
+from actors.runtime.jars import lake_jars
 from sparkwriter.session.session import start_session
 from tests.sparkwriter.conftest import Staging
 
@@ -118,7 +118,7 @@ def test_no_pointer_is_durable_before_what_it_points_at(
     """Tables made, appended to, changed in each way and compacted: whenever the catalog is
     written to, all other files and their names are on the disk; when positions are, so is the
     catalog. And what is made has the modes of the process's umask, whoever of us makes it."""
-    from sparkwriter.session.java import find_java
+    from actors.runtime.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
     trace = tmp_path / "trace"

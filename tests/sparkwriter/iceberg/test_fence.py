@@ -411,7 +411,7 @@ structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 from changes.model.errors import SinkUnavailable
 from offsets.fence import Fenced
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.session.jars import lake_jars
+from actors.runtime.jars import lake_jars
 from sparkwriter.session.session import start_session
 log, conf, batch = pickle.load(sys.stdin.buffer)
 scratch = Path(log).with_suffix(".scratch")
@@ -434,7 +434,7 @@ def test_two_processes(
     """Of two processes that write one target from one mark, one lands and the other is fenced."""
     import pickle
 
-    from sparkwriter.session.java import find_java
+    from actors.runtime.java import find_java
 
     theirs = begun.batch(orders(("U", 2, "theirs", 2)), 20, after=1)
     ours = begun.batch(orders(("U", 2, "ours", 2)), 10, after=1)

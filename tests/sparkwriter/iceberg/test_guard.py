@@ -22,7 +22,7 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.staged_source import LooseTables
-from sparkwriter.iceberg.swap import Tombstones, tombstones_of
+from sparkwriter.iceberg.swap import NameTombstones, tombstones_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 Rows = Callable[..., list[tuple[object, ...]]]
@@ -174,7 +174,7 @@ def test_tombstones_expire(spark: SparkSession, writer, lanes, rows: Rows) -> No
     target = lanes._staging.target
     writer.write(lanes.batch(ONE, (9, "D", 1)))
     catalog = LakeCatalog(spark)
-    table, tombstones = catalog.load(target), Tombstones(spark, catalog)
+    table, tombstones = catalog.load(target), NameTombstones(spark, catalog)
     assert table is not None
     name = tombstones_of(target)
     settings = MaintenanceSection.model_construct(expire_tombstones_older_than_s=3600)

@@ -10,7 +10,7 @@ from changes.model.errors import TargetRefused
 from changes.routes.shaping.layout import Sort, Transform
 from changes.sql.spark.ddl_plan import LakeField
 from sparkwriter.iceberg.layout import StoredLayout, check_layout, layout_of
-from sparkwriter.iceberg.section import Layout
+from sparkwriter.iceberg.section import FileLayout
 
 FIELDS = (LakeField(1, "id", "long"), LakeField(2, "At", "timestamp"), LakeField(3, "d", "double"))
 
@@ -49,11 +49,11 @@ def test_what_we_do_not_lay(found: StoredLayout) -> None:
 def test_a_route_may_say_what_the_table_has() -> None:
     """Or nothing; by any spelling."""
     found = stored(("day", 2), sorts=(("identity", 1, "asc"),))
-    check_layout(Layout(), found)
-    check_layout(Layout((Transform("day", "AT"),), (Sort("ID"),)), found)
+    check_layout(FileLayout(), found)
+    check_layout(FileLayout((Transform("day", "AT"),), (Sort("ID"),)), found)
     with pytest.raises(TargetRefused, match=r"partition_by asks for hours\(at\), the table has"):
-        check_layout(Layout((Transform("hour", "at"),)), found)
+        check_layout(FileLayout((Transform("hour", "at"),)), found)
     with pytest.raises(TargetRefused, match="sort_by asks for id desc, the table has id"):
-        check_layout(Layout(order=(Sort("id", descending=True),)), found)
+        check_layout(FileLayout(order=(Sort("id", descending=True),)), found)
     with pytest.raises(TargetRefused, match="the table has nothing that it knows"):
-        check_layout(Layout((Transform("day", "at"),)), stored(("void", 2)))
+        check_layout(FileLayout((Transform("day", "at"),)), stored(("void", 2)))

@@ -16,7 +16,7 @@ from actors.contract.writes import StagedBatch
 from changes.model.errors import SinkUnavailable
 from changes.model.model import Column, DropTable, Mode, TableSchema, TruncateTable
 from offsets.fence import Fenced, Span, Straggler
-from offsets.position import NO_OFFSET, Step, TopicPartition
+from offsets.position import NO_OFFSET, EntryStep, TopicPartition
 from offsets.snapshot import MarkMoves, TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.marks import HWM
@@ -48,7 +48,7 @@ def part(
         mark = 4 if begun else 1
     batch = staging.batch(table, 5, after=mark, **more)
     lanes = {LANE: Span(mark, 5 if last else 4)}
-    return replace(batch, lanes=lanes, step=Step(5, done, 7), begun=begun, group=GROUP)
+    return replace(batch, lanes=lanes, step=EntryStep(5, done, 7), begun=begun, group=GROUP)
 
 
 @pytest.fixture
@@ -64,10 +64,10 @@ def test_a_step_is_published_with_its_rows_and_found_again(
     """The mark is below the message; repeating the write changes nothing."""
     first = part(begun, orders(("U", 2, "b", 2)), 1)
     state = writer.write(first)
-    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: Step(5, 1, 7)})
+    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: EntryStep(5, 1, 7)})
     again = writer.write(first)
     assert (again.covered, again.version) == (True, state.version)
-    assert writer.open(begun.target).steps == {LANE: Step(5, 1, 7)}
+    assert writer.open(begun.target).steps == {LANE: EntryStep(5, 1, 7)}
     table = LakeCatalog(spark).load(begun.target)
     assert table is not None
     assert json.loads(table.summary(table.head(MAIN), HWM)) == {"shop:0": [4, GROUP, [5, 1, 7]]}
@@ -97,9 +97,9 @@ def test_a_segment_out_of_turn_is_fenced(writer, begun, orders, rows: Rows) -> N
 def test_a_table_that_begins_amid_the_first_message(writer, staging, orders) -> None:
     """Its lane has no mark yet, and the step all the same."""
     batch = part(staging, orders(("U", 2, "b", 2)), 1)
-    first = replace(batch, lanes={LANE: Span(NO_OFFSET, NO_OFFSET)}, step=Step(0, 1))
+    first = replace(batch, lanes={LANE: Span(NO_OFFSET, NO_OFFSET)}, step=EntryStep(0, 1))
     state = writer.write(first)
-    assert (state.hwms, state.steps) == ({LANE: NO_OFFSET}, {LANE: Step(0, 1)})
+    assert (state.hwms, state.steps) == ({LANE: NO_OFFSET}, {LANE: EntryStep(0, 1)})
     assert writer.write(first).covered
     end = replace(first, path=None, lanes={LANE: Span(NO_OFFSET, 0)}, begun=1)
     state = writer.write(end)
@@ -110,7 +110,7 @@ def test_others_publishes_carry_a_step(writer, begun, orders, spark: SparkSessio
     """Another lane's mark, and the snapshot that upkeep stamps anew on a stranger's."""
     writer.write(part(begun, orders(("U", 2, "b", 2)), 1))
     other = begun.batch(None, 3, after=NO_OFFSET, lane=OTHER)
-    assert writer.write(other).steps == {LANE: Step(5, 1, 7)}
+    assert writer.write(other).steps == {LANE: EntryStep(5, 1, 7)}
     spark.sql(f"INSERT INTO {'.'.join(begun.target)} VALUES (50, 'x', 0)")
     table = LakeCatalog(spark).load(begun.target)
     assert table is not None
@@ -120,7 +120,7 @@ def test_others_publishes_carry_a_step(writer, begun, orders, spark: SparkSessio
     hours_later.run(begun.target, table)
     assert table.snapshots() == 1
     state = writer.open(begun.target)
-    assert (state.hwms, state.steps) == ({LANE: 4, OTHER: 3}, {LANE: Step(5, 1, 7)})
+    assert (state.hwms, state.steps) == ({LANE: 4, OTHER: 3}, {LANE: EntryStep(5, 1, 7)})
 
 
 def test_marks_that_are_put_back_from_the_record_are_none_amid_a_message(
@@ -141,7 +141,7 @@ def test_marks_that_are_put_back_from_the_record_are_none_amid_a_message(
 def test_a_reset_below_the_mark_begins_the_message_anew(writer, begun, orders) -> None:
     """One that leaves the mark where it is keeps the step: it goes on from there."""
     writer.write(part(begun, orders(("U", 2, "b", 2)), 1))
-    assert writer.reset(begun.target, MarkMoves({LANE: 4})).steps == {LANE: Step(5, 1, 7)}
+    assert writer.reset(begun.target, MarkMoves({LANE: 4})).steps == {LANE: EntryStep(5, 1, 7)}
     state = writer.reset(begun.target, MarkMoves({LANE: 0}))
     assert (state.hwms, state.steps) == ({LANE: 0}, {})
     assert writer.open(begun.target).steps == {}
@@ -177,10 +177,10 @@ def test_statements_amid_a_message(writer, begun, orders, rows: Rows) -> None:
     writer.write(part(begun, orders(("U", 2, "b", 2)), 2, begun=1))
     dropped = part(begun, None, 3, begun=2, ddl=[[DropTable()]])
     state = writer.write(dropped)
-    assert (state.schema, state.hwms, state.steps) == (None, {LANE: 4}, {LANE: Step(5, 3, 7)})
+    assert (state.schema, state.hwms, state.steps) == (None, {LANE: 4}, {LANE: EntryStep(5, 3, 7)})
     assert writer.write(dropped).covered
     state = writer.write(part(begun, orders(("U", 3, "c", 3)), 4, begun=3))
-    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: Step(5, 4, 7)})
+    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: EntryStep(5, 4, 7)})
     end = part(begun, None, 4, begun=4, last=True)
     state = writer.write(end)
     assert (state.hwms, state.steps, rows(begun.target)) == ({LANE: 5}, {}, [(3, "c", 3)])
@@ -204,11 +204,11 @@ def test_a_table_is_renamed_amid_a_message(
         writer.write(into)
     assert writer.write(leaves).hwms == {LANE: 5}
     amid = writer.open(new)
-    assert (amid.hwms, amid.steps) == ({LANE: 4}, {LANE: Step(5, 2, 7)})
+    assert (amid.hwms, amid.steps) == ({LANE: 4}, {LANE: EntryStep(5, 2, 7)})
     state = writer.write(into)
     assert state.covered
     if follows:
-        assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: Step(5, 2, 7)})
+        assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: EntryStep(5, 2, 7)})
         third = part(begun, orders(("U", 3, "c", 3)), 3, begun=2, mark=4, last=True)
         state = writer.write(replace(third, target=new))
     assert (state.hwms, state.steps) == ({LANE: 5}, {})
@@ -236,7 +236,7 @@ def test_a_table_takes_the_place_of_another_amid_a_message(
     assert [row[0] for row in rows(live)] == [7]
     assert [row[0] for row in rows(away)] == [1, 2]
     state = writer.open(live)
-    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: Step(5, 2, 7)})
+    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: EntryStep(5, 2, 7)})
     assert [writer.open(name).hwms for name in (ghost, away)] == [{LANE: 5}, {LANE: 5}]
     writer.write(part(begun, orders(("U", 8, "h", 8)), 3, begun=2, mark=4, last=True))
     assert [row[0] for row in rows(live)] == [7, 8]

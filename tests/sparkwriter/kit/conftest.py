@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,12 +15,29 @@ from actors.contract.ports import Swaps
 from changes.model.model import Column, TableSchema, TargetName
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent, TableStore
-from sparkwriter.sqlite.store import SqliteStore
+from sparkwriter.sections import KINDS, make_sink
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import JdbcTables
 
 _numbers = itertools.count()
 Row = tuple[object, ...]
+
+
+def is_file(section: Any) -> bool:
+    """Whether its ``path`` is the file."""
+    return getattr(section.model_fields.get("path"), "annotation", None) is Path
+
+
+FILES = {kind: section for kind, section in KINDS.items() if is_file(section)}
+"""Sinks that are a file of tables: the sections of their kinds."""
+
+
+def open_file(kind: str, path: Path) -> Any:
+    """One more store of a file."""
+    section = FILES[kind].model_validate({"kind": kind, "path": path})
+    writer = make_sink("lake", section, None).writer()
+    assert isinstance(writer, LedgeredWriter)
+    return writer.tables
 
 
 class Sink(Protocol):
@@ -38,15 +56,15 @@ class Sink(Protocol):
         ...
 
 
-class Sqlite:
-    """A file."""
+class File:
+    """A file of tables. ``opened`` makes one more store of it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._made: list[SqliteStore] = []
+    def __init__(self, opened: Callable[[], Any]) -> None:
+        self._opened = opened
+        self._made: list[Any] = []
 
-    def store(self) -> SqliteStore:
-        self._made.append(SqliteStore(self._path))
+    def store(self) -> Any:
+        self._made.append(self._opened())
         return self._made[-1]
 
     def swaps(self) -> Swaps:
@@ -82,25 +100,28 @@ class Iceberg:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """An end at each step of a renaming takes Iceberg a minute."""
+    """An end at each step of a renaming takes Iceberg a minute. Lanes of a keyed table take MySQL
+    five seconds; all the rest on it is for the tier by hand."""
     for item in items:
         if item.name.startswith("test_an_end_at_each_step") and "iceberg" in item.name:
             item.add_marker("long")
+        if "[mysql" in item.name and "sink" in getattr(item, "fixturenames", ()):
+            item.add_marker("long" if item.path.name == "test_contract_lanes.py" else "soak")
 
 
 @pytest.fixture(
     params=[
-        "sqlite",
+        *FILES,
         "postgres",
         "mariadb",
-        pytest.param("mysql", marks=pytest.mark.soak),
+        "mysql",
         pytest.param("iceberg", marks=pytest.mark.integration),
     ]
 )
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sink]:
     """Each sink in turn."""
-    if request.param == "sqlite":
-        made = Sqlite(tmp_path / "sink.db")
+    if request.param in FILES:
+        made = File(partial(open_file, request.param, tmp_path / "sink.db"))
         yield made
         made.close()
     elif request.param in ("postgres", "mariadb", "mysql"):

@@ -12,7 +12,7 @@ from actors.contract.writes import Doubt, TargetState
 from changes.model.errors import TargetRefused
 from changes.model.model import FROM, FROM_PREFIX, OP, Column, Mode, TableName, TableSchema
 from offsets.fence import Fenced, Span, Straggler
-from offsets.position import Step, TopicPartition
+from offsets.position import EntryStep, TopicPartition
 from offsets.snapshot import MarkMoves
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.conftest import LANE
@@ -98,15 +98,15 @@ def test_a_second_lane_without_an_order_is_refused(writer, table, orders) -> Non
 def test_steps_of_a_message_fence_and_end_with_it(writer, table, rows, orders) -> None:
     """The mark is below the message; how far it is in is published with the rows."""
     part = table.batch(orders(("U", 3, "c", 3)), 5)
-    first = replace(part, lanes={LANE: Span(1, 4)}, step=Step(5, 1, 7), group=OURS)
+    first = replace(part, lanes={LANE: Span(1, 4)}, step=EntryStep(5, 1, 7), group=OURS)
     state = writer.write(first)
-    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: Step(5, 1, 7)})
+    assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: EntryStep(5, 1, 7)})
     assert writer.write(first).covered
-    skipped = replace(first, lanes={LANE: Span(4, 5)}, step=Step(5, 3), begun=2)
+    skipped = replace(first, lanes={LANE: Span(4, 5)}, step=EntryStep(5, 3), begun=2)
     with pytest.raises(Straggler, match="has 1 entries of offset 5, expected 2"):
         writer.write(skipped)
     rest = table.batch(orders(("D", 1, None, None)), 5)
-    last = replace(rest, lanes={LANE: Span(4, 5)}, step=Step(5, 2), begun=1, group=OURS)
+    last = replace(rest, lanes={LANE: Span(4, 5)}, step=EntryStep(5, 2), begun=1, group=OURS)
     state = writer.write(last)
     assert (state.hwms, state.steps) == ({LANE: 5}, {})
     assert rows(table.target) == [(2, "b", 20), (3, "c", 3)]

@@ -18,9 +18,9 @@ import structlog
 from pathlib import Path
 from changes.model.errors import SinkUnavailable
 from sparkwriter.session.java_api import JavaFailure
-from sparkwriter.session.jars import lake_jars
+from actors.runtime.jars import lake_jars
 from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
+from sparkwriter.session.keeper import SessionKeeperSettings, SessionKeeper
 from sparkwriter.session.session import start_session
 
 structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
@@ -29,7 +29,7 @@ conf = {"spark.driver.memory": "500m", "spark.driver.extraJavaOptions": "-XX:Tie
 log_file = Path(sys.argv[1])
 scratch = log_file.with_name("scratch")
 start = partial(start_session, conf, "local[1]", lake_jars(), {}, log_file, scratch)
-keeper = SessionKeeper(lambda: SparkJvm(start()), KeeperSettings())
+keeper = SessionKeeper(lambda: SparkJvm(start()), SessionKeeperSettings())
 keeper.open()
 first = keeper.current()
 old = first.jvm.spark.newSession()
@@ -75,7 +75,7 @@ def test_a_second_jvm_serves_where_the_first_has_ended(
 ) -> None:
     """pyspark's one gateway is the new one, the old session's objects fail, nothing is said; and
     what a killed one left in its folder is gone."""
-    from sparkwriter.session.java import find_java
+    from actors.runtime.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
     child = subprocess.run(

@@ -12,10 +12,10 @@ import structlog
 
 from changes.model.errors import SinkUnavailable
 from sparkwriter.session.jvm import how_ended
-from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
+from sparkwriter.session.keeper import SessionKeeper, SessionKeeperSettings
 
 WITHIN_S = 20.0
-QUICK = KeeperSettings(retry_base_s=0.01, retry_max_s=0.02, steady_s=60.0, stop_s=5.0)
+QUICK = SessionKeeperSettings(retry_base_s=0.01, retry_max_s=0.02, steady_s=60.0, stop_s=5.0)
 
 
 class Child:
@@ -203,7 +203,7 @@ def test_one_that_dies_again_and_again_is_started_more_and_more_seldom(
     starter: Starter,
 ) -> None:
     """The first time at once; then the wait doubles, with jitter, up to its bound."""
-    keeper = SessionKeeper(starter, KeeperSettings(1.0, 5.0), jitter=lambda: 0.0)
+    keeper = SessionKeeper(starter, SessionKeeperSettings(1.0, 5.0), jitter=lambda: 0.0)
     waits = []
     for failures in range(6):
         keeper._failures = failures

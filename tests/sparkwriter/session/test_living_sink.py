@@ -14,7 +14,7 @@ from changes.model.model import TargetName
 from offsets.fence import Fenced
 from offsets.snapshot import MarkMoves
 from sparkwriter.session.java_api import JavaGarbage
-from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
+from sparkwriter.session.keeper import SessionKeeper, SessionKeeperSettings
 from sparkwriter.session.living_sink import LivingSink
 
 WITHIN_S = 20.0
@@ -82,7 +82,7 @@ class Bench:
         self.jvms: list[FakeJvm] = []
         self.sinks: list[Sink] = []
         self.act: Callable[[], TargetState] = TargetState
-        self.keeper: SessionKeeper[FakeJvm] = SessionKeeper(self._start, KeeperSettings())
+        self.keeper: SessionKeeper[FakeJvm] = SessionKeeper(self._start, SessionKeeperSettings())
         self.keeper.open()
         self.garbage = Told()
         self.outdated = False

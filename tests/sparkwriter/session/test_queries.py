@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from changes.sql.spark import checksums
 from changes.sql.spark.checksums import CELLS, Grid, Interval, Lake, TextColumn, key_text
-from sparkwriter.session.queries import NotWanted, Queries
+from sparkwriter.session.queries import NotWanted, SparkQueries
 
 pytestmark = pytest.mark.integration
 
@@ -74,9 +74,9 @@ def expected(intervals: Sequence[Interval], digits: int) -> dict[tuple[int, str]
 
 
 @pytest.fixture(scope="module")
-def queries(spark: SparkSession) -> Queries:
+def queries(spark: SparkSession) -> SparkQueries:
     """With the rows as a view."""
-    found = Queries(spark, lambda: False)
+    found = SparkQueries(spark, lambda: False)
     frame = found._spark.createDataFrame(ROWS, "id BIGINT, a STRING, b STRING")
     frame.createOrReplaceTempView("rows_of_test")
     return found
@@ -84,7 +84,7 @@ def queries(spark: SparkSession) -> Queries:
 
 @pytest.mark.parametrize("digits", [0, 2])
 @pytest.mark.parametrize("grid", GRIDS)
-def test_sums_by_interval_and_digits(queries: Queries, grid: Grid, digits: int) -> None:
+def test_sums_by_interval_and_digits(queries: SparkQueries, grid: Grid, digits: int) -> None:
     """Each row is in the interval of its number, the ends of BIGINT included."""
     edges = [grid.edge(cell) for cell in (0, 1, 2, 5, 1000, CELLS)]
     intervals = [Interval(a, b) for a, b in zip([None, *edges], [*edges, None], strict=True)]
@@ -96,7 +96,7 @@ def test_sums_by_interval_and_digits(queries: Queries, grid: Grid, digits: int) 
     assert found == expected(intervals, digits)
 
 
-def test_only_the_rows_of_the_wanted_intervals(queries: Queries) -> None:
+def test_only_the_rows_of_the_wanted_intervals(queries: SparkQueries) -> None:
     """Those between and beyond them are left out."""
     intervals = [Interval(-8, 0), Interval(0, 1), Interval(3, 5)]
     lake = LAKE._replace(grid=Grid(-8, 1))
@@ -104,7 +104,7 @@ def test_only_the_rows_of_the_wanted_intervals(queries: Queries) -> None:
     assert {slot: rows for slot, _, rows, _, _ in found} == {0: 2, 1: 1, 2: 2}
 
 
-def test_hashes_of_groups(queries: Queries) -> None:
+def test_hashes_of_groups(queries: SparkQueries) -> None:
     """Those of the wanted groups alone."""
     intervals = [Interval(None, 2), Interval(2, None)]
     key = hashed("3,")[:2]
@@ -115,7 +115,7 @@ def test_hashes_of_groups(queries: Queries) -> None:
     assert len(found) < len(ROWS)
 
 
-def test_rows_by_their_keys(queries: Queries) -> None:
+def test_rows_by_their_keys(queries: SparkQueries) -> None:
     """Those that are there, nulls apart from empty texts."""
     keys = [("-7",), ("0",), ("77",), (str((1 << 63) - 1),)]
     found = {row[0]: row[1:] for row in queries.ask(checksums.look_up(LAKE, keys), "rows")}
@@ -126,7 +126,7 @@ def test_rows_by_their_keys(queries: Queries) -> None:
     }
 
 
-def test_keys_of_several_texts_are_not_confused(queries: Queries) -> None:
+def test_keys_of_several_texts_are_not_confused(queries: SparkQueries) -> None:
     """('a', 'b1:c') and ('a1:b', 'c') are two keys."""
     lake = LAKE._replace(keys=(TextColumn("`a`", True), TextColumn("`b`", True)), number=None)
     found = queries.ask(checksums.look_up(lake, [("a", "b"), ("ab", "")]), "rows")
@@ -136,13 +136,13 @@ def test_keys_of_several_texts_are_not_confused(queries: Queries) -> None:
 
 def test_a_query_that_is_not_wanted_any_more_is_cancelled(spark: SparkSession) -> None:
     """It ends with NotWanted, soon."""
-    slow = Queries(spark, lambda: True)
+    slow = SparkQueries(spark, lambda: True)
     sql = "SELECT count(*) FROM range(1000000000000) WHERE sha2(CAST(id AS STRING), 256) = ''"
     with pytest.raises(NotWanted):
         slow.ask(sql, "slow")
 
 
-def test_a_failure_comes_to_the_caller(queries: Queries) -> None:
+def test_a_failure_comes_to_the_caller(queries: SparkQueries) -> None:
     """On its own thread."""
     with pytest.raises(Exception, match="raised here"):
         queries.ask("SELECT raise_error('raised here')", "fails")

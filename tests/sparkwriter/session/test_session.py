@@ -185,7 +185,7 @@ def test_catalog_that_does_not_open(spark: SparkSession, tmp_path: Path) -> None
 QUIET = """
 import os, sys
 from pathlib import Path
-from sparkwriter.session.jars import lake_jars
+from actors.runtime.jars import lake_jars
 from sparkwriter.session.session import start_session
 conf = {"spark.driver.memory": "600m"}
 log_file = Path(sys.argv[1])
@@ -213,7 +213,7 @@ spark.stop()
 def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The JVM gets the heap, the file system and the folder it was given, speaks into its log
     alone, which others can't read, and blanks in paths are no matter."""
-    from sparkwriter.session.java import find_java
+    from actors.runtime.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
     log = tmp_path / "logs of ours" / "spark.log"

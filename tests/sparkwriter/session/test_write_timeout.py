@@ -22,7 +22,7 @@ from sparkwriter.iceberg.look import look
 from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.java_api import JavaFailure, JavaGarbage
-from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
+from sparkwriter.session.keeper import SessionKeeper, SessionKeeperSettings
 from sparkwriter.session.living_sink import LivingSink
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
@@ -101,7 +101,7 @@ def busy_cores(spark: SparkSession) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def keeper(spark: SparkSession) -> Iterator[SessionKeeper[Resident]]:
-    made = SessionKeeper(lambda: Resident(spark), KeeperSettings())
+    made = SessionKeeper(lambda: Resident(spark), SessionKeeperSettings())
     made.open()
     yield made
     made.close()

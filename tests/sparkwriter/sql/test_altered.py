@@ -196,7 +196,7 @@ def test_what_leaves_a_table_the_same_is_not_told(
         if server.is_postgres:
             sql(f"CREATE INDEX i_{target.table} ON shop.{target.table} (n)")
             writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
-        writer._tables.ledger.identity = "of another database"
+        writer.tables.ledger.identity = "of another database"
         assert writer.write(table.batch(orders(("U", 1, "c", 1)), 3)).hwms == {LANE: 3}
     assert logs == []
 

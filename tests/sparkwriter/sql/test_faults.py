@@ -91,7 +91,7 @@ def test_a_session_that_an_administrator_ends(
     table, writer, tables, asking, rows_of, orders
 ) -> None:
     """The next call has another."""
-    session = writer._tables.session
+    session = writer.tables.session
     if tables.server.is_postgres:
         ((pid,),) = session.rows("SELECT pg_backend_pid()")
         asking.rows(f"SELECT pg_terminate_backend({pid})")
@@ -119,6 +119,8 @@ def test_a_deadlock_is_tried_again(server, table, writer, asking, rows_of, order
     """Whoever of the two is ended: the batch lands, whole."""
     name = f"shop.{target.table}"
     watching = server.connect()
+    if not server.is_postgres:  # by default a server that is slow to look for deadlocks takes 50 s
+        writer.tables.session.run("SET innodb_lock_wait_timeout = 3")
     asking.run("BEGIN")
     asking.run(f"UPDATE {name} SET n = 21 WHERE id = 2")
     batch = table.batch(orders(("U", 1, "z", 1), ("U", 2, "z", 2)), 2)
@@ -147,7 +149,7 @@ def test_a_lock_that_somebody_holds_is_told(
     asking.run("BEGIN")
     asking.run(f"UPDATE shop.{target.table} SET n = 21 WHERE id = 2")
     setting = "lock_timeout = '200ms'" if server.is_postgres else "innodb_lock_wait_timeout = 1"
-    writer._tables.session.run(f"SET {setting}")
+    writer.tables.session.run(f"SET {setting}")
     batch = table.batch(orders(("U", 2, "z", 2)), 2)
     with pytest.raises(SinkUnavailable, match=r"(?i)lock"):
         writer.write(batch)

@@ -43,7 +43,7 @@ def test_a_character_set_that_lacks_the_text(server, writer, typed, sql, target)
         sql(
             f"CREATE TABLE shop.{target.table} (id bigint PRIMARY KEY, v varchar(9) CHARSET latin1)"
         )
-        store = writer._tables
+        store = writer.tables
     with pytest.raises(TargetRefused, match=r"(?i)(no equivalent|incorrect string value)"):
         writer.write(typed(1, id=pa.array([1], pa.int64()), v=pa.array(["漢"])))
     writer.write(typed(1, id=pa.array([1], pa.int64()), v=pa.array(["ß"])))

@@ -12,6 +12,7 @@ from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import Column, Mode, TableSchema, TargetName
 from offsets.fence import Fenced, Straggler
 from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import LANE, Staging
 from tests.sparkwriter.sql.waiting import in_thread
@@ -21,7 +22,7 @@ LEDGER = "binlogd.__binlogd_targets"
 
 def test_a_row_of_the_ledger_moves_under_a_writer(table, writer, sql, target) -> None:
     """By its version, whoever did it."""
-    store = writer._tables
+    store = writer.tables
     seen = store.look(target)
     sql(f"UPDATE {LEDGER} SET version = version + 1 WHERE name = '{target.table}'")
     with pytest.raises(LostRace, match="meanwhile"):
@@ -106,10 +107,10 @@ def test_an_older_row_of_the_ledger_is_put_back(table, writer, sql, orders, targ
 
 def test_a_ledger_row_that_somebody_deleted(table, writer, sql, orders, target) -> None:
     """Then nothing is known of the marks, which the processor compares with what is recorded."""
-    seen = writer._tables.look(target)
+    seen = writer.tables.look(target)
     sql(f"DELETE FROM binlogd.__binlogd_targets WHERE name = '{target.table}'")
     with pytest.raises(LostRace, match="it is none meanwhile"):
-        writer._tables.reset(seen, seen.marks)
+        writer.tables.reset(seen, seen.marks)
     assert writer.open(target).hwms == {}
     with pytest.raises(Fenced):
         writer.write(table.batch(orders(("U", 1, "b", 1)), 2))
@@ -168,6 +169,29 @@ def test_two_daemons_on_one_target(server, tables, tmp_path, target) -> None:
         thread.join()
         assert raised == []
     assert sorted(tables.read(target)["_offset"].to_pylist()) == list(range(30))
+
+
+def test_a_table_that_another_daemon_makes_amid_the_look(
+    server, tables, tmp_path, target, monkeypatch
+) -> None:
+    """The ledger was asked before it, the table behind it: it is no list without marks."""
+    schema = TableSchema((Column("note", pa.string()),), ())
+    staging = Staging(tmp_path, target, schema)
+    first, second = (staging.batch(changelog_part(at), at, mode=Mode.APPEND) for at in range(2))
+    here, other = (JdbcStore(server.connect, "binlogd") for _ in range(2))
+    writer, describe = LedgeredWriter(here), here._describe
+
+    def late(of: TargetName) -> DbTable | None:
+        monkeypatch.undo()
+        LedgeredWriter(other).write(first)
+        return describe(of)
+
+    monkeypatch.setattr(here, "_describe", late)
+    writer.write(first)  # it has landed
+    writer.write(second)
+    assert sorted(tables.read(target)["_offset"].to_pylist()) == [0, 1]
+    here.close()
+    other.close()
 
 
 def test_first_tables_of_a_schema_that_come_at_once(server, tmp_path, staging, orders) -> None:

@@ -149,7 +149,7 @@ def test_rights_that_can_t_be_given_leave_the_old_table(
     sql("DROP ROLE IF EXISTS plain_one", "CREATE ROLE plain_one")
     sql("GRANT ALL ON SCHEMA shop, binlogd TO plain_one", f"GRANT ALL ON {name} TO plain_one")
     swap = rebuilt()
-    session = writer._tables.session
+    session = writer.tables.session
     session.run("SET ROLE plain_one")
     with pytest.raises(Exception, match=r"(must be owner|permission denied)"):
         writer.swap(swap)
@@ -210,7 +210,7 @@ def test_an_owner_who_may_be_given_no_table_is_told_before_anything_is_read(
     )
     swap = rebuilt()
     sql(f"ALTER TABLE shop.{swap.new.table} OWNER TO loader")
-    session = writer._tables.session
+    session = writer.tables.session
     session.run("SET ROLE loader")
     (said,) = session.lacks(swap.old, swap.new, swap.aside)
     assert "GRANT CREATE ON SCHEMA" in said

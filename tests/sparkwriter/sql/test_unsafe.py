@@ -26,7 +26,7 @@ def test_a_table_that_may_lose_or_hide_rows(
     sql("GRANT ALL ON SCHEMA shop, binlogd TO plain")
     sql("GRANT ALL ON ALL TABLES IN SCHEMA binlogd TO plain")
     back, said = UNSAFE[change]
-    session = writer._tables.session
+    session = writer.tables.session
     session.run("SET ROLE plain")
     batch = table.batch(orders(("U", 1, "b", 1)), 2)
     with pytest.raises(TargetRefused, match=said):

@@ -178,7 +178,7 @@ def test_table_names(name: str, table: TableName) -> None:
 @pytest.mark.parametrize("name", [None, "", "db", "a.b.c.d", "db."])
 def test_row_without_a_table(name: str | None) -> None:
     """A row that names no table is refused."""
-    with pytest.raises(BadMessage, match=r"about .*: DATABASE\.TABLE is wanted"):
+    with pytest.raises(BadMessage, match=r"about .*: DATABASE\.TABLE is required"):
         made(AVRO).peek(record(after=ROW, name=name))
 
 

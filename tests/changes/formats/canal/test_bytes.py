@@ -9,7 +9,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.model.model import BadRecord, FormatOptions, Mode
 from changes.model.records import Values
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.canal.messages import message
 
 BLOB, CLOB, VARCHAR = 2004, 2005, 12

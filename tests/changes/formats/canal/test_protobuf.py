@@ -9,7 +9,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.engine.format import MultiEntry
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 FORMAT = FORMATS["canal-protobuf"](FormatOptions())
 

@@ -6,7 +6,7 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.model.model import Ddl, FormatOptions
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats.canal.messages import message
 
 

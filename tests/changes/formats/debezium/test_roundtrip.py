@@ -154,18 +154,21 @@ def test_net_rows_are_those_of_a_table(
 ) -> None:
     """However records are cut into calls, what remains is what a table would hold.
 
-    Rows carry any of their columns, of any kind of value; updates may change the key.
+    Rows carry any of their columns, of any kind of value; updates may change the key to a free one.
     """
     table: dict[str, dict[str, Any]] = {}
+    sent: dict[int, dict[str, Any]] = {}
     values = []
     for op, number, row, moves in changes:
         key = str(number)
         if op == "d":
             values.append(change("d", None, {"id": number}))
             table.pop(key, None)
+            sent.pop(number, None)
             continue
-        old = (number + 1) % 5 if moves and op == "u" else number
-        before = {"id": old, "a": 1} if op == "u" else None
+        old = (number + 1) % 5 if moves and op == "u" and key not in table else number
+        before = {"id": old, **sent.get(old, {})} if op == "u" else None
+        sent[number] = (sent.pop(old, {}) if op == "u" else sent.get(number, {})) | row
         values.append(change(op, {"id": number, **row}, before))
         stored = table.pop(str(old), {}) if op == "u" else table.get(key, {})
         table[key] = stored | {name: None if v is None else str(v) for name, v in row.items()}

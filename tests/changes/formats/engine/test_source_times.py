@@ -12,6 +12,8 @@ from changes.formats.auto import make_format
 from changes.formats.canal.json import CanalJson
 from changes.formats.engine.format import Format, pack
 from changes.model.model import FormatOptions
+from changes.model.places import Place
+from tests.changes.formats.own_records import NAMED
 
 
 def time_of(name: str, message: Any) -> int | None:
@@ -83,7 +85,7 @@ def test_what_cant_be_read_proves_nothing(name: str, value: bytes) -> None:
 def test_a_tombstone_proves_nothing() -> None:
     """It has no value."""
     for name, kind in FORMATS.items():
-        format_ = make_format(name, FormatOptions())
+        format_ = make_format(name, FormatOptions(extra=NAMED))
         assert format_.source_ms(pack(b"k", None) if kind.keyed else None) is None
 
 
@@ -100,3 +102,45 @@ def test_a_format_that_promises_nothing_proves_nothing() -> None:
     (change,) = format_.explain(value)
     assert change.ts_ms == 1700000000000
     assert format_.source_ms(value) is None
+
+
+def place_of(message: Any) -> Place | None:
+    """Of Debezium's."""
+    return make_format("debezium-json", FormatOptions()).place(
+        pack(None, json.dumps(message).encode())
+    )
+
+
+MYSQL = {"gtid": "0-1-7", "file": "bin.000003", "pos": 400}
+
+
+def test_debezium_says_where_its_source_has_a_change() -> None:
+    """With schema or without, flattened or not. A null is nothing; so is a word for a number."""
+    found = Place("0-1-7", "bin.000003", 400)
+    message = {**DEBEZIUM, "source": {**SOURCE, **MYSQL}}
+    assert place_of(message) == found
+    assert place_of({"schema": {}, "payload": message}) == found
+    flat = {f"__source_{name}": value for name, value in MYSQL.items()}
+    assert place_of({"id": 1, "__op": "c", **flat}) == found
+    assert place_of({**DEBEZIUM, "source": {**SOURCE, "lsn": 2**63}}) == Place(lsn=2**63)
+    odd = {"gtid": None, "file": 3, "pos": "400", "lsn": {"a": 1}}
+    assert place_of({**DEBEZIUM, "source": {**SOURCE, **odd}}) is None
+    assert time_of("debezium-json", {**DEBEZIUM, "source": {**SOURCE, **odd}}) == SOURCE["ts_ms"]
+    assert place_of(DEBEZIUM) is None
+
+
+@pytest.mark.parametrize("snapshot", ["true", "last", "incremental", True])
+def test_rows_that_debezium_reads_from_a_table_are_nowhere(snapshot: object) -> None:
+    """They have a place, but come in another order."""
+    source = {**SOURCE, **MYSQL, "snapshot": snapshot}
+    assert place_of({**DEBEZIUM, "source": source}) is None
+    assert place_of({**DEBEZIUM, "op": "r", "source": {**SOURCE, **MYSQL}}) is None
+
+
+def test_other_formats_say_no_place() -> None:
+    """Canal and Maxwell write sets of transactions, or how far they have come."""
+    for name, kind in FORMATS.items():
+        format_ = make_format(name, FormatOptions(extra=NAMED))
+        assert format_.place(pack(b"k", None) if kind.keyed else None) is None
+    canal = make_format("canal-json", FormatOptions())
+    assert canal.place(json.dumps({**CANAL, "gtid": "0-1-7"}).encode()) is None

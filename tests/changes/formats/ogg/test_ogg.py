@@ -126,7 +126,7 @@ def test_table_without_a_schema() -> None:
     """It needs the option that names one."""
     value = ogg("I", {"id": 1}, table="T")
     assert made(OGG, default_database="S").peek(value).table == TableName("S", "T")
-    with pytest.raises(BadMessage, match=r"table 'T': SCHEMA\.TABLE is wanted"):
+    with pytest.raises(BadMessage, match=r"table 'T': SCHEMA\.TABLE is required"):
         made(OGG).peek(value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.engine.format import Chunked, MultiEntry, pack
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 FORMAT = FORMATS["tencent-dts"](FormatOptions())
 COLUMNS = [wire.dts_column("id", "int(11)", key=True), wire.dts_column("v", "varchar(9)")]

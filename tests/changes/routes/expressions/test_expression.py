@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from changes.routes.expressions.expression import BadValue, Expression
 from changes.routes.expressions.syntax import ExpressionError
-from changes.routes.expressions.types import Rows
+from changes.routes.expressions.types import NamedColumns
 
 D = Decimal
 TYPES: dict[str, pa.DataType] = {
@@ -32,10 +32,10 @@ TYPES: dict[str, pa.DataType] = {
 }
 
 
-def rows_of(**columns: list[Any]) -> Rows:
+def rows_of(**columns: list[Any]) -> NamedColumns:
     """Rows of some columns; each has as many."""
     arrays = {name: pa.array(values, TYPES[name]) for name, values in columns.items()}
-    return Rows(arrays, len(next(iter(arrays.values()))))
+    return NamedColumns(arrays, len(next(iter(arrays.values()))))
 
 
 def values(text: str, **columns: list[Any]) -> list[Any]:

@@ -45,7 +45,7 @@ def fields(table: DdlTable) -> list[tuple[int | None, str, str]]:
     ],
 )
 def test_again_is_nothing(steps: tuple[TableStep, ...]) -> None:
-    """A difference to what is wanted: where it is so already there is none."""
+    """A difference to what is required: where it is so already there is none."""
     once = after(*steps)
     assert after(*steps, table=once) == once
 
@@ -78,7 +78,7 @@ def test_all_names_are_those_of_before() -> None:
 
 
 def test_drop_and_add_of_one_name() -> None:
-    """Another column: the old values are not seen in it, and are kept where that is wanted."""
+    """Another column: the old values are not seen in it, and are kept where that is required."""
     add = AddColumn(Column("a", pa.string()))
     assert fields(after(DropColumn("a"), add)) == [
         (1, "id", "long"), (3, "b", "string"), (None, "a", "string")

@@ -158,7 +158,7 @@ def test_what_no_webhook_took_is_counted(hook: Hook, monkeypatch: pytest.MonkeyP
 def test_an_old_event_goes(hook: Hook) -> None:
     """It is news no more, and is counted."""
     now = [0.0]
-    made = delivery.Delivery(hook.address, lambda: now[0])
+    made = delivery.WebhookDelivery(hook.address, lambda: now[0])
     made.add({"kind": "old"})
     now[0] = delivery.KEPT_S + 1
     made.add({"kind": "new"})

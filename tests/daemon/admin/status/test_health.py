@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.admin.status.conditions import Key, headline
+from daemon.admin.status.conditions import ConditionKey, headline
 from daemon.admin.status.health import conditions, shown
 from daemon.admin.status.verdict import verdict
 from tests.daemon.admin.events.test_watch import ILL, WELL
@@ -18,17 +18,17 @@ def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
     assert conditions(WELL) == []
     found = {one.key: one for one in conditions(ILL)}
     assert set(found) == {
-        Key("behind", "shop"),
-        Key("dead_letters", "shop"),
-        Key("quarantine", "shop", "lake.shop.shut"),
-        Key("rows_may_differ", "shop", "lake.shop.old"),
-        Key("job_failed", "shop", ILL["jobs"][0]["job"]),
-        Key("targets_failing", "shop", "lake"),
+        ConditionKey("behind", "shop"),
+        ConditionKey("dead_letters", "shop"),
+        ConditionKey("quarantine", "shop", "lake.shop.shut"),
+        ConditionKey("rows_may_differ", "shop", "lake.shop.old"),
+        ConditionKey("job_failed", "shop", ILL["jobs"][0]["job"]),
+        ConditionKey("targets_failing", "shop", "lake"),
     }
-    of_sink = found[Key("targets_failing", "shop", "lake")]
+    of_sink = found[ConditionKey("targets_failing", "shop", "lake")]
     assert of_sink.targets == tuple(f"lake.shop.bad{n}" for n in range(5))
     assert of_sink.line.endswith("and 2 more: no space")
-    assert "held by lake.shop.bad0" in found[Key("behind", "shop")].line
+    assert "held by lake.shop.bad0" in found[ConditionKey("behind", "shop")].line
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,7 @@ def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
         ({"offset_file": {"error": "full", "saved_seconds_ago": 9}}, "offset_store_failing"),
         ({"dead_letters": {"error": "full", "stored": 0, "waiting": 1}},
          "dead_letter_store_failing"),
+        ({"topics_gone": ["t1", "t2", "t3", "t4"], "topics_gone_count": 4}, "topics_gone"),
     ],
 )  # fmt: skip
 def test_what_holds_a_pipeline_up(change: dict[str, Any], kind: str) -> None:
@@ -80,6 +81,29 @@ def test_what_passes_by_itself_is_neither_well_nor_ill(change: dict[str, Any]) -
     level, line = headline(conditions(WELL | {"pipelines": [pipeline | change]}))
     assert level == "passing"
     assert line.startswith("pipeline shop: ") or line.startswith("t: ")
+
+
+AWAITED = {"t": {"messages": 4, "schemas": ["id 7"]}}
+
+
+@pytest.mark.parametrize(
+    ("away_s", "awaited", "kind", "level"),
+    [
+        (121.0, AWAITED, "registry_away", "ill"),
+        (119.0, AWAITED, "registry_away", "passing"),
+        (9999.0, {}, "registry_away", "passing"),
+        (None, AWAITED, "schema_awaited", "passing"),
+    ],
+)  # fmt: skip
+def test_a_registry_that_is_away_is_ill_where_messages_wait_for_it(
+    away_s: float | None, awaited: dict[str, Any], kind: str, level: str
+) -> None:
+    """With all schemas on the disk its absence holds nothing up."""
+    (pipeline,) = WELL["pipelines"]
+    change = {"registry_away_seconds": away_s, "registry_error": "down", "schemas_awaited": awaited}
+    (found,) = conditions(WELL | {"pipelines": [pipeline | change]})
+    assert (found.kind, found.level, found.seconds) == (kind, level, away_s)
+    assert ("4 messages of t wait for schema id 7" in found.line) == bool(awaited)
 
 
 def test_what_has_no_room_is_not_well() -> None:

@@ -16,7 +16,8 @@ from actors.contract.addresses import Address
 from actors.contract.effects import Consume
 from actors.contract.figures import FetcherFigures, Figures, ProcessorFigures
 from actors.contract.messages import Assigned, EpochStarted, Polled, SourceState
-from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 from actors.runtime.shell import Directory, Shell
 from actors.target.buffer import TargetBuffer

@@ -84,14 +84,14 @@ def test_what_is_missing_is_named_where_nobody_can_be_asked(tmp_path: Path) -> N
     done = CliRunner().invoke(app, ["init", "--output", str(tmp_path / "c.toml")])
     assert (done.exit_code, done.stderr) == (
         2,
-        "binlogd: --broker is wanted: nobody is here to ask\n",
+        "binlogd: --broker is required: nobody is here to ask\n",
     )
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--kafka", "x"], "--kafka 'x': KEY=VALUE is wanted"),
+        (["--kafka", "x"], "--kafka 'x': KEY=VALUE is required"),
         (["--kafka", "sasl.password=${file:/no/such}"], "c.toml: kafka.sasl.password: "),
         (["--kafka", "group.id=mine"], "c.toml: kafka: "),
         (["--lake", "ftp://x"], "a folder, s3://, hdfs://"),

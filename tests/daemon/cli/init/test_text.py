@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.cli.init.look import SeenTable, SeenTopic
-from daemon.cli.init.text import NotASink, Place, configuration, pipeline_names
+from daemon.cli.init.text import NotASink, TablesPlace, configuration, pipeline_name
 from daemon.config.file import load
 
 KAFKA = {"bootstrap.servers": "127.0.0.1:9092"}
@@ -27,17 +27,17 @@ SEEN = SeenTopic(
     "shop.changes:0 offset 7: not JSON",
 )
 PLACES = [
-    (Place("var/warehouse"), "iceberg"),
-    (Place("s3://lake/warehouse", "http://127.0.0.1:8181"), "iceberg"),
-    (Place("hdfs://h/warehouse", "https://catalog"), "iceberg"),
-    (Place("copy.db"), "sqlite"),
-    (Place("postgresql://h:5432/shop", user="u", password="pass-word"), "jdbc"),
-    (Place("jdbc:postgresql://h:5432/shop", user="u", password="pass-word"), "jdbc"),
+    (TablesPlace("var/warehouse"), "iceberg"),
+    (TablesPlace("s3://lake/warehouse", "http://127.0.0.1:8181"), "iceberg"),
+    (TablesPlace("hdfs://h/warehouse", "https://catalog"), "iceberg"),
+    (TablesPlace("copy.db"), "sqlite"),
+    (TablesPlace("postgresql://h:5432/shop", user="u", password="pass-word"), "jdbc"),
+    (TablesPlace("jdbc:postgresql://h:5432/shop", user="u", password="pass-word"), "jdbc"),
 ]
 
 
 @pytest.mark.parametrize(("place", "kind"), PLACES)
-def test_it_is_a_configuration(tmp_path: Path, place: Place, kind: str) -> None:
+def test_it_is_a_configuration(tmp_path: Path, place: TablesPlace, kind: str) -> None:
     """Every command reads it; a refused table is quarantined."""
     path = tmp_path / "config.toml"
     path.write_text(configuration(KAFKA, place, [SEEN], "var"))
@@ -48,7 +48,7 @@ def test_it_is_a_configuration(tmp_path: Path, place: Place, kind: str) -> None:
 
 
 def test_it_says_what_was_seen() -> None:
-    text = configuration(KAFKA, Place("w"), [SEEN], "var")
+    text = configuration(KAFKA, TablesPlace("w"), [SEEN], "var")
     for line in (
         "#   shop.orders: key id, 120 changes",
         "#   shop.items: key a, b, 7 changes",
@@ -64,37 +64,66 @@ def test_it_says_what_was_seen() -> None:
 @pytest.mark.parametrize("name", ['x\n[daemon]\nstate_dir = "/"', "a\u2028b", "\x7f\x00", "\u202e"])
 def test_no_name_gets_out_of_its_comment(name: str) -> None:
     seen = SeenTopic("t", "canal-json", "", {}, {name: SeenTable()}, 1, 1, name)
-    document = tomllib.loads(configuration(KAFKA, Place("w"), [seen], "var"))
+    document = tomllib.loads(configuration(KAFKA, TablesPlace("w"), [seen], "var"))
     assert document["daemon"]["state_dir"] == "var/state"
 
 
 @pytest.mark.parametrize("topic", ['a"b', "a\\b", "\x7f", "ü"])
 def test_a_topics_name_stays_itself(topic: str) -> None:
     seen = SeenTopic(topic, None, "it is empty", {}, {})
-    (pipeline,) = tomllib.loads(configuration(KAFKA, Place("w"), [seen], "v"))["pipeline"].values()
+    (pipeline,) = tomllib.loads(configuration(KAFKA, TablesPlace("w"), [seen], "v"))[
+        "pipeline"
+    ].values()
     assert (pipeline["topics"], pipeline["format"]) == ([topic], "auto")
 
 
 @pytest.mark.parametrize(
-    ("topics", "names"),
+    ("topic", "name"),
+    [("shop", "shop"), ("a.b", "a-b"), ("1", "p-1"), ("...", "p"), (r"^shop\.(a|b)", "shop-a-b")],
+)
+def test_the_pipeline_has_a_name(topic: str, name: str) -> None:
+    assert pipeline_name(topic) == name
+
+
+@pytest.mark.parametrize(
+    ("formats", "told"),
     [
-        (["shop"], ["shop"]),
-        (["a.b", "a-b", "a_b", "a/b"], ["a-b", "a-b-2", "a_b", "a-b-3"]),
-        (["1", "...", "-x"], ["p-1", "p", "x"]),
+        (["canal-json", "canal-json"], "canal-json"),
+        (["canal-json", None], "canal-json"),
+        (["canal-json", "maxwell-json"], "auto"),
+        ([None, None], "auto"),
     ],
 )
-def test_pipelines_have_names_of_their_own(topics: list[str], names: list[str]) -> None:
-    assert pipeline_names(topics) == names
+def test_several_topics_are_one_pipeline(
+    tmp_path: Path, formats: list[str | None], told: str
+) -> None:
+    """Two would lead to the same targets."""
+    seen = [SeenTopic(f"t{n}", name, "it is empty", {}, {}) for n, name in enumerate(formats)]
+    path = tmp_path / "config.toml"
+    path.write_text(configuration(KAFKA, TablesPlace("copy.db"), seen, "var"))
+    (pipeline,) = load(path).pipeline.values()
+    assert (pipeline.topics, pipeline.format) == (["t0", "t1"], told)
+
+
+def test_a_pattern_stays_one(tmp_path: Path) -> None:
+    """Not the topics that it matches now."""
+    path = tmp_path / "config.toml"
+    path.write_text(configuration(KAFKA, TablesPlace("copy.db"), [SEEN], "var", [r"^shop\."]))
+    (pipeline,) = load(path).pipeline.values()
+    assert (pipeline.topics, pipeline.format) == ([r"^shop\."], "canal-json")
 
 
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        (Place("s3://b/w"), "--catalog names the REST catalog"),
-        (Place("ftp://b/w"), "s3://, hdfs://, mysql://, postgresql:// or a file NAME.db is wanted"),
-        (Place("w", "thrift://h"), "the address of a REST catalog is wanted"),
+        (TablesPlace("s3://b/w"), "--catalog names the REST catalog"),
+        (
+            TablesPlace("ftp://b/w"),
+            "hdfs://, mysql://, postgresql:// or a file NAME.db is required",
+        ),
+        (TablesPlace("w", "thrift://h"), "give the address of a REST catalog"),
     ],
 )
-def test_what_is_no_place_is_refused(place: Place, said: str) -> None:
+def test_what_is_no_place_is_refused(place: TablesPlace, said: str) -> None:
     with pytest.raises(NotASink, match=said):
         configuration(KAFKA, place, [SEEN], "var")

@@ -6,6 +6,7 @@ import json
 import tarfile
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
@@ -80,6 +81,34 @@ def test_it_has_what_helps_and_no_secret(tmp_path: Path) -> None:
     assert SECRET not in every
     assert PLAIN not in every
     assert (tmp_path / "out.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+REGISTRIES = {
+    "basic": 'basic_auth = "reader:WORD"',
+    "bearer": 'bearer_token = "WORD"',
+    "oauth": """[registry.main.oauth]
+        token_url = "https://t"
+        client_id = "i"
+        client_secret = "WORD\"""",
+    "key": 'tls_cert = "c.pem"\ntls_key = "k.pem"\ntls_key_password = "WORD"',
+}
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_the_secrets_of_a_registry_are_in_neither(tmp_path: Path, kind: str) -> None:
+    """Written into the file: not in the bundle, its logs, or what ``check-config`` says."""
+    config = write_config(tmp_path)
+    login = REGISTRIES[kind].replace("WORD", PLAIN)
+    text = config.read_text().replace('format = "auto"', 'format = "auto"\nregistry = "main"')
+    config.write_text(f'{text}\n[registry.main]\nurl = "https://127.0.0.1:1"\n{login}\n')
+    (tmp_path / "b.log").write_text(f"an event with {PLAIN} in it\n")
+    assert run(config).exit_code == 0
+    found = read(config)
+    assert found["binlogd.log"] == "an event with *** in it\n"
+    assert PLAIN not in "".join(found.values())
+    for more in ([], ["--connect"]):
+        checked = CliRunner().invoke(app, ["check-config", "--config", str(config), *more])
+        assert PLAIN not in checked.stdout + checked.stderr
 
 
 def test_what_can_not_be_had_is_named(tmp_path: Path) -> None:

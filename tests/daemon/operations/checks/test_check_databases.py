@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from actors.runtime import jars
 from daemon.cli.__main__ import app
 from daemon.config.file import load
 from daemon.operations.checks.check_databases import check_databases
 from databases.opening import open_database
 from settings.rotation import current_password
-from sparkwriter.session import jars
 from tests.databases.base.servers import PASSWORD, Server
 from tests.databases.base.test_section import SHOP, TEXT
 

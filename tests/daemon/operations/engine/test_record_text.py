@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from daemon.operations.engine.record import (
     DamagedJob,
     Job,
+    JobRequest,
     Progress,
     State,
-    Wanted,
     decode,
     encode,
     new_job,
@@ -33,7 +33,7 @@ FLOATS = st.none() | st.floats(0, 1e12)
 JOBS = st.builds(
     Job,
     id=st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True),
-    wanted=st.builds(Wanted, TEXTS, TEXTS, st.tuples(TEXTS, TEXTS), OBJECTS, TEXTS, TEXTS),
+    wanted=st.builds(JobRequest, TEXTS, TEXTS, st.tuples(TEXTS, TEXTS), OBJECTS, TEXTS, TEXTS),
     state=st.sampled_from(State),
     wish=st.sampled_from(["", "pause", "cancel"]),
     progress=st.builds(Progress, COUNTS, st.none() | COUNTS, TEXTS, FLOATS, FLOATS),
@@ -46,7 +46,7 @@ JOBS = st.builds(
     attempts=COUNTS,
     steps=COUNTS,
 )
-JOB = new_job(Wanted("load", "shop", ("lake.s.t",), {"rows": 7}), 1_000, "load-1")
+JOB = new_job(JobRequest("load", "shop", ("lake.s.t",), {"rows": 7}), 1_000, "load-1")
 
 
 @given(JOBS)

@@ -12,7 +12,7 @@ import pytest
 from changes.model.errors import SinkUnavailable, TargetRefused
 from daemon.operations.engine import rule
 from daemon.operations.engine.port import Control, JobAway, JobFailed, JobStopped
-from daemon.operations.engine.record import Progress, State, Wanted, new_job
+from daemon.operations.engine.record import JobRequest, Progress, State, new_job
 from daemon.operations.engine.runner import JobsClosed
 from daemon.state.edits import EditBusy, EditFailed, EditRefused
 from databases.base.errors import DatabaseAway, DatabaseRefused
@@ -281,7 +281,7 @@ def test_a_refused_edit_ends_the_job(tmp_path: Path) -> None:
 def test_a_job_of_another_version_is_left_alone(tmp_path: Path) -> None:
     """It is shown, and does not stand in the way."""
     rig = JobRig(tmp_path, Count())
-    rig.files.save(new_job(Wanted("weigh", "shop"), 0, "weigh-1"))
+    rig.files.save(new_job(JobRequest("weigh", "shop"), 0, "weigh-1"))
     rig.start()
     rig.ended(rig.runner.add(wanted(0)).result(30).id)
     assert {job.id: job.state for job in rig.runner.jobs}["weigh-1"] is State.PLANNED

@@ -16,9 +16,9 @@ from daemon.operations.engine.record import (
     STATES,
     WITHOUT_JOB,
     Job,
+    JobRequest,
     Place,
     State,
-    Wanted,
 )
 from daemon.operations.engine.rule import JobsLogic
 from daemon.operations.load.memory import OPEN, Stage
@@ -67,7 +67,7 @@ def takes(place: Place, command: str, limits: Limits, state: State) -> bool:
 
 def job(kind: str, state: State) -> Job:
     started = None if state is State.PLANNED else 1
-    return Job("job-1", Wanted(kind, "p", ("lake.s.t",)), state=state, started_ms=started)
+    return Job("job-1", JobRequest(kind, "p", ("lake.s.t",)), state=state, started_ms=started)
 
 
 def test_the_docs_show_the_table() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.operations.engine.record import State, Wanted, new_job
+from daemon.operations.engine.record import JobRequest, State, new_job
 from daemon.operations.engine.store import JobStore
 
-JOB = new_job(Wanted("load", "shop"), 1_000, "load-1")
-LATER = new_job(Wanted("load", "shop"), 2_000, "aaa-2")
+JOB = new_job(JobRequest("load", "shop"), 1_000, "load-1")
+LATER = new_job(JobRequest("load", "shop"), 2_000, "aaa-2")
 
 
 def test_jobs_are_kept_oldest_first(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from changes.model.errors import SinkUnavailable
 from daemon.operations.engine.port import Advanced, JobAway
-from daemon.operations.engine.record import Job, State, Wanted, new_job
-from daemon.operations.load.kind import LoadKind, settings_of
+from daemon.operations.engine.record import Job, JobRequest, State, new_job
+from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.memory import Memory
 from daemon.operations.load.rule import LoadSteps
+from daemon.operations.load.settings import settings_of
 from daemon.operations.rebuild.kind import without_job
 from daemon.state.edits import EditFailed
 from offsets.rebuild import Load, Rebuild
@@ -27,7 +28,7 @@ T = "lake.s.t"
 
 def job() -> Job:
     params = {"tables": ["s.t"], "rows": {T: 7}}
-    return new_job(Wanted("load", "p", (T,), params), 0, "load-1")
+    return new_job(JobRequest("load", "p", (T,), params), 0, "load-1")
 
 
 class Control:

@@ -13,11 +13,11 @@ from changes.routes.routing import TargetRoute
 from changes.routes.shaping.shape import NO_SHAPE, Shape
 from daemon.config.config import Config
 from daemon.operations.engine.port import Plan
-from daemon.operations.engine.record import Wanted
+from daemon.operations.engine.record import JobRequest
 from daemon.operations.engine.source_targets import Chosen, Compared
 from daemon.operations.load import plan
+from daemon.operations.load.estimates import Flow
 from daemon.operations.load.kind import LoadKind
-from daemon.operations.load.plan import Flow
 from databases.base.port import SourceTable
 from offsets.snapshot import Snapshot, SpillMark
 
@@ -78,7 +78,8 @@ def planned(
     monkeypatch.setattr(plan, "_described", lambda *_: source)
     monkeypatch.setattr(plan, "shown_columns", lambda *_: {})
     monkeypatch.setattr(plan, "flow_of", lambda *_: Flow(0.0, 0))
-    wanted = Wanted("load", "p", patterns, {}, origin)
+    monkeypatch.setattr(plan, "_why_margin", lambda *_: "")
+    wanted = JobRequest("load", "p", patterns, {}, origin)
     return LoadKind().plan(Looking(config, spills), wanted)  # type: ignore[arg-type]
 
 

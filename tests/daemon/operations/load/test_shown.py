@@ -15,7 +15,7 @@ import pytest
 from actors.contract.ports import ResettableSink
 from changes.model.model import TableName
 from daemon.config.config import Config
-from daemon.operations.engine.record import Wanted
+from daemon.operations.engine.record import JobRequest
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.shown import Shown, shown_columns, unlike
 from daemon.operations.load.source_tables import SourceTables
@@ -222,7 +222,7 @@ def server(servers: dict[str, Server]) -> Iterator[Server]:
 
 def refused(look: Looking) -> list[str]:
     """Why a load of the table is refused."""
-    wanted = Wanted("load", "p", (TARGET,), {}, "command")
+    wanted = JobRequest("load", "p", (TARGET,), {}, "command")
     return [line for line in LoadKind().plan(look, wanted).refusals if line.startswith(TARGET)]
 
 
@@ -230,7 +230,7 @@ def refused(look: Looking) -> list[str]:
 def test_a_plan_says_where_nothing_is_known_of_the_stream(server: Server, tmp_path: Path) -> None:
     """Before the first row of a table nobody can say what its reader leaves out."""
     url = f"jdbc:mariadb://127.0.0.1:{server.port}/"
-    wanted = Wanted("load", "p", (TARGET,), {}, "command")
+    wanted = JobRequest("load", "p", (TARGET,), {}, "command")
     said = LoadKind().plan(Looking(tmp_path, [], url), wanted).lines
     assert any("the log's last messages have no row of it" in line for line in said)
     said = LoadKind().plan(Looking(tmp_path, [INSERT], url, columns=["id", "name"]), wanted).lines
@@ -275,7 +275,7 @@ def test_a_default_that_a_minimal_log_leaves_out_refuses_no_load(
     url = f"jdbc:mariadb://127.0.0.1:{minimal.port}/"
     look = Looking(tmp_path, [INSERT], url)
     assert refused(look) == []
-    said = LoadKind().plan(look, Wanted("load", "p", (TARGET,), {}, "command")).lines
+    said = LoadKind().plan(look, JobRequest("load", "p", (TARGET,), {}, "command")).lines
     assert any("binlog_row_image is not FULL" in line for line in said)
     tables = SourceTables(look, "p")  # type: ignore[arg-type]
     assert tables.unlike({TARGET: TableName("shop", "t")}) == {}

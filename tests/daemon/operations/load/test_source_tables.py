@@ -13,7 +13,7 @@ from changes.model.model import Column, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import TargetRoute
 from changes.routes.shaping.shape import Shape
 from changes.sql.forms import Form
-from daemon.operations.load.columns import Wanted, fitted
+from daemon.operations.load.columns import FittedTable, fitted
 from daemon.operations.load.source_tables import format_name
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceColumn, SourceTable
@@ -39,7 +39,7 @@ def fit(
     route: TargetRoute = ROUTE,
     present: TableSchema | None = None,
     **pipeline: Any,
-) -> Wanted:
+) -> FittedTable:
     settings = config(folder, **pipeline)
     return fitted(settings, "p", table, route, settings.pipeline["p"].format, present)
 

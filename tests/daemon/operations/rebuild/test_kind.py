@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.operations.engine.context import DaemonLook
-from daemon.operations.engine.record import Job, State, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.rebuild import kind as rebuild_job
 from daemon.operations.rebuild.kind import RebuildKind, adopted, job_of, refuse_live_load
 from daemon.state.edits import EditFailed, EditRefused
@@ -22,7 +22,7 @@ from tests.sources.fake_source import FakeSource
 
 T = "lake.s.t"
 INTO = "lake.s.t__rebuild_7"
-WANTED = Wanted("rebuild", "shop", (T,))
+WANTED = JobRequest("rebuild", "shop", (T,))
 
 
 @pytest.fixture(autouse=True)
@@ -152,7 +152,7 @@ def test_a_recorded_rebuild_without_a_job_gets_one(rig: JobRig) -> None:
     assert (job.id, job.wanted.targets, job.created_ms) == ("rebuild-7", (T,), 5)
     assert job_of([job], T) == job
     assert job_of([replace(job, state=State.DONE)], T) is None
-    load = new_job(Wanted("load", "shop", (T, "lake.s.u")), 0, "load-1")
+    load = new_job(JobRequest("load", "shop", (T, "lake.s.u")), 0, "load-1")
     assert adopted(snapshot, {"load-1": load}, 5) == []
     assert adopted(snapshot, {"load-1": replace(load, state=State.CANCELLED)}, 5) == [job]
     given_up = replace(snapshot.rebuilds[T], cancelled=True)
@@ -163,7 +163,7 @@ def test_a_load_is_not_given_up_beside_its_job() -> None:
     """The job would say that the table is loaded. Once it is cancelled, or over, nothing is."""
     load = Load("load-1", {})
     snapshot = Snapshot("p", "g", rebuilds={T: Rebuild("lake.s.t__rebuild_1", {}, load=load)})
-    job = new_job(Wanted("load", "p", (T,)), 0, "load-1")
+    job = new_job(JobRequest("load", "p", (T,)), 0, "load-1")
     with pytest.raises(EditRefused, match="jobs cancel load-1` comes first"):
         refuse_live_load(snapshot, T, [job])
     for other in (replace(job, wish="cancel"), replace(job, state=State.FAILED)):

@@ -21,7 +21,7 @@ from daemon.operations.rebuild.rebuilds import RebuildNotEnded, Rebuilds
 from daemon.state.spills.file import SpillFolder
 from offsets.fence import Span
 from offsets.position import TopicPartition
-from offsets.rebuild import FOR_GOOD, Load, Rebuild, Refused
+from offsets.rebuild import FOR_GOOD, Load, Rebuild, SwapRefused
 from offsets.rebuild_steps import begun, begun_load, cancelled
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 
@@ -179,7 +179,7 @@ def test_a_refusal_stops_its_rebuild_alone(tmp_path: Path) -> None:
     """It is recorded with its reason, and no start tries it again: the job gives it up."""
     world = World(tmp_path, Sink(TargetRefused("can't rename")))
     done = world.settle(filling())
-    assert done.rebuilds[T].refused == Refused("can't rename")
+    assert done.rebuilds[T].refused == SwapRefused("can't rename")
     assert (world.saved, world.spilled()) == ([done], [T])
     assert world.settle(done) is done
     assert len(world.sink.asked) == 1
@@ -193,7 +193,7 @@ def test_a_sink_that_answers_is_not_waited_for(tmp_path: Path) -> None:
     done = filling()
     for attempt in range(1, FOR_GOOD + 1):
         done = world.settle(done)
-        assert done.rebuilds[T].refused == Refused("somebody has a lock", attempt)
+        assert done.rebuilds[T].refused == SwapRefused("somebody has a lock", attempt)
         assert not done.rebuilds[T].refused.for_good or attempt == FOR_GOOD
     assert world.settle(done) is done
     assert len(world.sink.asked) == FOR_GOOD

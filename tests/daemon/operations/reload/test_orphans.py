@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.config.file import load
-from daemon.operations.engine.record import Job, State, Wanted
+from daemon.operations.engine.record import Job, JobRequest, State
 from daemon.operations.reload.steps import orphans, refused
 from daemon.state.dead_letters.index import LetterIndex, Stored
 from offsets.position import TopicPartition
@@ -54,7 +54,7 @@ def test_what_is_not_written_may_not(tmp_path: Path, left: Any, why: str) -> Non
 
 @pytest.mark.parametrize(("state", "refuses"), [(State.PAUSED, True), (State.DONE, False)])
 def test_a_job_that_works_on_it_may_not(tmp_path: Path, state: State, refuses: bool) -> None:
-    job = Job("load-1", Wanted("load", "p", (GONE, STAYS)), state)
+    job = Job("load-1", JobRequest("load", "p", (GONE, STAYS)), state)
     assert (GONE in found(tmp_path, [], (job,))) == refuses
     assert STAYS not in found(tmp_path, [], (job,))
 

@@ -28,7 +28,7 @@ from tests.changes.formats.debezium.messages import (
     key_with_schema,
     wrapped,
 )
-from tests.changes.formats.wire import (
+from tests.changes.formats.protobuf_records import (
     canal_column,
     canal_ddl,
     canal_packet,

@@ -17,17 +17,16 @@ from typer.testing import CliRunner, Result
 from daemon.cli.__main__ import app
 from daemon.config.file import load
 from daemon.operations.reset import operation
-from daemon.operations.reset.offset_reset import (
-    move_group,
-    refuse_members,
-)
+from daemon.operations.reset.offset_reset import move_group, refuse_members
 from daemon.state.edits import EditRefused
 from daemon.state.offset_file import OffsetFile, lock_state_dir
 from daemon.state.offset_stores import make_stores
 from demo.broker import DevBroker
 from offsets.snapshot import MarkMoves, PartitionState, Snapshot
 from offsets.store import StoreError
+from sources.base.topic_selection import TopicSelection
 from sources.kafka.commit_store import KafkaCommitStore
+from sources.opening import open_source
 from tests.daemon.state.test_offset_transfer import MESSAGES, World
 
 
@@ -55,7 +54,7 @@ def reset(world: World, *options: str) -> Result:
 
 def committed(world: World) -> int | None:
     settings = {"bootstrap.servers": world.bootstrap}
-    store = KafkaCommitStore(settings, [world.topic], "shop", world.group, 30.0)
+    store = KafkaCommitStore(settings, TopicSelection((world.topic,)), "shop", world.group, 30.0)
     store.start()
     try:
         found = store.get().snapshot
@@ -247,6 +246,7 @@ def test_a_topic_made_again_is_refused(world: World) -> None:
     done = reset(world, "--to", "earliest", "--execute", "--force")
     assert done.exit_code == 2
     assert "was deleted and recreated" in done.stderr
+    assert "name it in `exclude_topics`" in done.stderr
 
 
 def test_looking_makes_nothing(world: World) -> None:
@@ -269,7 +269,7 @@ def test_looking_makes_nothing(world: World) -> None:
         (("--to", "offset", "--at", "x"), "--at x: an offset is a number"),
         (("--to", "offset", "--at", "9" * 5000), "of 19 digits at most"),
         (("--to", "timestamp", "--at", "1969-12-31T23:59:59.999Z"), "it is before 1970"),
-        (("--to", "timestamp", "--at", "2026-01-01T00:00:00"), "a zone is wanted"),
+        (("--to", "timestamp", "--at", "2026-01-01T00:00:00"), "a zone is required"),
         (("--to", "timestamp", "--at", "yesterday"), "--at yesterday"),
         (("--to", "latest", "--topic", "other"), "--topic other: the pipeline reads"),
         (("--to", "latest", "--partition", "4"), "has no partition 4"),
@@ -340,12 +340,13 @@ def test_members_of_either_protocol_are_seen_and_gone_when_they_have_left(
     world = World(tmp_path, broker.bootstrap)
     world.fill()
     config = load(tmp_path / "config.toml")
-    refuse_members(config, "shop")
+    source = open_source(config, "shop")
+    refuse_members(source, world.group)
     consumer = joined(world, protocol)
     with pytest.raises(EditRefused, match="has members that read"):
-        refuse_members(config, "shop")
-    refuse_members(config, "shop", own=1)
+        refuse_members(source, world.group)
+    refuse_members(source, world.group, own=1)
     consumer.close()
-    refuse_members(config, "shop")
+    refuse_members(source, world.group)
     at = {world.source: PartitionState(4, None, reset=True)}
     move_group(config, "shop", Snapshot("shop", world.group, {}, at))

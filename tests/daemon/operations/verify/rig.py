@@ -23,7 +23,7 @@ from changes.model.model import OP, Column, Mode, TableName, TableSchema, Target
 from changes.sql.spark.schema import arrow_type
 from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished
-from daemon.operations.engine.record import Job, Progress, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, Progress, new_job
 from daemon.operations.verify.kind import VerifyKind
 from databases.base.database import Database
 from databases.base.port import KeyRange, SourceTable
@@ -211,7 +211,7 @@ class Rig:
 
     def job(self, **params: Any) -> Job:
         """One for the table, planned."""
-        wanted = Wanted("verify", "p", (f"lake.{self.schema}.*",), params)
+        wanted = JobRequest("verify", "p", (f"lake.{self.schema}.*",), params)
         plan = VerifyKind().plan(self.control, wanted)
         assert not plan.refusals, plan
         job = new_job(plan.wanted[0], 0)

@@ -12,7 +12,7 @@ import pytest
 from daemon.operations.engine.here import InDaemon, Lent
 from daemon.operations.engine.operation import Done, parsed, perform
 from daemon.operations.engine.port import Plan
-from daemon.operations.engine.record import Job, State, Wanted, new_job
+from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.verify.kind import VerifyKind
 from daemon.operations.verify.operation import VerifyOperation
 from daemon.operations.verify.report import result_of, skipped, table_result
@@ -30,7 +30,7 @@ class Ended(JobRig):
     def __init__(self, folder: Path, state: State, *tables: Mapping[str, Any]) -> None:
         super().__init__(folder)
         self.state, self.tables = state, tables
-        self.wanted: list[Wanted] = []
+        self.wanted: list[JobRequest] = []
         self.said: list[str] = []
 
     def here(self) -> InDaemon:
@@ -39,7 +39,7 @@ class Ended(JobRig):
         made.add_job = self.add  # type: ignore[assignment]
         return made
 
-    def add(self, wanted: Wanted) -> Job:
+    def add(self, wanted: JobRequest) -> Job:
         self.wanted.append(wanted)
         result = result_of(self.tables, 1.0) if self.state is State.DONE else {}
         job = replace(new_job(wanted, 0, "verify-1"), state=self.state, result=result, message="m")
@@ -53,7 +53,7 @@ class Ended(JobRig):
 
 
 def plan(pipeline: str, *targets: str, patterns: tuple[str, ...] = ("lake.*",)) -> Plan:
-    wanted = Wanted("verify", pipeline, targets, {"tables": list(targets)})
+    wanted = JobRequest("verify", pipeline, targets, {"tables": list(targets)})
     return Plan((wanted,), (f"{pipeline} is compared",), {"patterns": list(patterns)})
 
 
@@ -87,7 +87,7 @@ def test_what_is_recorded(tmp_path: Path) -> None:
     """The planned targets, with the tables that they are of."""
     rig = Ended(tmp_path, State.DONE, EQUAL)
     rig.verified()
-    assert rig.wanted == [Wanted("verify", "shop", ("lake.s.a",), {"tables": ["lake.s.a"]})]
+    assert rig.wanted == [JobRequest("verify", "shop", ("lake.s.a",), {"tables": ["lake.s.a"]})]
 
 
 @pytest.mark.usefixtures("planned")

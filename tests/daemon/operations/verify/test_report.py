@@ -13,10 +13,10 @@ from changes.model.model import Changes, Column, Mode, TableName, TableSchema, T
 from changes.routes.routing import TargetRoute
 from changes.sql.forms import Form
 from changes.sql.spark.checksums import Grid, Interval
-from daemon.operations.load.columns import Wanted
-from daemon.operations.verify.columns import NotComparable, Shape, shape_of
+from daemon.operations.load.columns import FittedTable
+from daemon.operations.verify.columns import ComparedShape, NotComparable, shape_of
 from daemon.operations.verify.groups import Differing
-from daemon.operations.verify.in_flight import Found
+from daemon.operations.verify.in_flight import DifferingRow
 from daemon.operations.verify.key_texts import NoText, key_text, keys_of
 from daemon.operations.verify.report import result_of, shown, skipped, summary, table_result
 from daemon.operations.verify.result_table import print_result
@@ -49,18 +49,18 @@ TARGET = TableSchema(
 )
 
 
-def matched(table: SourceTable, target: TableSchema) -> Shape:
+def matched(table: SourceTable, target: TableSchema) -> ComparedShape:
     """Of a MySQL's table by Canal."""
     return shape_of(table, as_streamed(table, "mysql", "canal-json"), target)
 
 
 @pytest.fixture
-def shape() -> Shape:
+def shape() -> ComparedShape:
     """Of the two."""
     return matched(TABLE, TARGET)
 
 
-def test_columns_are_matched_by_name_and_what_is_not_compared_is_told(shape: Shape) -> None:
+def test_columns_are_matched_by_name_and_what_is_not_compared_is_told(shape: ComparedShape) -> None:
     """Case aside; a column that the target lacks is told apart from one that has no text."""
     assert [pair.name for pair in shape.pairs] == ["id", "name", "ratio"]
     assert shape.missing == ("lost",)
@@ -91,19 +91,19 @@ def test_dates_of_no_calendar_are_null_as_in_the_stream() -> None:
     assert read(("1", None, "2024-01-02")) == ("1", None, "2024-01-02")
 
 
-def test_what_is_shown_of_a_row(shape: Shape) -> None:
+def test_what_is_shown_of_a_row(shape: ComparedShape) -> None:
     """The columns that differ with both values; bits of a number as that number."""
-    row = shown(Found(("1",), ("1", "a", "4607182418800017408"), ("1", "", None)), shape)
+    row = shown(DifferingRow(("1",), ("1", "a", "4607182418800017408"), ("1", "", None)), shape)
     assert row == {
         "key": {"id": "1"}, "what": "differs",
         "columns": {"Name": ["a", ""], "ratio": ["1.0", None]},
     }  # fmt: skip
 
 
-def test_of_a_long_value_the_part_that_differs_is_shown(shape: Shape) -> None:
+def test_of_a_long_value_the_part_that_differs_is_shown(shape: ComparedShape) -> None:
     """With its length."""
     long = "x" * 5000
-    row = shown(Found(("1",), ("1", long + "y", None), ("1", long, None)), shape)
+    row = shown(DifferingRow(("1",), ("1", long + "y", None), ("1", long, None)), shape)
     here, there = row["columns"]["Name"]
     assert here.endswith("xy (5001)")
     assert there.endswith("x (5000)")
@@ -170,10 +170,10 @@ def test_a_key_of_the_log_has_the_source_s_text(form: Form, value: object, text:
     assert key_text(form, value) == text
 
 
-def test_keys_of_decoded_changes(shape: Shape) -> None:
+def test_keys_of_decoded_changes(shape: ComparedShape) -> None:
     """Also where a column is spelled otherwise; a key without a text is not passed over."""
     route = TargetRoute(TargetName("lake", "shop", "t"), Mode.UPSERT, None)
-    wanted = Wanted(TABLE, (), route, TABLE.keys, None)
+    wanted = FittedTable(TABLE, (), route, TABLE.keys, None)
     table = pa.table({"__binlogd_op": ["U", "D"], "ID": pa.array([1, 2], pa.int64())})
     changes = Changes(table, TARGET, Mode.UPSERT, 2)
     assert keys_of(changes, shape.keys, wanted) == {("1",), ("2",)}

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daemon.operations.engine.port import Advanced
-from daemon.operations.engine.record import Wanted
+from daemon.operations.engine.record import JobRequest
 from daemon.operations.verify.kind import VerifyKind
 from daemon.operations.verify.work import Work
 from offsets.snapshot import SpillMark
@@ -193,8 +193,8 @@ def test_what_is_chosen_is_told_before(numbered: Rig) -> None:
     """Patterns of targets and of tables; one that chooses nothing is refused."""
     schema = numbered.schema
     kind, look = VerifyKind(), numbered.control
-    plan = kind.plan(look, Wanted("verify", "p", (f"{schema}.?",)))
+    plan = kind.plan(look, JobRequest("verify", "p", (f"{schema}.?",)))
     assert plan.lines == (f"lake.{schema}.t: is compared with {schema}.t of shop",)
     assert plan.wanted[0].params == {"sample": 1.0, "tables": [f"{schema}.t"]}
-    plan = kind.plan(look, Wanted("verify", "p", (f"{schema}.?", "lake.nothing.*")))
+    plan = kind.plan(look, JobRequest("verify", "p", (f"{schema}.?", "lake.nothing.*")))
     assert plan.refusals == ("lake.nothing.*: no table of pipeline p is called so",)

@@ -127,3 +127,28 @@ def test_what_is_told_of_a_row(rig: Rig) -> None:
     assert found["-5"]["columns"]["name"] == [None, "extra"]
     assert result["differing"] == 4
     assert not result["equal"]
+
+
+def test_numbers_whose_type_tells_no_digits(
+    servers: Mapping[str, Server],
+    drivers: None,
+    spark: SparkSession,
+    tmp_path: Path,
+    lake_conf: Mapping[str, str],
+) -> None:
+    """Each row of such a table was told as different, equal or not."""
+    with needed():
+        server = servers["postgresql"]
+    made = Rig(server, spark, tmp_path, lake_conf)
+    made.run(
+        f"CREATE TABLE {made.schema}.t (id bigint PRIMARY KEY, paid money, n numeric)",
+        f"INSERT INTO {made.schema}.t VALUES (1, '-12.34', 1.50), (2, '0', 1e20),"
+        " (3, '7.1', 0.000000100), (4, NULL, NULL)",
+    )
+    made.filled({"id": "long", "paid": "decimal(38, 2)", "n": "string"})
+    (table,) = made.verified()["tables"]
+    assert table["equal"], table
+    made.lake("UPDATE {t} SET paid = -12.35, n = '1.51' WHERE id = 1")
+    (table,) = made.verified()["tables"]
+    (found,) = table["rows_that_differ"]
+    assert found["columns"] == {"paid": ["-12.34", "-12.35"], "n": ["1.5", "1.51"]}

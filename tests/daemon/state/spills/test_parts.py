@@ -14,7 +14,7 @@ from changes.routes.routing import Route, Router
 from daemon.state.spills.spills import PipelineSpills, whole_records
 from offsets.position import TopicPartition
 from sources.base.port import LogGone, LogRecord
-from tests.changes.formats import wire
+from tests.changes.formats import protobuf_records as wire
 
 SOURCE = TopicPartition("binlog", 0)
 DTS = FORMATS["tencent-dts"](FormatOptions())

@@ -1,0 +1,83 @@
+"""The embedded broker as its keeper sees it: started, asked, with the topics that it is to have."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from actors.runtime.files import sync
+from actors.runtime.programs import ProgramError
+from collector.broker.home import BrokerHome, BrokerUnusable
+from collector.broker.program import Broker
+from collector.broker.properties import BrokerSecrets, BrokerSettings, bounded, durable
+from collector.section import BrokerSection
+from sources.base.port import NotAnswered
+from sources.base.topics import Cluster
+
+_ASK_WITHIN_S = 2.0
+
+
+class EmbeddedBroker:
+    """See ``KeptProgram``. The home was made before. ``topics`` gives the names of those to be made
+    where they are missing, each of one partition; ``open_cluster`` reaches the broker."""
+
+    start_within_s = 180.0
+    """2.5 s on a free machine; after a kill the newest files of the log are read first."""
+
+    def __init__(
+        self,
+        section: BrokerSection,
+        state_dir: Path,
+        topics: Callable[[], Collection[str]],
+        open_cluster: Callable[[Mapping[str, str | int | float | bool], float], Cluster],
+    ) -> None:
+        """Raises BrokerUnusable."""
+        self._home = BrokerHome(state_dir, section.port)
+        secret = self._home.secret()
+        if secret is None:
+            raise BrokerUnusable(f"[broker] {self._home.folder}: there is no secret yet")
+        megabytes = section.heap_bytes >> 20
+        settings = BrokerSettings(
+            BrokerSecrets(secret, secrets.token_hex(32)),
+            (f"-Xms{min(128, megabytes)}m", f"-Xmx{megabytes}m", f"-Xmn{megabytes // 8}m"),
+            {**bounded(section.max_bytes, section.max_age_s), **durable()},
+        )
+        self._broker = Broker(self._home.folder, settings)
+        self.program = self._broker.program
+        self._topics = topics
+        self._cluster = open_cluster(self._home.client_settings(), _ASK_WITHIN_S)
+        self._made: set[str] = set()
+
+    @property
+    def folder(self) -> Path:
+        """Where its data and its log are."""
+        return self._home.folder
+
+    def launch(self) -> None:
+        """See ``KeptProgram``."""
+        port = self._home.port()
+        self._made.clear()
+        try:
+            self._broker.launch(port)
+        except ProgramError as problem:
+            if str(problem).startswith(f"port {port} "):
+                raise ProgramError(
+                    f"{problem} by another program: end that one, or restart binlogd, which takes "
+                    "another port (with [broker] port set: set another)"
+                ) from problem
+            raise
+
+    def ask(self) -> None:
+        """See ``KeptProgram``."""
+        try:
+            self._cluster.answers()
+            for topic in sorted({*self._topics()} - self._made):
+                self._cluster.make(topic, {})
+                self._made.add(topic)
+            # Kafka syncs a new topic's folder, and its name in here only a minute later.
+            sync(self._broker.logs)
+        except NotAnswered as problem:
+            raise ProgramError(str(problem)) from problem
+        except OSError as problem:
+            raise ProgramError(f"the broker's data folder can't be synced: {problem}") from problem

@@ -1,0 +1,40 @@
+"""What a source keeps of its log beyond the position of a collector. Values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Ask = Callable[[str], list[tuple[object, ...]]]
+"""A question to the database. Raises DatabaseAway, DatabaseRefused."""
+
+Offset = Mapping[str, Any]
+"""A position as Debezium has it, of whatever connector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """``bytes``: from the position to the log's end; ``seconds``: the age of what is read next.
+    ``purge_s``: until the source may remove the position by age, ``room_bytes``: by size, both None
+    where it does not tell or nothing is to be removed. ``lost``: why the position is gone, else
+    empty. ``end``: the log's end, in the database's words. ``identity``: which server it was.
+    ``taken``: who reads by the collector's slot.
+    """
+
+    bytes: int | None = None
+    seconds: float | None = None
+    purge_s: float | None = None
+    room_bytes: int | None = None
+    lost: str = ""
+    end: str = ""
+    identity: str = ""
+    taken: str = ""
+
+
+def whole(value: object) -> int | None:
+    """A number of the database's answer, or of an offset; None where there is none."""
+    try:
+        return None if value is None else int(str(value))
+    except ValueError:
+        return None

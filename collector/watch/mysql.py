@@ -1,0 +1,176 @@
+"""The binary log of MySQL and MariaDB, beside a position of Debezium's in it."""
+
+from __future__ import annotations
+
+from collector.watch.kept import Ask, Kept, Offset, whole
+from databases.base.errors import DatabaseRefused
+
+_VARIABLES = (
+    "binlog_expire_logs_seconds", "expire_logs_days", "binlog_expire_logs_auto_purge",
+    "max_binlog_total_size", "server_uuid", "server_id", "gtid_mode",
+)  # fmt: skip
+
+
+def look(ask: Ask, offset: Offset, known: str, now_s: float) -> Kept:
+    """``known``: the server's identity when the position was looked at before, or empty. ``now_s``
+    is Unix time. Raises DatabaseAway; DatabaseRefused where a right lacks."""
+    variables = _variables(ask)
+    mariadb = "server_uuid" not in variables
+    identity = _identity(variables)
+    logs = _logs(ask)
+    file, at, sets = str(offset.get("file", "")), whole(offset.get("pos")) or 0, _sets(offset)
+    by_sets = bool(sets) and (mariadb or variables.get("gtid_mode", "").startswith("ON"))
+    if by_sets:
+        lost = _lost_mariadb(ask, sets, logs) if mariadb else _lost_mysql(ask, sets)
+    elif known and known != identity:
+        lost = f"it is another server now ({identity}, before {known}), and no GTIDs tell the place"
+    else:
+        lost = _lost_file(logs, file, at)
+    names, end = [name for name, _ in logs], f"{logs[-1][0]}:{logs[-1][1]}" if logs else ""
+    if lost or file not in names:  # by GTIDs a server has the place in other files
+        return Kept(lost=lost, identity=identity, end=end)
+    place = names.index(file)
+    beyond = max(0, logs[place][1] - at) + sum(size for _, size in logs[place + 1 :])
+    age = _age(offset, now_s)
+    last = place == len(logs) - 1
+    return Kept(
+        bytes=beyond,
+        seconds=age if beyond else 0.0,
+        purge_s=None if last else _purge_s(variables, age),
+        room_bytes=None if last else _room(variables, logs, place),
+        identity=identity,
+        end=end,
+    )
+
+
+def identity_of(ask: Ask) -> str:
+    """Which server it is. Raises DatabaseAway, DatabaseRefused."""
+    return _identity(_variables(ask))
+
+
+def _identity(variables: dict[str, str]) -> str:
+    return variables.get("server_uuid") or f"server_id {variables.get('server_id')}"
+
+
+def _variables(ask: Ask) -> dict[str, str]:
+    names = ", ".join(f"'{name}'" for name in _VARIABLES)
+    rows = ask(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
+    return {str(name).lower(): str(value) for name, value in rows}
+
+
+def _logs(ask: Ask) -> list[tuple[str, int]]:
+    """The files with their sizes, the oldest first."""
+    return [(str(row[0]), whole(row[1]) or 0) for row in ask("SHOW BINARY LOGS")]
+
+
+def _sets(offset: Offset) -> str:
+    return "".join(str(offset.get("gtids") or "").split())
+
+
+def _age(offset: Offset, now_s: float) -> float | None:
+    seconds = whole(offset.get("ts_sec"))
+    return None if not seconds else max(0.0, now_s - seconds)
+
+
+def _purge_s(variables: dict[str, str], age: float | None) -> float | None:
+    """A file goes when its end is older than the limit: at the earliest when the position is."""
+    if variables.get("binlog_expire_logs_auto_purge", "ON") == "OFF" or age is None:
+        return None
+    limit = float(variables.get("binlog_expire_logs_seconds") or 0)
+    limit = limit or float(variables.get("expire_logs_days") or 0) * 86_400
+    return max(0.0, limit - age) if limit else None
+
+
+def _room(variables: dict[str, str], logs: list[tuple[str, int]], place: int) -> int | None:
+    """MariaDB may bound the size of all files together: the oldest goes then."""
+    limit = whole(variables.get("max_binlog_total_size")) or 0
+    if not limit:
+        return None
+    return max(0, limit - sum(size for _, size in logs[place:]))
+
+
+def _lost_file(logs: list[tuple[str, int]], file: str, at: int) -> str:
+    sizes = dict(logs)
+    if not file:
+        return ""
+    if file not in sizes:
+        first = logs[0][0] if logs else "none"
+        return f"the binary log {file} is not there any more; the oldest is {first}"
+    if at > sizes[file]:
+        return (
+            f"the binary log {file} ends at {sizes[file]}, before the position {at}: the server "
+            "has another history"
+        )
+    return ""
+
+
+def _lost_mysql(ask: Ask, ours: str) -> str:
+    text = _literal(ours)
+    ((purged, executed, missing),) = ask(
+        f"SELECT GTID_SUBSET(@@GLOBAL.gtid_purged, {text}), "
+        f"GTID_SUBSET({text}, @@GLOBAL.gtid_executed), "
+        f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed)"
+    )
+    if not whole(purged):
+        return "the server has purged transactions that were not read yet (gtid_purged)"
+    if not whole(executed):
+        return (
+            f"the server has not executed transactions that were read ({_short(str(missing))}): it "
+            "has another history"
+        )
+    return ""
+
+
+def _lost_mariadb(ask: Ask, ours: str, logs: list[tuple[str, int]]) -> str:
+    """By domain the newest sequence number of each side."""
+    read, here = _places(ours), _places(_one(ask, "SELECT @@GLOBAL.gtid_binlog_state"))
+    for domain, sequence in read.items():
+        if domain not in here or here[domain] < sequence:
+            return (
+                f"the server's log ends at {here.get(domain, 'nothing')} in domain {domain}, "
+                f"before {sequence} that was read: it has another history"
+            )
+    first = _places(_begin(ask, logs))
+    for domain, sequence in first.items():
+        if read.get(domain, 0) < sequence:
+            return (
+                f"the oldest binary log, {logs[0][0]}, begins after {sequence} in domain {domain}, "
+                f"and {read.get(domain, 'nothing')} was read last: what is between is purged"
+            )
+    return ""
+
+
+def _begin(ask: Ask, logs: list[tuple[str, int]]) -> str:
+    """The GTIDs before the oldest file, as its own first event lists them."""
+    if not logs:
+        return ""
+    try:
+        rows = ask(f"SHOW BINLOG EVENTS IN {_literal(logs[0][0])} LIMIT 4")
+    except DatabaseRefused:
+        return ""  # the file went meanwhile, or a right lacks: the reader's own error tells it
+    return next((str(row[5]).strip("[]") for row in rows if str(row[2]) == "Gtid_list"), "")
+
+
+def _places(text: str) -> dict[str, int]:
+    """``0-1-5,1-2-7`` as the highest sequence number of each domain."""
+    found: dict[str, int] = {}
+    for part in text.replace(" ", "").split(","):
+        domain, _, rest = part.partition("-")
+        sequence = whole(rest.rpartition("-")[2])
+        if sequence is not None:
+            found[domain] = max(sequence, found.get(domain, 0))
+    return found
+
+
+def _one(ask: Ask, sql: str) -> str:
+    rows = ask(sql)
+    return "" if not rows or rows[0][0] is None else str(rows[0][0])
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''").replace("%", "%%") + "'"
+
+
+def _short(text: str) -> str:
+    one = "".join(text.split())
+    return one if len(one) <= 80 else f"{one[:77]}…"

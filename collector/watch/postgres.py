@@ -1,0 +1,92 @@
+"""The replication slot of PostgreSQL, beside a position of Debezium's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from collector.watch.kept import Ask, Kept, Offset, whole
+from databases.base.errors import DatabaseRefused
+
+_SLOT = """
+SELECT to_jsonb(s)::text, s.confirmed_flush_lsn - '0/0'::pg_lsn,
+(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END)
+- '0/0'::pg_lsn, current_database()
+FROM (SELECT 1) one LEFT JOIN pg_replication_slots s ON s.slot_name = '{slot}'"""
+_READER = """
+SELECT application_name, client_addr::text FROM pg_stat_activity WHERE pid = {pid}"""
+
+
+def look(
+    ask: Ask, slot: str, offset: Callable[[], Offset | None], known: str, now_s: float
+) -> Kept:
+    """``offset`` is asked after the slot: a slot never moves past a position that is stored.
+
+    Raises DatabaseAway, DatabaseRefused.
+    """
+    ((text, confirmed, end, database),) = ask(_SLOT.format(slot=slot))
+    there: dict[str, Any] | None = None if text is None else json.loads(str(text))
+    position = offset()
+    identity = identity_of(ask)
+    if there is None:
+        gone = f"the slot {slot} is not there any more" if position else ""
+        return Kept(lost=gone, identity=identity, end=str(end))
+    lost = _lost(slot, there, whole(confirmed), position, database)
+    if not lost and known and identity and known != identity:
+        lost = f"it is another cluster now (system {identity}, before {known})"
+    seen = max(_places(position), default=whole(confirmed) or 0)
+    beyond = max(0, (whole(end) or 0) - seen)
+    stamp = None if position is None else whole(position.get("ts_usec"))
+    age = None if not stamp else max(0.0, now_s - stamp / 1e6)
+    return Kept(
+        bytes=None if position is None else beyond,
+        seconds=age if beyond else 0.0,
+        room_bytes=whole(there.get("safe_wal_size")),
+        lost=lost,
+        identity=identity,
+        end=str(end),
+        taken=_reader(ask, there),
+    )
+
+
+def _places(offset: Offset | None) -> list[int]:
+    names = ("lsn", "lsn_proc", "lsn_commit")
+    found = [whole((offset or {}).get(name)) for name in names]
+    return [place for place in found if place is not None]
+
+
+def _lost(
+    slot: str, there: dict[str, Any], confirmed: int | None, offset: Offset | None, database: object
+) -> str:
+    if there.get("database") != database or there.get("plugin") != "pgoutput":
+        return f"the slot {slot} is another one's: of {there.get('plugin')} in {there['database']}"
+    if there.get("wal_status") == "lost" or there.get("invalidation_reason"):
+        why = there.get("invalidation_reason") or "max_slot_wal_keep_size"
+        return f"the server has invalidated the slot {slot}: {why}"
+    places = _places(offset)
+    if confirmed is not None and places and confirmed > max(places):
+        return (
+            f"the slot {slot} is ahead of the position that was read: it was made anew, or moved "
+            "by somebody"
+        )
+    return ""
+
+
+def identity_of(ask: Ask) -> str:
+    """Which cluster it is, empty where that is not told. Raises DatabaseAway."""
+    try:
+        ((system,),) = ask("SELECT system_identifier FROM pg_control_system()")
+    except DatabaseRefused:
+        return ""  # not told to this user, or not by this kind of server
+    return str(system)
+
+
+def _reader(ask: Ask, there: dict[str, Any]) -> str:
+    """Who reads by the slot now."""
+    pid = there.get("active_pid")
+    if not there.get("active") or pid is None:
+        return ""
+    rows = ask(_READER.format(pid=int(pid)))
+    name, address = rows[0] if rows else (None, None)
+    return f"PID {pid}, {name or 'without a name'} at {address or 'a local socket'}"

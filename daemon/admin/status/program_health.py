@@ -1,0 +1,39 @@
+"""What is not well with the programs beside the daemon. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from daemon.admin.status import document as doc
+from daemon.admin.status.conditions import Condition, Level
+from daemon.admin.status.words import duration
+
+RESTART_S = 60.0
+"""One that ended is up again within seconds; after this it does not come by itself."""
+
+
+def of_programs(status: doc.Facts, jvm_s: float) -> Iterator[Condition]:
+    """Each that does not do its work: ill where it has been so for long, a JVM after ``jvm_s``."""
+    session = status["spark"]
+    if session is not None and (down_s := session["down_seconds"]) is not None:
+        line = f"the JVM {session['last_end']} {down_s:.0f} s ago; it is started again"
+        level: Level = "ill" if down_s > jvm_s else "passing"
+        yield Condition("jvm_down", line, level, seconds=down_s)
+    for one in status.get("programs", []):  # an older daemon's document has none
+        if one["state"] in ("up", "ended"):
+            continue
+        what = _SAID[one["state"]]
+        why = f": {one['why']}" if one["why"] else ""
+        level = "ill" if one["seconds"] > RESTART_S else "passing"
+        line = f"{what} for {duration(one['seconds'])}{why}"
+        yield Condition(
+            "program_down", line, level, subject=one["program"], seconds=one["seconds"]
+        )  # fmt: skip
+
+
+_SAID = {
+    "waiting": "waits for what it needs",
+    "starting": "is starting",
+    "silent": "gives no answer",
+    "down": "is down, and is started again",
+}

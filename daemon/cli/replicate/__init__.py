@@ -1,0 +1,1 @@
+"""``binlogd replicate``: from a database's address to equal tables."""

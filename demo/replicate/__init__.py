@@ -1,0 +1,1 @@
+"""The demo of ``binlogd replicate``: a database, one command, kills, a comparison."""

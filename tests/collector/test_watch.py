@@ -1,0 +1,136 @@
+"""What a source keeps behind a position, and when the position is gone: by its answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from collector.watch import mysql, postgres
+from collector.watch.kept import Kept
+
+NOW = 1_000_000
+
+
+def asked(**answers: object) -> Callable[[str], list[tuple[object, ...]]]:
+    """Answers by a word of the question."""
+
+    def ask(sql: str) -> list[tuple[object, ...]]:
+        for word, rows in answers.items():
+            if re.search(word.replace("_", ".*"), sql):
+                return [*map(tuple, rows)]  # type: ignore[call-overload]
+        return []
+
+    return ask
+
+
+def binlog(
+    offset: dict[str, object],
+    logs: Sequence[tuple[str, int]] = (("b.1", 100), ("b.2", 500), ("b.3", 50)),
+    known: str = "",
+    **variables: str,
+) -> Kept:
+    said = {"server_uuid": "u-1", "binlog_expire_logs_seconds": "3600"} | variables
+    return mysql.look(
+        asked(VARIABLES=said.items(), BINARY=logs), {"ts_sec": NOW - 600, **offset}, known, NOW
+    )
+
+
+def test_what_is_behind_a_position_in_the_binary_log() -> None:
+    """The rest of its file and all later ones; by age its file may go after the limit."""
+    found = binlog({"file": "b.2", "pos": 400})
+    assert (found.bytes, found.seconds, found.purge_s, found.lost) == (150, 600, 3000, "")
+
+
+def test_the_last_file_is_never_removed() -> None:
+    """However old the position is."""
+    found = binlog({"file": "b.3", "pos": 50, "ts_sec": 1})
+    assert (found.bytes, found.seconds, found.purge_s) == (0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("offset", "known", "said"),
+    [
+        ({"file": "b.0", "pos": 4}, "", "b.0 is not there any more; the oldest is b.1"),
+        ({"file": "b.1", "pos": 400}, "", "ends at 100, before the position 400"),
+        ({"file": "b.2", "pos": 4}, "u-0", "another server now"),
+    ],
+)
+def test_a_position_without_gtids_is_lost(offset: dict[str, object], known: str, said: str) -> None:
+    """A file that went, a file that is shorter, another server's file of the same name."""
+    assert said in binlog(offset, known=known).lost
+    assert not binlog({"file": "b.2", "pos": 4}, known="u-1").lost
+
+
+def test_mariadb_bounds_by_size_and_without_automatic_purge_nothing_ends() -> None:
+    found = binlog({"file": "b.2", "pos": 500}, max_binlog_total_size="1000")
+    assert found.room_bytes == 450
+    off = binlog({"file": "b.2", "pos": 500}, binlog_expire_logs_auto_purge="OFF")
+    assert off.purge_s is None
+
+
+@pytest.mark.parametrize(
+    ("state", "first", "said"),
+    [
+        ("0-1-50", "0-1-10", ""),
+        ("0-1-19", "0-1-10", "it has another history"),
+        ("1-1-50", "0-1-10", "it has another history"),
+        ("0-1-50", "0-1-30", "what is between is purged"),
+    ],
+)
+def test_mariadbs_place_is_told_by_its_gtids(state: str, first: str, said: str) -> None:
+    """Its files may be another server's."""
+    ask = asked(
+        VARIABLES=[("server_id", "1")], BINARY=[("x.7", 10)], gtid_binlog_state=[(state,)],
+        EVENTS=[(0, 0, "Format_desc", 0, 0, ""), (0, 0, "Gtid_list", 0, 0, f"[{first}]")],
+    )  # fmt: skip
+    found = mysql.look(ask, {"file": "b.2", "pos": 4, "gtids": "0-1-20"}, "", NOW)
+    assert (said in found.lost) == bool(said or not found.lost)
+    assert bool(found.lost) == bool(said)
+
+
+def slot(there: dict[str, object] | None, confirmed: int, offset: dict[str, object] | None) -> Kept:
+    whole = (
+        None
+        if there is None
+        else json.dumps({"database": "d", "plugin": "pgoutput", "wal_status": "reserved"} | there)
+    )
+    ask = asked(
+        pg_replication_slots=[(whole, confirmed, 1000, "d")], control_system=[("7",)],
+        pg_stat_activity=[("theirs", "10.0.0.1")],
+    )  # fmt: skip
+    return postgres.look(ask, "s", lambda: offset, "7", NOW)
+
+
+def test_what_is_behind_a_slots_position() -> None:
+    """Room until it is invalidated comes from the server."""
+    found = slot({"safe_wal_size": 77}, 400, {"lsn": 600, "ts_usec": (NOW - 5) * 1_000_000})
+    assert (found.bytes, found.seconds, found.room_bytes, found.lost) == (400, 5, 77, "")
+
+
+@pytest.mark.parametrize(
+    ("there", "confirmed", "offset", "said"),
+    [
+        (None, 0, {"lsn": 1}, "not there any more"),
+        ({"wal_status": "lost"}, 1, {"lsn": 1}, "has invalidated"),
+        ({"invalidation_reason": "idle_timeout"}, 1, {"lsn": 1}, "idle_timeout"),
+        ({}, 700, {"lsn": 600, "lsn_proc": 650}, "is ahead of the position"),
+        ({"database": "other"}, 1, {"lsn": 1}, "is another one's"),
+        (None, 0, None, ""),
+        ({}, 650, {"lsn": 600, "lsn_proc": 650}, ""),
+    ],
+)
+def test_a_slots_position_is_lost(
+    there: dict[str, object] | None, confirmed: int, offset: dict[str, object] | None, said: str
+) -> None:
+    """By name; a collector that has not begun yet has lost nothing."""
+    found = slot(there, confirmed, offset).lost
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+def test_who_reads_by_the_slot_is_named() -> None:
+    found = slot({"active": True, "active_pid": 42}, 1, {"lsn": 1})
+    assert found.taken == "PID 42, theirs at 10.0.0.1"

@@ -1,0 +1,99 @@
+"""How far a replication is, and what is asked for next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daemon.cli.replicate import board
+from daemon.cli.replicate.board import AGAIN_S, FollowedTable, Known, Request
+
+SMALL = FollowedTable("shop.small", "lake.shop.small", 100)
+MIDDLE = FollowedTable("shop.middle", "lake.shop.middle", 40_000)
+LARGE = FollowedTable("shop.large", "lake.shop.large", 1_000_000)
+ALL = (LARGE, MIDDLE, SMALL)
+
+
+def job(state: str, *tables: FollowedTable, done: int = 0, **more: object) -> dict[str, Any]:
+    progress = {"done": done, "total": 0, "per_second": 1000.0}
+    return {"job": "load-1", "kind": "load", "pipeline": "shop", "state": state, "message": "why",
+            "targets": [one.target for one in tables], "progress": progress, "created_ms": 1,
+            **more}  # fmt: skip
+
+
+def test_the_smallest_tables_come_first_and_then_the_others() -> None:
+    """Two jobs: the first ones need not wait for the large one."""
+    memory = Known()
+    first = board.next_request(memory, ALL, (), 0.0)
+    assert first == Request("tables load", (SMALL.target, MIDDLE.target))
+    second = board.next_request(memory, ALL, first.targets, 1.0)
+    assert second == Request("tables load", (LARGE.target,))
+    assert board.next_request(memory, ALL, {*first.targets, LARGE.target}, 2.0) is None
+
+
+def test_one_large_table_is_loaded_all_the_same() -> None:
+    assert board.next_request(Known(), (LARGE,), (), 0.0) == Request("tables load", (LARGE.target,))
+
+
+def test_what_is_loaded_is_compared() -> None:
+    memory = Known()
+    board.learn(memory, [job("done", SMALL)], 5.0)
+    busy = {MIDDLE.target, LARGE.target}
+    assert board.next_request(memory, ALL, busy, 5.0) == Request("tables verify", (SMALL.target,))
+    result = [{"tables": [{"target": SMALL.target, "equal": True, "differing": 0}]}]
+    assert board.compared(memory, result, 6.0, 1_800_000_000.0) == [SMALL.target]
+    assert board.next_request(memory, ALL, busy, 7.0) is None
+    rows = board.rows_of(memory, ALL, busy)
+    assert [(row.name, row.state) for row in rows] == [
+        ("shop.large", "loads"), ("shop.middle", "loads"), ("shop.small", "equal"),
+    ]  # fmt: skip
+    assert rows[2].said == "compared at 2027-01-15 08:00:00 UTC"
+
+
+def test_a_comparison_that_decides_nothing_is_made_again() -> None:
+    """So is one that finds a difference, which is shown meanwhile: it may only be late."""
+    known = Known(loaded={SMALL.target, MIDDLE.target})
+    tables = [{"target": SMALL.target, "equal": False, "differing": 0},
+              {"target": MIDDLE.target, "equal": False, "differing": 3}]  # fmt: skip
+    assert board.compared(known, [{"tables": tables}], 10.0, 0.0) == []
+    assert board.next_request(known, (SMALL, MIDDLE), (), 10.0) is None
+    assert board.rows_of(known, (MIDDLE,), ())[0].state == "differs"
+    later = board.next_request(known, (SMALL, MIDDLE), (), 10.0 + AGAIN_S)
+    assert later == Request("tables verify", (SMALL.target, MIDDLE.target))
+    tables[1] = {"target": MIDDLE.target, "equal": True, "differing": 0}
+    assert board.compared(known, [{"tables": tables}], 80.0, 0.0) == [MIDDLE.target]
+    assert board.rows_of(known, (MIDDLE,), ())[0].state == "equal"
+
+
+def test_a_group_that_is_refused_is_asked_for_one_by_one() -> None:
+    """One bad table takes no other down; it is tried again, and said why."""
+    memory = Known()
+    board.refuse(memory, Request("tables load", (SMALL.target, MIDDLE.target)), ["bad"], 0.0)
+    first = board.next_request(memory, ALL, (), 0.0)
+    assert first == Request("tables load", (SMALL.target,))
+    board.refuse(memory, first, ["its sink says no"], 1.0)
+    assert board.next_request(memory, ALL, (), 1.0) == Request("tables load", (MIDDLE.target,))
+    assert board.rows_of(memory, (SMALL,), ())[0] == ("shop.small", "refused", "its sink says no")
+    again = board.next_request(memory, (SMALL,), (), 1.0 + AGAIN_S)
+    assert again == Request("tables load", (SMALL.target,))
+
+
+def test_a_load_that_failed_is_asked_for_again_later() -> None:
+    """The last load of a table decides how it stands."""
+    memory = Known()
+    failed = job("failed", SMALL)
+    board.learn(memory, [failed], 0.0)
+    assert board.next_request(memory, (SMALL,), (), 1.0) is None
+    board.learn(memory, [failed], 30.0)  # the same failure does not put it off
+    assert board.next_request(memory, (SMALL,), (), AGAIN_S) is not None
+    again = job("failed", SMALL) | {"job": "load-2"}
+    board.learn(memory, [failed, again], AGAIN_S)  # another one does, however it is worded
+    assert board.next_request(memory, (SMALL,), (), AGAIN_S + 1.0) is None
+    board.learn(memory, [failed, again, job("done", SMALL)], AGAIN_S + 2.0)
+    assert board.rows_of(memory, (SMALL,), ())[0].state == "loaded"
+
+
+def test_rows_and_time_left() -> None:
+    """Of loads that are done the estimates count."""
+    memory = Known(loaded={SMALL.target})
+    flow = board.flow_of([job("done", SMALL), job("running", LARGE, done=500_000)], memory, ALL)
+    assert flow == (500_100, 1_040_100, 1000.0, 540.0)
