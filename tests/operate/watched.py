@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from actors.runtime.programs import free_port
-from tests.daemon.admin.certificates import self_signed
+from tests.certificates import self_signed
 from tests.deploy.prometheus_server import Prometheus
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import CHECKOUT, daemon

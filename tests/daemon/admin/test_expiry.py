@@ -12,7 +12,7 @@ import pytest
 
 from daemon.admin.expiry import EVERY_S, Expiry, credentials, end_of_certificates, end_of_token
 from daemon.config.file import load
-from tests.daemon.admin.certificates import self_signed
+from tests.certificates import self_signed
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from databases.base.errors import DatabaseAway, DatabaseError, DatabaseRefused
 from databases.base.section import DatabaseSection
 from databases.base.url import parse_url
 from sparkwriter.sql.connect import connect
+from tests.certificates import Authority
 from tests.databases.base.conftest import folder
 from tests.databases.base.servers import opened
 from tests.live.mariadb import MariaDb
@@ -26,41 +21,6 @@ from tests.live.postgres import Postgres
 from tests.live.program import HOST
 
 pytestmark = pytest.mark.integration
-
-
-def _name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-
-def certified(where: Path, host: str) -> None:
-    """The files ca.pem, cert.pem, key.pem: of a server that is called so."""
-    now = datetime.now(UTC)
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-
-    def signed(name: str, public: ec.EllipticCurvePublicKey, *more: x509.ExtensionType) -> bytes:
-        made = x509.CertificateBuilder(_name("test authority"), _name(name), public)
-        made = made.serial_number(x509.random_serial_number())
-        made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(1))
-        for one in more:
-            made = made.add_extension(one, critical=isinstance(one, x509.BasicConstraints))
-        return made.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-    identifier = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
-    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    ca = signed("test authority", ca_key.public_key(), x509.BasicConstraints(True, None),
-                x509.KeyUsage(True, False, False, False, False, True, True, False, False),
-                identifier)  # fmt: skip
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))])
-    (where / "ca.pem").write_bytes(ca)
-    (where / "cert.pem").write_bytes(signed("a server", key.public_key(), names, authority))
-    (where / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    (where / "key.pem").chmod(0o600)
 
 
 class Place:
@@ -74,25 +34,25 @@ class Place:
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """Its certificate is for 127.0.0.1."""
     with folder() as where:
-        certified(where, HOST)
-        names = {name: f"{where}/{name}.pem" for name in ("ca", "cert", "key")}
+        authority = Authority(where, "ca")
+        cert, key = authority.signed("server")
         if request.param == "mariadb":
-            options = [f"--ssl-{name}={file}" for name, file in names.items()]
+            options = [f"--ssl-ca={authority.file}", f"--ssl-cert={cert}", f"--ssl-key={key}"]
             server: MariaDb | Postgres = MariaDb(where / "server", options=options)
             kind, end, user = "mysql", "", "root"
             socket = str(where / "server" / "s")
         else:
-            settings = {"ssl": "on", "ssl_cert_file": names["cert"], "ssl_key_file": names["key"]}
+            settings = {"ssl": "on", "ssl_cert_file": str(cert), "ssl_key_file": str(key)}
             server = Postgres(where / "server", settings)
             if os.geteuid() == 0:
-                shutil.chown(names["key"], "postgres", "postgres")
+                shutil.chown(key, "postgres", "postgres")
             kind, end, user = "postgresql", "/postgres", "postgres"
             socket = str(where / "server")
         server.start()
         try:
             url = f"{kind}://{HOST}:{server.port}{end}"
             at = socket.replace("/", "%2F")
-            yield Place(url, f"{kind}://{at}:{server.port}{end}", user, where / "ca.pem")
+            yield Place(url, f"{kind}://{at}:{server.port}{end}", user, authority.file)
         finally:
             server.program.kill()
 
@@ -141,8 +101,7 @@ def test_a_jdbc_url_of_before_goes_on_as_it_was(place: Place) -> None:
 
 def test_a_server_that_nobody_vouches_for_is_refused(place: Place, tmp_path: Path) -> None:
     """By an authority that the machine does not know, and by another one's certificate."""
-    certified(tmp_path, HOST)
-    for keys in ({}, {"tls_ca": str(tmp_path / "ca.pem")}):
+    for keys in ({}, {"tls_ca": str(Authority(tmp_path, "another").file)}):
         database = opened(DatabaseSection(url=place.url, user=place.user, tls="verified", **keys))
         with pytest.raises(DatabaseAway, match=r"(?i)certificate verify failed"):
             database.ask("SELECT 1")

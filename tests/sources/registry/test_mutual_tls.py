@@ -2,66 +2,22 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from changes.formats.wire.schemas import SchemaId
 from sources.registry.client import open_client
 from sources.registry.errors import RegistryAway
 from sources.registry.section import RegistrySection
+from tests.certificates import DAY, Authority
 from tests.sources.registry.server import RegistryServer
 
 SEVEN = SchemaId("id", "7")
 PASSWORD = "of the key"
-DAY = timedelta(days=1)
-
-
-@dataclass
-class Authority:
-    """Signs certificates, each a file with its key beside it."""
-
-    folder: Path
-    name: str
-
-    def __post_init__(self) -> None:
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self.file = self.folder / f"{self.name}.pem"
-        self.file.write_bytes(self._signed(self._key, self.name, DAY, authority=True))
-
-    def signed(self, name: str, ends_in: timedelta = DAY) -> tuple[Path, Path]:
-        """A certificate for 127.0.0.1, and its key with a password."""
-        key, folder = ec.generate_private_key(ec.SECP256R1()), self.folder
-        cert, secret = folder / f"{name}.cert", folder / f"{name}.key"
-        cert.write_bytes(self._signed(key, name, ends_in))
-        locked = serialization.BestAvailableEncryption(PASSWORD.encode())
-        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-        secret.write_bytes(key.private_bytes(*form, locked))
-        return cert, secret
-
-    def _signed(
-        self, key: ec.EllipticCurvePrivateKey, name: str, ends_in: timedelta, *,
-        authority: bool = False,
-    ) -> bytes:  # fmt: skip
-        by, to = (
-            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, n)]) for n in (self.name, name)
-        )
-        host = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-        made = x509.CertificateBuilder(by, to, key.public_key(), x509.random_serial_number())
-        made = made.not_valid_before(datetime.now(UTC) - 2 * DAY)
-        made = made.not_valid_after(datetime.now(UTC) + ends_in)
-        made = made.add_extension(x509.SubjectAlternativeName([host]), critical=False)
-        made = made.add_extension(x509.BasicConstraints(authority, None), critical=True)
-        return made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 @pytest.fixture
@@ -81,7 +37,7 @@ def serve(server: RegistryServer, ours: Authority, ends_in: timedelta = DAY) -> 
     """Answer over TLS, to clients with a certificate of ours."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(ours.file))
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_cert_chain(*ours.signed("server", ends_in), password=PASSWORD)
+    context.load_cert_chain(*ours.signed("server", ends_in, PASSWORD), PASSWORD)
     server.start(context)
 
 
@@ -98,7 +54,7 @@ def test_with_a_certificate_of_the_authority_it_answers(
     server: RegistryServer, ours: Authority
 ) -> None:
     serve(server, ours)
-    text = fetched(server, tls_ca=str(ours.file), **pair(*ours.signed("client")))
+    text = fetched(server, tls_ca=str(ours.file), **pair(*ours.signed("client", password=PASSWORD)))
     assert '"Row"' in text
 
 
@@ -110,8 +66,11 @@ def test_a_client_without_a_good_certificate_is_away_by_name(
     theirs = Authority(tmp_path, "theirs")
     cases = [
         ({}, "certificate required|handshake|reset|closed|disconnected"),
-        (pair(*theirs.signed("stranger")), "unknown ca|decrypt|reset|closed|disconnected"),
-        (pair(*ours.signed("old", -DAY)), "expired|reset|closed|disconnected"),
+        (
+            pair(*theirs.signed("stranger", password=PASSWORD)),
+            "unknown ca|decrypt|reset|closed|disconnected",
+        ),
+        (pair(*ours.signed("old", -DAY, PASSWORD)), "expired|reset|closed|disconnected"),
     ]
     for keys, said in cases:
         with pytest.raises(RegistryAway, match=f"(?i){said}") as error:
@@ -133,14 +92,14 @@ def test_a_registry_whose_certificate_is_not_good_gets_no_question(
     authority = ours if trusted == "ours" else Authority(tmp_path, trusted)
     keys = {"basic_auth": "reader:secret", "tls_ca": str(authority.file)}
     with pytest.raises(RegistryAway, match=said) as error:
-        fetched(server, **keys, **pair(*ours.signed("client")))
+        fetched(server, **keys, **pair(*ours.signed("client", password=PASSWORD)))
     assert error.value.cause == "unreachable"
     assert (server.asked, server.logins) == ([], [])
 
 
 def test_a_wrong_password_of_the_key_is_named(server: RegistryServer, ours: Authority) -> None:
     serve(server, ours)
-    keys = {**pair(*ours.signed("client")), "tls_key_password": "another"}
+    keys = {**pair(*ours.signed("client", password=PASSWORD)), "tls_key_password": "another"}
     with pytest.raises(RegistryAway, match="its TLS or login can't be used") as error:
         fetched(server, tls_ca=str(ours.file), **keys)
     assert error.value.cause == "refused"
