@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from demo.broker import DevBroker
 from demo.servers.mariadb import MariaDb
 from demo.servers.postgres import Postgres
+from tests.databases.base.conftest import folder
 from tests.needs import collector_jars
 
 _NUMBERS = itertools.count(1)
@@ -38,14 +38,12 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    base: Path = tmp_path_factory.mktemp("p")
-    for folder in (base, *base.parents[:2]):
-        folder.chmod(0o755)
-    server = Postgres(base / "server")
-    server.start()
-    yield server
-    server.program.kill()
+def postgres() -> Iterator[Postgres]:
+    with folder() as where:
+        server = Postgres(where / "server")
+        server.start()
+        yield server
+        server.program.kill()
 
 
 @pytest.fixture
