@@ -184,10 +184,11 @@ soak: setup-tests
 	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
 
 # DURATION=... in seconds (ten minutes without). SEEDS=30- are those from 30 on, "3,7,10-19" these,
-# "regression" the kept ones. SOURCES=mariadb,postgres READERS=debezium,maxwell,canal PARTITIONS=1
-# WIRE=json,avro,proto,jsonschema SINKS=iceberg,postgres,mariadb,sqlite name what runs; OPERATOR=1
-# gives commands beside the statements, OWN=1 makes targets beforehand. LIVE="--steps 40 --without
-# rename_table" for more.
+# "regression" the kept ones. SOURCES=mariadb,postgres READERS=debezium,maxwell,canal,collector,
+# adopted PARTITIONS=1 WIRE=json,avro,proto,jsonschema SINKS=iceberg,postgres,mariadb,sqlite name
+# what runs; OPERATOR=1 gives commands beside the statements, OWN=1 makes targets beforehand.
+# LIVE="--collector --faults handover": binlogd's own collector reads, and is killed amid
+# transactions. LIVE="--steps 40 --without rename_table" for more.
 LIVE_SECONDS := $(if $(filter file,$(origin DURATION)),600,$(DURATION))
 live: setup-tests
 	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) $(if $(SEEDS),--seeds "$(SEEDS)") \

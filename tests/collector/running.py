@@ -127,12 +127,16 @@ def running(
 
 def records(broker: DevBroker, topic: str) -> list[Mapping[str, Any]]:
     """What a topic holds now, read committed, in its order: the values without their schemas."""
+    return list(committed(broker.bootstrap, topic))
+
+
+def committed(bootstrap: str, topic: str) -> Iterator[Mapping[str, Any]]:
+    """The same, one by one."""
     consumer = Consumer({
-        "bootstrap.servers": broker.bootstrap, "group.id": "tests", "log_level": 0,
+        "bootstrap.servers": bootstrap, "group.id": "tests", "log_level": 0,
         "enable.auto.commit": False, "isolation.level": "read_committed",
         "enable.partition.eof": True,
     })  # fmt: skip
-    found: list[Mapping[str, Any]] = []
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
         while True:
@@ -140,9 +144,9 @@ def records(broker: DevBroker, topic: str) -> list[Mapping[str, Any]]:
             assert message is not None
             if message.error() is not None:
                 assert message.error().name() == "_PARTITION_EOF", message.error()
-                return found
+                return
             if message.value() is not None:
-                found.append(json.loads(message.value())["payload"])
+                yield json.loads(message.value())["payload"]
     finally:
         consumer.close()
 

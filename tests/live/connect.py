@@ -132,16 +132,21 @@ class Connect:
         return True
 
     def _ask(self, path: str, body: object = None, method: str | None = None) -> Any:
-        request = urllib.request.Request(
-            f"http://{HOST}:{self._port}{path}",
-            None if body is None else msgspec.json.encode(body),
-            {"Content-Type": "application/json"},
-            method=method,
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=_ANSWER_WITHIN_S) as answer:
-                return msgspec.json.decode(answer.read() or b"null")
-        except urllib.error.HTTPError as error:
-            raise LiveError(f"Kafka Connect: {error.read().decode(errors='replace')}") from error
-        except OSError as error:
-            raise LiveError(f"Kafka Connect does not answer: {error}") from error
+        return ask(self._port, path, body, method)
+
+
+def ask(port: int, path: str, body: object = None, method: str | None = None) -> Any:
+    """Ask a worker's API. Raises LiveError where it does not answer, or refuses."""
+    request = urllib.request.Request(
+        f"http://{HOST}:{port}{path}",
+        None if body is None else msgspec.json.encode(body),
+        {"Content-Type": "application/json"},
+        method=method,
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_ANSWER_WITHIN_S) as answer:
+            return msgspec.json.decode(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        raise LiveError(f"Kafka Connect: {error.read().decode(errors='replace')}") from error
+    except OSError as error:
+        raise LiveError(f"Kafka Connect does not answer: {error}") from error

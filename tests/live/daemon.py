@@ -26,6 +26,8 @@ class Pipeline:
     """A pipeline's name, topic or pattern of topics, sink and further keys of its section.
 
     ``database``: the URL, user and password of the source, for jobs; without one there are none.
+    ``collector``: further lines of its section, where binlogd's own writes the topic;
+    ``publication``: of what it reads.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Pipeline:
     more: Mapping[str, Any]
     sink: str = "lake"
     database: tuple[str, str, str] | None = None
+    collector: Sequence[str] | None = None
+    publication: str = ""
 
 
 class Daemon:
@@ -114,9 +118,13 @@ def configuration(
         '"topic.metadata.refresh.interval.ms" = 1000',
         "[load]", "margin_s = 0.5", "chunk_rows = 1000", "attempts_per_hour = 6", *sinks,
     ]  # fmt: skip
+    # Rounds share a broker: in a group of before, that round's connectors would go on.
+    lines += ["[connect]", f'group = "connect-{folder.name}"', "heap_mb = 1024"]
     for pipeline in pipelines:
+        fed = f"topics = [{json.dumps(pipeline.topic)}]"
         lines += [
-            f"[pipeline.{pipeline.name}]", f"topics = [{json.dumps(pipeline.topic)}]",
+            f"[pipeline.{pipeline.name}]",
+            f'collector = "{pipeline.name}"' if pipeline.collector is not None else fed,
             f'target = "{pipeline.sink}.{{database}}.{{table}}"',
             *(f"{key} = {json.dumps(value)}" for key, value in pipeline.more.items()),
         ]  # fmt: skip
@@ -126,6 +134,13 @@ def configuration(
                 f'database = "{pipeline.name}"', f"[pipeline.{pipeline.name}.verify]",
                 "margin_s = 0.5", "wait_s = 60", f"[database.{pipeline.name}]", f'url = "{url}"',
                 f'user = "{user}"', f'password = "{password}"', "connections = 2",
+                *[f'publication = "{pipeline.publication}"'] * bool(pipeline.publication),
+            ]  # fmt: skip
+        if pipeline.collector is not None:
+            lines += [
+                f"[collector.{pipeline.name}]", f'database = "{pipeline.name}"',
+                f'topic = "{pipeline.topic}"', "heartbeat_s = 1",
+                *pipeline.collector,
             ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

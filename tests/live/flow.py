@@ -11,6 +11,7 @@ from typing import Any
 from demo.servers.apicurio import Apicurio
 from tests.live import own
 from tests.live.causes import Past
+from tests.live.collector import Collector
 from tests.live.comparison import Found
 from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
@@ -94,7 +95,14 @@ class Flow:
         if self.form is not JSON:
             more = {**more, "registry": self.form.registry}
         database = self.source.address(self.seed) if self.shape.operator else None
-        return Pipeline(self.name, self.topic.pattern, more, self.sink.name, database)
+        where = self.name, self.topic.pattern
+        if isinstance(self.reader, Collector):
+            return Pipeline(
+                *where, {key: value for key, value in more.items() if key != "format"},
+                self.sink.name, self.source.log_address(self.seed),
+                self.reader.section(self.name), self.source.publication,
+            )  # fmt: skip
+        return Pipeline(*where, more, self.sink.name, database)
 
     def read(self, folder: Path) -> None:
         """Have its reader begin."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from random import Random
 
@@ -14,6 +14,23 @@ class Victim(Enum):
     READERS = "the readers"
     DATABASES = "the databases"
     REGISTRY = "the schema registry"
+
+
+HANDS = (Victim.READERS, Victim.READERS, Victim.DAEMON)
+"""Who has a log in hand. binlogd's end is that of its worker, and takes longer to be over."""
+
+
+def handovers(
+    seed: int, steps: int, every: int, hands: Sequence[Victim] = HANDS
+) -> Mapping[int, Victim]:
+    """Two in each stretch between checkpoints, behind steps that are none's last."""
+    rng = Random(f"handovers {seed}")
+    return {
+        step: rng.choice(hands)
+        for start in range(0, steps, every)
+        if (able := range(start + 1, min(start + every, steps)))
+        for step in rng.sample(able, min(2, len(able)))
+    }
 
 
 def plan(seed: int, steps: int, registry: bool = False) -> Mapping[int, Victim]:

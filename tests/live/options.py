@@ -58,14 +58,20 @@ def options(words: Sequence[str]) -> Options:
         parser.error("--partitions: above 1 with debezium alone")
     if wires != ("json",) and any(way.reader != "debezium" for way in which):
         parser.error("--wire: others than json with debezium alone")
+    if asked.faults == "handover" and not {"collector", "adopted"}.issuperset(
+        way.reader for way in which
+    ):
+        parser.error("--faults handover: with --collector or --readers adopted alone")
     without = frozenset(asked.without.replace(",", " ").split())
     if asked.seeds == "regression":
         shape = replace(SHORT, beside=asked.beside or SHORT.beside)
     else:
         every = asked.every or min(25, asked.steps)
         shape = Shape(asked.steps, every, asked.beside or 3, not asked.calm)
+    handovers = shape.kills and asked.faults == "handover"
     shape = replace(
-        shape, without=without, operator=asked.operator, own=asked.own,
+        shape, kills=shape.kills and not handovers, handovers=handovers, without=without,
+        operator=asked.operator, own=asked.own,
         partitions=asked.partitions, wires=wires,
     )  # fmt: skip
     return Options(which, sinks, shape, seeds, first, asked.seconds)
@@ -100,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--sources", default="mariadb,postgres", help=", ".join(SOURCES))
     add("--readers", default="debezium", help=", ".join(READERS))
+    add("--collector", dest="readers", action="store_const", const="collector",
+        help="binlogd's own reads, as --readers collector")  # fmt: skip
+    add("--faults", default="each", choices=("each", "handover"), help="what is killed")
     add("--wire", default="json", help=f"how records are written: {', '.join(WIRES)}")
     add("--partitions", type=int, default=1, help="of each seed's topic or topics")
     add("--sinks", default="iceberg", help=", ".join(SINKS))

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import assert_never
 
+from tests.collector.running import committed
 from tests.live.bench import Bench
 from tests.live.causes import is_explained
 from tests.live.checkpoint import STOPPED, STUCK, Verdict, settle, verdicts
+from tests.live.cluster import Cluster
+from tests.live.collector import Collector
 from tests.live.daemon import Daemon, registries
 from tests.live.evidence import keep
 from tests.live.flow import Flow
-from tests.live.kills import Victim, plan
+from tests.live.handovers import Handovers
+from tests.live.kills import HANDS, Victim, handovers, plan
+from tests.live.once import SHOWN, faults
 from tests.live.operator import Operator, ended
 from tests.live.partitions import Routing
 from tests.live.program import LiveError
@@ -38,8 +44,8 @@ def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
     sections = [line for sink in used for line in sink.sections(folder)]
     sections += registries(made.registry)
     daemon = Daemon(folder, made.broker.bootstrap, [flow.pipeline() for flow in flows], sections)
-    round_ = _Round(made, daemon, flows, shape, tally)
     before = made.reading()
+    hands: Handovers | None = None
     for flow in flows:
         flow.read(folder)
     try:
@@ -47,11 +53,15 @@ def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
         for sink in used:
             sink.begin(folder)
         _await_readers(made, before, flows)
-        has_registry = made.registry is not None
-        victims = plan(seeds[0], shape.steps, has_registry) if shape.kills else {}
+        hands = Handovers(made, flows) if shape.handovers else None
+        round_ = _Round(made, daemon, flows, shape, tally, hands)
+        victims = _victims(made, seeds[0], shape)
         for number in range(1, shape.steps + 1):
             round_.step(number, victims.get(number))
     finally:
+        if hands is not None:
+            hands.close()
+            tally.handovers = (tally.handovers or 0) + hands.done
         for sink in used:
             sink.end()
         daemon.program.kill()
@@ -59,6 +69,14 @@ def play(made: Bench, seeds: Sequence[int], shape: Shape, tally: Tally) -> None:
             flow.close()
             tally.statements += flow.history.statements
             tally.changes += flow.topic.changes
+
+
+def _victims(made: Bench, seed: int, shape: Shape) -> Mapping[int, Victim]:
+    if shape.handovers:
+        outlast = [r for r in made.readers if isinstance(r, Cluster)]
+        hands = [Victim.READERS] if outlast else HANDS
+        return handovers(seed, shape.steps, shape.every, hands)
+    return plan(seed, shape.steps, made.registry is not None) if shape.kills else {}
 
 
 def _await_readers(made: Bench, before: frozenset[str], flows: Sequence[Flow]) -> None:
@@ -77,9 +95,15 @@ class _Round:
     """Seeds that are under way together."""
 
     def __init__(
-        self, made: Bench, daemon: Daemon, flows: Sequence[Flow], shape: Shape, tally: Tally
+        self,
+        made: Bench,
+        daemon: Daemon,
+        flows: Sequence[Flow],
+        shape: Shape,
+        tally: Tally,
+        hands: Handovers | None,
     ) -> None:
-        self._made, self._daemon, self._flows = made, daemon, flows
+        self._made, self._daemon, self._flows, self._hands = made, daemon, flows, hands
         self._shape, self._tally = shape, tally
         self._operators = {
             flow.seed: Operator(
@@ -104,13 +128,23 @@ class _Round:
             if flow.seed in self._operators:
                 self._operators[flow.seed].step(flow.generator.schema)
         if victim is not None and going:
+            if self._hands is not None:
+                self._note(going, number, self._hands.await_moment(going))
             self._kill(victim, number)
         if number % self._shape.every == 0 or number == self._shape.steps:
+            if self._hands is not None:
+                self._note(going, number, self._hands.await_over(going))
             ended([self._operators[f.seed] for f in going if f.seed in self._operators])
-            for flow in going:
-                flow.source.mark(flow.generator.schema, number)
-            for flow in going:
-                self._check(flow, number)
+            with nullcontext() if self._hands is None else self._hands.quiet():
+                for flow in going:
+                    flow.source.mark(flow.generator.schema, number)
+                for flow in going:
+                    self._check(flow, number)
+
+    def _note(self, flows: Sequence[Flow], number: int, fault: str) -> None:
+        if fault:
+            for flow in flows:
+                self._tally.note(report(flow, number, None, fault))
 
     def _kill(self, victim: Victim, number: int) -> None:
         """kill -9, and a start; a daemon is not waited for."""
@@ -153,8 +187,12 @@ class _Round:
         for why in groundless:
             tally.groundless += 1
             tally.note(report(flow, number, None, why))
+        doubted = [] if flow.ended else self._doubted(flow)
+        for why in doubted:
+            tally.note(report(flow, number, None, why))
         proved = True if flow.ended else self._prove(flow, number, found)
-        if flow.ended or any(one.silent for one in found) or groundless or not proved:
+        wrong = any(one.silent for one in found) or groundless or doubted or not proved
+        if flow.ended or wrong:
             why = flow.ended or "silent, or told without a cause: see report.txt"
             keep(flow, self._daemon, self._made.broker.bootstrap, why)
         print(_progress(flow, number, found, time.monotonic() - begun), flush=True)
@@ -167,6 +205,14 @@ class _Round:
         found = verdicts(source, there, self._daemon.told(flow.name), flow.keeps, flow.own)
         # Those of further partitions would make a share of equal tables look better than it is.
         return [one for one in found if one.lines or not one.name[1].startswith(f"{MARKER}_")]
+
+    def _doubted(self, flow: Flow) -> list[str]:
+        """What the topic of a collector does not have once and in order."""
+        if not isinstance(flow.reader, Collector):
+            return []
+        written = () if self._hands is None else self._hands.written(flow.seed)
+        found = faults(committed(self._made.broker.bootstrap, flow.topic.name), written)
+        return [f"the topic itself: {one}" for one in found[:SHOWN]]
 
     def _prove(self, flow: Flow, number: int, found: Sequence[Verdict]) -> bool:
         """What the operator saw, and a comparison and a repair; whether all was as it must be."""

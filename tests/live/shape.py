@@ -16,6 +16,8 @@ class Shape:
     """So many seeds are under way at once."""
     kills: bool
     """Whether programs are killed amid it."""
+    handovers: bool = False
+    """Whether those who read the logs are killed again and again, and nobody else is."""
     without: frozenset[str] = frozenset()
     """Kinds of steps that are left out."""
     operator: bool = False

@@ -13,10 +13,12 @@ from tests.live.mariadb_read import read
 from tests.live.mariadb_rows import full
 from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema
-from tests.live.sources import markers
+from tests.live.sources import MARKER, markers, numbered
 
 BINLOGD, PASSWORD = "binlogd", "k3y-of-binlogd"
 """By which it reads tables, with no more rights than the docs name."""
+COLLECTOR = "collector"
+"""By which it reads the log. Its password is no word: binlogd's own log has asterisks for it."""
 
 
 class MariaDbSource:
@@ -24,6 +26,7 @@ class MariaDbSource:
 
     prefix = "m"
     tells_statements = True
+    publication = ""
     kinds: Mapping[Maker, float] = KINDS
     hostile: Mapping[Maker, float] = {}
 
@@ -40,6 +43,8 @@ class MariaDbSource:
             [
                 "CREATE USER IF NOT EXISTS live@'%' IDENTIFIED BY 'live'",
                 "GRANT ALL ON *.* TO live@'%'",
+                f"CREATE USER IF NOT EXISTS {COLLECTOR}@'%' IDENTIFIED BY '{PASSWORD}'",
+                f"GRANT ALL ON *.* TO {COLLECTOR}@'%'",
                 f"CREATE USER IF NOT EXISTS {BINLOGD}@'%' IDENTIFIED BY '{PASSWORD}'",
                 f"GRANT SELECT, BINLOG MONITOR ON *.* TO {BINLOGD}@'%'",
                 init_connect(),
@@ -79,8 +84,14 @@ class MariaDbSource:
         before = [] if image == "FULL" else [f"SET SESSION binlog_row_image = '{image}'"]
         return self._server.run([*before, *statements])
 
+    def write(self, schema: Schema, numbers: Sequence[range]) -> str:
+        return self._server.run(numbered(full((schema.databases[0], MARKER)), numbers))
+
     def address(self, seed: int) -> tuple[str, str, str]:
         return f"jdbc:mariadb://{HOST}:{self.port}/", BINLOGD, PASSWORD
+
+    def log_address(self, seed: int) -> tuple[str, str, str]:
+        return f"jdbc:mariadb://{HOST}:{self.port}/", COLLECTOR, PASSWORD
 
     def mark(self, schema: Schema, number: int) -> None:
         self.beat(schema, number)

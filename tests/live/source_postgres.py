@@ -14,7 +14,7 @@ from tests.live.postgres_read import published, read
 from tests.live.postgres_rows import full, mark
 from tests.live.program import HOST, LiveError
 from tests.live.schema import Maker, Name, Schema, Table
-from tests.live.sources import MOST_PARTITIONS, markers
+from tests.live.sources import MARKER, MOST_PARTITIONS, markers, numbered
 
 BINLOGD = "binlogd"
 """By which it reads tables, with no more rights than the docs name."""
@@ -25,6 +25,7 @@ class PostgresSource:
 
     prefix = "p"
     tells_statements = False
+    publication = NAME
     kinds: Mapping[Maker, float] = KINDS
     hostile: Mapping[Maker, float] = HOSTILE
 
@@ -51,6 +52,8 @@ class PostgresSource:
                 table = Table((schemas[0], marker), (), ("id",))
                 made = f"CREATE TABLE {full(table.name)} (id int PRIMARY KEY)"
                 self._must(f"p{seed}", [made, added(table, Published())])
+        else:
+            self._must(f"p{seed}", [f"CREATE PUBLICATION {NAME} FOR ALL TABLES"])
         return Schema(schemas, hostile=seed >= FIRST, published=is_picked(seed))
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
@@ -60,12 +63,12 @@ class PostgresSource:
             "database.user": "postgres", "database.dbname": f"p{seed}",
             "plugin.name": "pgoutput", "slot.name": f"live_p{seed}", "slot.retry.delay.ms": "1000",
             "publication.name": NAME,
-            "publication.autocreate.mode": "disabled" if is_picked(seed) else "all_tables",
+            "publication.autocreate.mode": "disabled",
         }  # fmt: skip
 
     def readers(self) -> frozenset[str]:
-        query = "SELECT slot_name FROM pg_replication_slots WHERE active;"
-        return frozenset(row[0] for row in self._server.ask(query).rows)
+        query = "SELECT slot_name, active_pid FROM pg_replication_slots WHERE active;"
+        return frozenset(":".join(row) for row in self._server.ask(query).rows)
 
     def run(self, schema: Schema, statements: Sequence[str]) -> str:
         return self._server.run(_database(schema), statements)
@@ -84,8 +87,15 @@ class PostgresSource:
             made = f"CREATE TABLE IF NOT EXISTS {name} (id int PRIMARY KEY)"
             self._must(_database(schema), [made, f"INSERT INTO {name} VALUES ({number})"])
 
+    def write(self, schema: Schema, numbers: Sequence[range]) -> str:
+        marker = full((schema.databases[0], MARKER))
+        return self._server.run(_database(schema), numbered(marker, numbers))
+
     def address(self, seed: int) -> tuple[str, str, str]:
         return f"jdbc:postgresql://{HOST}:{self.port}/p{seed}", BINLOGD, ""
+
+    def log_address(self, seed: int) -> tuple[str, str, str]:
+        return f"jdbc:postgresql://{HOST}:{self.port}/p{seed}", "postgres", ""
 
     def read(self, schema: Schema) -> Mapping[Name, Found]:
         return read(self._server, _database(schema), schema.databases)

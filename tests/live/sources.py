@@ -12,6 +12,8 @@ from tests.live.schema import Maker, Name, Schema
 
 MARKER = "live_marker"
 """A table of each seed, into which a row goes at a checkpoint."""
+FIRST_NUMBER = 2_000_000
+"""From here on ids of the marker's table are those of a writer: each transaction the next few."""
 MOST_PARTITIONS = 8
 
 
@@ -19,6 +21,12 @@ def markers(partitions: int) -> list[str]:
     """Tables of which each partition has one: hashes of names that differ in the last digit follow
     each other."""
     return [MARKER, *(f"{MARKER}_{place}" for place in range(1, partitions + (partitions > 1)))]
+
+
+def numbered(table: str, numbers: Sequence[range]) -> list[str]:
+    """The statements of a writer's transaction."""
+    rows = (", ".join(f"({number})" for number in each) for each in numbers)
+    return ["BEGIN", *(f"INSERT INTO {table} VALUES {each}" for each in rows), "COMMIT"]
 
 
 class Source(Protocol):
@@ -29,6 +37,8 @@ class Source(Protocol):
     port: int
     tells_statements: bool
     """Whether its log has them."""
+    publication: str
+    """What publishes a seed's tables; empty where a log needs none."""
     program: Program
     kinds: Mapping[Maker, float]
     hostile: Mapping[Maker, float]
@@ -55,8 +65,15 @@ class Source(Protocol):
     def beat(self, schema: Schema, number: int, partitions: int = 1) -> None:
         """Write a row into the marker table, and into those of further partitions."""
 
+    def write(self, schema: Schema, numbers: Sequence[range]) -> str:
+        """One transaction of rows of the marker table, a statement for each range; gives the
+        error that took it back, or nothing. Any thread."""
+
     def address(self, seed: int) -> tuple[str, str, str]:
         """The URL, user and password by which binlogd reads a seed's tables."""
+
+    def log_address(self, seed: int) -> tuple[str, str, str]:
+        """The same of a user who may read the log, too."""
 
     def read(self, schema: Schema) -> Mapping[Name, Found]:
         """Every table of a seed."""

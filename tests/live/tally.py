@@ -26,6 +26,8 @@ class Tally:
     groundless: int = 0
     """Reasons that no step explains."""
     done: Done = field(default_factory=Done)
+    handovers: int | None = None
+    """How often another reader went on with the logs; None where nothing was to."""
     silent: list[str] = field(default_factory=list)
     """One report for each difference that nobody was told of."""
 
@@ -37,12 +39,19 @@ class Tally:
 
     @property
     def is_thin(self) -> bool:
-        """Whether too few tables are equal for a run that proves something."""
-        return self.tables >= ENOUGH and self.equal * 10 < self.tables * 9
+        """Whether it proves too little: too few tables are equal, or nothing was handed over."""
+        return bool(self._lack)
+
+    @property
+    def _lack(self) -> str:
+        if self.handovers == 0:
+            return "NO HAND-OVER"
+        few = self.tables >= ENOUGH and self.equal * 10 < self.tables * 9
+        return "FEWER THAN NINE OF TEN EQUAL" if few else ""
 
     def line(self) -> str:
         """The last line of a run."""
-        word = "FEWER THAN NINE OF TEN EQUAL" if self.is_thin else "OK"
+        word = self._lack or "OK"
         if self.silent:
             word = f"{len(self.silent)} SILENT"
         share = f" ({self.equal * 100 // self.tables} %)" if self.tables else ""
@@ -52,6 +61,8 @@ class Tally:
             f" ({self.groundless} without a cause),"
             f" {len(self.silent)} silent"
         )
+        if self.handovers is not None:
+            found += f", {self.handovers} hand-overs"
         done = self.done
         if not (done.loads or done.verifications):
             return found

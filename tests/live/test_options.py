@@ -34,6 +34,8 @@ def test_each_database_and_each_reader_is_in_some_way() -> None:
         ("--readers canal --sources mariadb,postgres", "postgres: none of canal reads it"),
         ("--sinks ,", "--sinks: one of iceberg, "),
         ("--seeds x", "--seeds: 3,7,10-19, 30- or regression, not 'x'"),
+        ("--wire avro --collector", "others than json with debezium alone"),
+        ("--faults handover", "--faults handover: with --collector or --readers adopted alone"),
         ("--partitions 0", "--partitions: 1 to 8"),
         ("--partitions 2 --readers maxwell --sources mariadb", "above 1 with debezium alone"),
     ],
@@ -53,3 +55,12 @@ def test_seeds_are_a_list_or_a_first_one() -> None:
     assert seeds_of("3,7,10-12") == ([3, 7, 10, 11, 12], 0)
     assert seeds_of("30-") == ((), 30)
     assert options(["--seeds", "regression"]).shape.beside == 10
+
+
+def test_a_collector_is_a_reader_and_hand_overs_are_its_only_faults() -> None:
+    """Of both databases."""
+    found = options(["--collector", "--faults", "handover"])
+    assert found.ways == [Way("mariadb", "collector"), Way("postgres", "collector")]
+    assert (found.shape.handovers, found.shape.kills) == (True, False)
+    assert options(["--collector"]).shape.kills
+    assert not options(["--collector", "--faults", "handover", "--calm"]).shape.handovers

@@ -28,6 +28,18 @@ def test_a_silent_difference_is_the_first_word() -> None:
     assert found.line().startswith("live: 1 SILENT, ")
 
 
+def test_hand_overs_are_counted_where_there_were_to_be_some() -> None:
+    """A run without one proves nothing."""
+    found = tally(10, 0)
+    assert "hand-overs" not in found.line()
+    found.handovers = 0
+    assert found.is_thin
+    assert found.line().startswith("live: NO HAND-OVER, ")
+    found.handovers = 21
+    assert not found.is_thin
+    assert found.line().endswith("0 silent, 21 hand-overs")
+
+
 def test_what_an_operator_did_is_counted() -> None:
     """Loads, repairs, cancels and planted differences among it."""
     found = tally(10, 0)

@@ -30,7 +30,8 @@ MISSING = 3
 def test_each_database_and_each_reader_is_run() -> None:
     """One more is not forgotten."""
     assert {source for sources, *_ in RUNS for source in sources} == set(SOURCES)
-    assert {reader for _, readers, *_ in RUNS for reader in readers} == set(READERS)
+    others = {reader for _, readers, *_ in RUNS for reader in readers}
+    assert others | {"collector", "adopted"} == set(READERS)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,17 @@ def test_a_short_seed_of_each_wire_with_a_registry_is_equal(tmp_path: Path) -> N
     assert re.match(r"live: OK, .* 0 silent$", last), last
 
 
-def run_seeds(count: int, *options: str) -> str:
+@pytest.mark.parametrize("reader", ["collector", "adopted"])
+def test_a_short_seed_of_each_database_is_handed_over_by_the_collector(reader: str) -> None:
+    """Twice, amid transactions: the tables are equal, and the topic has each row once."""
+    last = run_seeds(
+        2, "--readers", reader, "--faults", "handover", "--sinks", "sqlite", "--seeds", "42-43",
+        "--beside", "2", calm=False,
+    )  # fmt: skip
+    assert re.match(r"live: OK, .* 0 silent, 2 hand-overs$", last), last
+
+
+def run_seeds(count: int, *options: str, calm: bool = True) -> str:
     """Run so many seeds shortly, to their one checkpoint, all equal; gives the last line."""
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
         missing("postgres", "it is not installed")
@@ -70,7 +81,7 @@ def run_seeds(count: int, *options: str) -> str:
     done = subprocess.run(
         [
             sys.executable, "-m", "tests.live", *options, "--steps", "10", "--every", "10",
-            "--calm",
+            *["--calm"] * calm,
         ],
         cwd=CHECKOUT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -12,7 +12,8 @@ from confluent_kafka.cimpl import NewTopic
 from tests.live.seen import row_of
 from tests.live.wires import JSON, Form
 
-_WAIT_S = 1.0
+_MOST, _WAIT_S = 5000, 1.0
+"""Messages and seconds of a look."""
 _WITHIN_S = 20.0
 Place = tuple[str, int]
 """A topic and a partition."""
@@ -65,7 +66,7 @@ class Topic:
         found: dict[Place, int] | None = None
         if self._of_tables:
             self._take_in()
-        for message in self._consumer.consume(500, _WAIT_S):
+        for message in self._consumer.consume(_MOST, _WAIT_S):
             row = None if message.error() else row_of(self._form, message.key(), message.value())
             self.changes += row is not None
             if row == (table, str(number)):

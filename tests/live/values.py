@@ -105,8 +105,8 @@ def _clock(text: str) -> str:
 
 
 def _moment(text: str) -> str:
-    """A date with a time, with six digits of a second."""
-    whole, _, fraction = text.partition(".")
+    """A date with a time, with six digits of a second. SQLite has a Z behind one with a zone."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
     if not re.fullmatch(r"-?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d", whole):
         raise Unreadable(text)
     return f"{whole}.{fraction.ljust(6, '0')}"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.live.canal import Canal
+from tests.live.cluster import Cluster
+from tests.live.collector import Collector
 from tests.live.connect import Connect
 from tests.live.maxwell import Maxwell
 from tests.live.readers import Reader
@@ -22,7 +24,8 @@ SOURCES: Mapping[str, Callable[[Path], Source]] = {
     "mariadb": MariaDbSource, "postgres": PostgresSource,
 }  # fmt: skip
 READERS: Mapping[str, Callable[[Path, str], Reader]] = {
-    "debezium": Connect, "maxwell": Maxwell, "canal": Canal,
+    "debezium": Connect, "maxwell": Maxwell, "canal": Canal, "collector": Collector,
+    "adopted": Cluster,
 }  # fmt: skip
 SINKS: Mapping[str, Callable[[Path], Sink]] = {
     "iceberg": lambda folder: IcebergSink(), "postgres": PostgresSink, "mariadb": MariaDbSink,
@@ -30,6 +33,7 @@ SINKS: Mapping[str, Callable[[Path], Sink]] = {
 }  # fmt: skip
 _READS: Mapping[str, Sequence[str]] = {
     "debezium": ("mariadb", "postgres"), "maxwell": ("mariadb",), "canal": ("mariadb",),
+    "collector": ("mariadb", "postgres"), "adopted": ("mariadb", "postgres"),
 }  # fmt: skip
 
 

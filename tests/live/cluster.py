@@ -1,0 +1,136 @@
+"""A Kafka Connect cluster that exists, which a collector adopts: two workers, in one group."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from actors.runtime.java import find_java
+from collector.connector.config import connector_name
+from collector.jars import collector_folder, worker_classpath
+from tests.live.collector import Collector
+from tests.live.connect import ask
+from tests.live.program import HOST, LiveError, Program, free_port
+from tests.live.sources import Source
+
+_WITHIN_S = 180.0
+_SETTINGS = {
+    "group.id": "adopted",
+    "exactly.once.source.support": "enabled",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "plugin.discovery": "service_load",
+    "config.providers": "file",
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    # Five minutes of its own accord, in which the tasks of a killed worker would wait for it.
+    "scheduled.rebalance.max.delay.ms": "0",
+    "session.timeout.ms": "10000",
+    "heartbeat.interval.ms": "3000",
+} | {
+    f"{name}.storage.{key}": value
+    for name in ("config", "offset", "status")
+    for key, value in (("topic", f"adopted-{name}"), ("replication.factor", "-1"))
+}
+
+
+class Cluster(Collector):
+    """A ``Reader``: connectors are the daemon's, and their workers, which outlast it, are not."""
+
+    def __init__(self, folder: Path, bootstrap: str) -> None:
+        """Nothing runs yet; raises JarsError."""
+        super().__init__(folder, bootstrap)
+        plugins = folder / "plugins"
+        plugins.mkdir(parents=True)
+        for database in ("mariadb", "postgres"):
+            (plugins / database).symlink_to(collector_folder(database))
+        self._secrets = folder / "secrets.properties"
+        self._workers = [Worker(folder / name, bootstrap, plugins) for name in ("one", "two")]
+
+    def section(self, name: str) -> Sequence[str]:
+        return [
+            f'connect = "http://{self._workers[0].place}"',
+            f'references = {{ "database.password" = "file:{self._secrets}:{name}" }}',
+        ]
+
+    def add(
+        self,
+        name: str,
+        topic: str,
+        seed: int,
+        source: Source,
+        folder: Path,
+        more: Mapping[str, str] = {},
+    ) -> None:
+        super().add(name, topic, seed, source, folder, more)
+        with self._secrets.open("a") as file:
+            file.write(f"{name}={source.log_address(seed)[2]}\n")
+
+    def start(self) -> None:
+        """Start those that are down: the killed one when the other has all that it had."""
+        down = [worker for worker in self._workers if not worker.program.runs]
+        if len(down) < len(self._workers):
+            self._await_taken({worker.place for worker in down})
+        for worker in down:
+            worker.launch()
+        for worker in down:
+            worker.program.await_ready(worker.answers, _WITHIN_S)
+
+    def kill(self) -> None:
+        """kill -9 of the worker that has a task, or of both where nothing is read any more."""
+        has = self._places()
+        for worker in self._workers:
+            if not self._states or worker.place == has[0]:
+                worker.program.kill()
+
+    def _await_taken(self, gone: Collection[str]) -> None:
+        deadline, pause = time.monotonic() + _WITHIN_S, threading.Event()
+        while any(place in gone for place in self._places()):
+            if time.monotonic() > deadline:
+                raise LiveError(f"the other worker takes no task: {self._places()}")
+            pause.wait(0.3)
+
+    def _places(self) -> list[str]:
+        """The worker of each seed's task."""
+        port = next((worker.port for worker in self._workers if worker.program.runs), None)
+        found = []
+        for name in self._states if port is not None else ():
+            status = ask(port, f"/connectors/{connector_name(name)}/status")
+            found += [task["worker_id"] for task in status["tasks"]]
+        return found
+
+
+class Worker:
+    """One, with an address that stays."""
+
+    def __init__(self, folder: Path, bootstrap: str, plugins: Path) -> None:
+        folder.mkdir()
+        self.port = free_port()
+        self.place = f"{HOST}:{self.port}"
+        self.program = Program("Kafka Connect", folder / "connect.log")
+        self._settings = folder / "worker.properties"
+        lines = _SETTINGS | {
+            "bootstrap.servers": bootstrap,
+            "listeners": f"http://{self.place}",
+            "rest.advertised.host.name": HOST,
+            "plugin.path": str(plugins),
+        }
+        self._settings.write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
+
+    def launch(self) -> None:
+        """Start it; it is up some time later."""
+        self.program.launch([
+            find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            f"-Djava.io.tmpdir={self._settings.parent}", "-cp", worker_classpath(),
+            "org.apache.kafka.connect.cli.ConnectDistributed", self._settings,
+        ])  # fmt: skip
+
+    def answers(self) -> bool:
+        """Whether it is up."""
+        try:
+            ask(self.port, "/connectors")
+        except LiveError:
+            return False
+        return True
