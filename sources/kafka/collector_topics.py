@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from sources.base.port import GroupMember, NotAnswered
 from sources.base.topics import UnfitTopic
 from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin
-from sources.kafka.answers import asking, said_by
+from sources.kafka.answers import asking, said_by, when_settled
 from sources.kafka.settings import connection_settings
 
 
@@ -29,15 +30,9 @@ class CollectorTopics:
         """See ``sources.base.topics.CollectorTopics``."""
         admin = self._asked()
         admin.make(topic, settings)
-        partitions = len(admin.partitions([topic]))
-        if partitions != 1:
-            raise UnfitTopic(
-                f"topic {topic!r} has {partitions} partitions, and records keep their order in one"
-            )
-        found = admin.settings_of([topic])[topic] if must else {}
-        for name, value in (must or {}).items():
-            if found.get(name) != value:
-                raise UnfitTopic(f"topic {topic!r}: {name} is {found.get(name)}: set it to {value}")
+        # One that was created a moment ago is not known everywhere yet.
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        when_settled(lambda: _judge(admin, topic, must or {}), deadline)
 
     def remove(self, topics: Sequence[str]) -> list[str]:
         """See ``sources.base.topics.CollectorTopics``."""
@@ -65,3 +60,16 @@ class CollectorTopics:
         if self._admin is None:
             self._admin = Admin(self._settings)
         return self._admin
+
+
+def _judge(admin: Admin, topic: str, must: Mapping[str, str]) -> None:
+    """Raises UnfitTopic, NotAnswered."""
+    partitions = len(admin.partitions([topic]))
+    if partitions != 1:
+        raise UnfitTopic(
+            f"topic {topic!r} has {partitions} partitions, and records keep their order in one"
+        )
+    found = admin.settings_of([topic])[topic] if must else {}
+    for name, value in must.items():
+        if found.get(name) != value:
+            raise UnfitTopic(f"topic {topic!r}: {name} is {found.get(name)}: set it to {value}")
