@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
+from typing import Any
 
 from actors.runtime.java import find_java
 from collector.connector.config import connector_name
@@ -46,6 +47,7 @@ class Cluster(Collector):
         for database in ("mariadb", "postgres"):
             (plugins / database).symlink_to(collector_folder(database))
         self._secrets = folder / "secrets.properties"
+        self._hit: list[str] = []
         self._workers = [Worker(folder / name, bootstrap, plugins) for name in ("one", "two")]
 
     def section(self, name: str) -> Sequence[str]:
@@ -71,7 +73,7 @@ class Cluster(Collector):
         """Start those that are down: the killed one when the other has all that it had."""
         down = [worker for worker in self._workers if not worker.program.runs]
         if len(down) < len(self._workers):
-            self._await_taken({worker.place for worker in down})
+            self._await_places({worker.place for worker in down})
         for worker in down:
             worker.launch()
         for worker in down:
@@ -79,26 +81,48 @@ class Cluster(Collector):
 
     def kill(self) -> None:
         """kill -9 of the worker that has a task, or of both where nothing is read any more."""
-        has = self._places()
+        places = self._await_places(frozenset()) if self._states else {}
+        first = next(iter(places.values()), "")
+        self._hit = [name for name, place in places.items() if place == first]
         for worker in self._workers:
-            if not self._states or worker.place == has[0]:
+            if not self._states or worker.place == first:
                 worker.program.kill()
 
-    def _await_taken(self, gone: Collection[str]) -> None:
-        deadline, pause = time.monotonic() + _WITHIN_S, threading.Event()
-        while any(place in gone for place in self._places()):
-            if time.monotonic() > deadline:
-                raise LiveError(f"the other worker takes no task: {self._places()}")
-            pause.wait(0.3)
+    def hit(self) -> Collection[str]:
+        """Those whose tasks the killed worker had."""
+        return self._hit
 
-    def _places(self) -> list[str]:
-        """The worker of each seed's task."""
-        port = next((worker.port for worker in self._workers if worker.program.runs), None)
-        found = []
-        for name in self._states if port is not None else ():
-            status = ask(port, f"/connectors/{connector_name(name)}/status")
-            found += [task["worker_id"] for task in status["tasks"]]
+    def remove(self, name: str) -> None:
+        super().remove(name)
+        self._ask(f"/connectors/{connector_name(name)}", method="DELETE")
+
+    def _await_places(self, gone: Set[str]) -> Mapping[str, str]:
+        """The worker of each seed's task, once none is one of the ``gone``."""
+        deadline, pause = time.monotonic() + _WITHIN_S, threading.Event()
+        while not gone.isdisjoint((found := self._places()).values()):
+            if time.monotonic() > deadline:
+                raise LiveError(f"no other worker takes a killed one's tasks: {found}")
+            pause.wait(0.3)
         return found
+
+    def _places(self) -> Mapping[str, str]:
+        found = {}
+        for name in self._states:
+            for task in self._ask(f"/connectors/{connector_name(name)}/status")["tasks"]:
+                found[name] = task["worker_id"]
+        return found
+
+    def _ask(self, path: str, method: str | None = None) -> Any:
+        """Ask a worker that runs, until its group has counted its members."""
+        port = next(worker.port for worker in self._workers if worker.program.runs)
+        deadline, pause = time.monotonic() + _WITHIN_S, threading.Event()
+        while True:
+            try:
+                return ask(port, path, method=method)
+            except LiveError:
+                if time.monotonic() > deadline:
+                    raise
+            pause.wait(0.3)
 
 
 class Worker:

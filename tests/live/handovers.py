@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from random import Random
 
 from tests.live.bench import Bench
+from tests.live.collector import Collector
 from tests.live.flow import Flow
 from tests.live.program import LiveError
 from tests.live.sources import FIRST_NUMBER
@@ -122,7 +123,13 @@ class Handovers:
             return ""
         deadline, pause = time.monotonic() + WITHIN_S, threading.Event()
         while True:
-            able = [flow for flow in going if not flow.reader.failure(flow.name)]
+            able = [
+                flow
+                for flow in going
+                if isinstance(flow.reader, Collector)
+                and flow.name in flow.reader.hit()
+                and not flow.reader.failure(flow.name)
+            ]
             found = self._made.reading() - self._before
             if len(found) >= len(able):
                 break
