@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import UNSET
 
-from changes.formats.aliyun.record import Images, WholeRecord, read_record, table_name
+from changes.formats.aliyun.record import Images, WholeRecord, read_record
 from changes.formats.aliyun.values import declared_types, text_of
 from changes.formats.engine.image_rows import ImageRows
 from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.layout import Refused
-from changes.model.model import TableName
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
 """What happened to a row, by the operation of its record."""
@@ -61,12 +60,6 @@ class AliyunRows(ImageRows):
                     self._shapes.clear()
                 self._shapes[about] = shape
         yield RowImage(op, now, was, shape)
-
-    def table_of(self, value: bytes, error: Exception) -> TableName | None:
-        try:
-            return table_name(read_record(value).object_name)
-        except Refused:
-            return None
 
 
 def key_of(record: WholeRecord) -> tuple[str, ...]:

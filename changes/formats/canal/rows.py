@@ -29,21 +29,13 @@ from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.json_text import text_of
 from changes.formats.engine.layout import Refused, decoded
 from changes.formats.engine.rows import Pass
-from changes.model.model import ColumnTypes, TableName
+from changes.model.model import ColumnTypes
 from changes.model.positions import position_text
 from changes.model.records import Values
 
 _FIRST_MESSAGES = 32
 """Messages decoded at once before it is known how many rows each has. More: thousands of rows
 when they are large. Fewer: a small call takes more turns."""
-
-
-class _Named(Struct, gc=False):
-    database: str
-    table: str
-
-
-_named = msgspec.json.Decoder(_Named).decode
 
 
 class CanalRows(ImageRows):
@@ -61,13 +53,6 @@ class CanalRows(ImageRows):
 
     def layout(self, keys: tuple[str, ...] | None, types: ColumnTypes) -> CanalLayout:
         return CanalLayout({}, keys, {}, configured=ConfiguredTypes.of(types))
-
-    def table_of(self, value: bytes, error: Exception) -> TableName | None:
-        try:
-            named = _named(value)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        return TableName(named.database, named.table)
 
     # --- one message, with nothing assumed about its columns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -16,11 +16,13 @@ from changes.formats.engine.layout import Unfit
 from changes.formats.engine.rows import Pass, Rows
 from changes.model.model import (
     HAS_PREFIX,
+    BadMessage,
     BadRecord,
     Changes,
     Column,
     ColumnTypes,
     FormatOptions,
+    Head,
     Mode,
     TableSchema,
 )
@@ -41,10 +43,12 @@ class TableEngine:
         keys: tuple[str, ...] | None,
         types: ColumnTypes = (),
         positions: str | None = None,
+        peek: Callable[[bytes], Head] | None = None,
     ) -> None:
-        """``positions``: the name of those that the records have. Raises ValueError for an invalid
-        type."""
+        """``positions``: the name of those that the records have. ``peek``: the format's, for the
+        tables that errors name. Raises ValueError for an invalid type."""
         self._rows = rows
+        self._peek = peek
         self._options = options
         self._positions = None if mode is Mode.APPEND else positions
         keys = () if mode is Mode.APPEND else (keys or None)
@@ -141,7 +145,16 @@ class TableEngine:
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""
-        table = self._rows.table_of(values[place], error)
+        table = self._table_of(values[place], error)
         reason = str(error) if table is None else f"{table}: {error}"
         of_table, of_keys = isinstance(error, Unfit), isinstance(error, OfKeys)
         return BadRecord(place, reason, of_table=of_table, of_keys=of_keys)
+
+    def _table_of(self, value: bytes, error: Exception) -> object | None:
+        table = self._rows.table_of(value, error)
+        if table is not None or self._peek is None:
+            return table
+        try:
+            return self._peek(value).table
+        except BadMessage:
+            return None

@@ -56,7 +56,8 @@ class RowFormat(Format):
     ) -> TableDecoder:
         positions = self._options.extra.get("positions")
         placed = positions is not None and mode is not Mode.APPEND
-        return TableEngine(self.rows(placed=placed), self._options, mode, keys, types, positions)
+        rows = self.rows(placed=placed)
+        return TableEngine(rows, self._options, mode, keys, types, positions, self.peek)
 
 
 _HEADS_KEPT = 10_000

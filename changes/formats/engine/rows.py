@@ -81,9 +81,10 @@ class Rows(ABC):
         called again; else the record at that place is read by itself."""
         return False
 
-    @abstractmethod
     def table_of(self, value: bytes, error: Exception) -> object | None:
-        """The table to name in an error about a record, None where it is not known."""
+        """The table to name in an error about a record, where its head does not tell: one of a
+        message of several, or one that is configured. None: the head tells."""
+        return None
 
     def declared_types(self, layout: Layout, memory: Any) -> Mapping[str, str]:
         """See ``TableDecoder.declared_types``."""

@@ -16,7 +16,6 @@ from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
-from changes.model.model import TableName
 
 # Records as they come packed, and which columns are a row's key: as its message names them, else
 # as its record's key does.
@@ -222,14 +221,6 @@ class MaxwellRows(JsonRows):
                 raise Refused(NO_KEY)
             message = _read(self._decryptor.decrypted(text))
         return message
-
-    def table_of(self, value: bytes, error: Exception) -> TableName | None:
-        try:
-            message = self.message_of(value)
-        except Refused:
-            return None
-        named = message.database and message.table
-        return TableName(message.database or "", message.table or "") if named else None
 
 
 def moment(value: bytes) -> int | None:

@@ -71,12 +71,6 @@ class OggRows(JsonRows):
         names = message.primary_keys
         yield image_of(op, row, was, _keys(names), bytes(names))
 
-    def table_of(self, value: bytes, error: Exception) -> TableName | None:
-        try:
-            return table_name(read_message(value).table)
-        except Refused:
-            return None
-
 
 def read_message(value: bytes) -> Message:
     """Raises Refused where the value is no such message."""
