@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from settings.exit import Exit
-from tests.changes.formats.avro_records import Value, date_time, integer, record, text
+from tests.changes.formats.aliyun.messages import Value, date_time, integer, record, text
 from tests.integration.rig import Rig
 
 FIELDS = (("id", 8), ("name", 253), ("at", 12))

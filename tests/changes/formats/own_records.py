@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from typing import Any
+
+from changes.formats import FORMATS
 from changes.formats.engine.format import Packed, unpack
+from tests.changes import conformance
 from tests.changes.formats import protobuf_records as wire
-from tests.changes.formats.avro_records import integer, record, text
+from tests.changes.formats import samples
+from tests.changes.formats.aliyun.cases import ALIYUN
+from tests.changes.formats.aliyun.messages import integer, record, text
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
 from tests.changes.formats.json_messages import maxwell, ogg
+from tests.changes.formats.ogg.cases import OGG
+from tests.changes.formats.tencent.cases import TENCENT
 
 CANAL = {"database": "shop", "table": "orders", "type": "INSERT", "isDdl": False, "es": 1}
 CANAL |= {"data": [{"id": "1"}], "mysqlType": {"id": "int"}, "pkNames": ["id"]}
@@ -104,3 +114,43 @@ NAMED = {"default_database": "d", "default_table": "t"}
 
 BY_NAME_ALONE = frozenset(("debezium", "upsert", "upsert-json"))
 """Formats that no record of these shows: a configuration has to name them, or a registry."""
+
+TABLES = (ALIYUN, OGG, TENCENT)
+"""What becomes of messages, by format: see ``cases.py``."""
+
+FILES = {
+    "canal-json": ("flink/canal*.txt", "inlong/canal*.txt"),
+    "debezium-json": ("flink/debezium*.txt", "debezium-docs/*.json"),
+    "maxwell-json": ("flink/maxwell-data.txt", "maxwell/json/*.json"),
+    "ogg-json": ("flink/ogg-data.txt",),
+    "canal-protobuf": ("synthetic-vectors/canal*.json",),
+    "tencent-dts": ("synthetic-vectors/dts*.json",),
+    "aliyun-dts-avro": (),
+    "upsert-json": (),
+    "debezium": (),
+    "upsert": (),
+}
+
+
+@cache
+def known(name: str) -> list[Packed]:
+    """Records of a format: those of other projects, our own, those of the cases."""
+    root = conformance.present()
+    paths = [p for pattern in FILES[name] for p in sorted(root.glob(pattern))] if root else []
+    found: list[Packed] = []
+    for path in paths:
+        if FORMATS[name].binary:
+            found += map(_vector, json.loads(path.read_text())["records"])
+        elif path.suffix == ".json":
+            found.append(Packed(None, path.read_bytes()))
+        else:
+            found += (Packed(None, line) for line in samples.lines(path))
+    found += (record for _, record in OWN[name])
+    for table in TABLES:
+        found += table.records() if table.format == name else ()
+    return found
+
+
+def _vector(record: dict[str, Any]) -> Packed:
+    headers = [(name, text.encode()) for name, text in record["headers"].items()]
+    return Packed(None, bytes.fromhex(record["value_hex"]), headers)

@@ -11,7 +11,7 @@ from changes.formats.engine.format import TableDecoder
 from changes.model.model import OP, BadRecord, FormatOptions, Mode
 from changes.routes.fold import concat_changes, fold
 from tests.changes.formats import protobuf_records as wire
-from tests.changes.formats.avro_records import integer, record, text
+from tests.changes.formats.aliyun.messages import integer, record, text
 from tests.changes.formats.canal.messages import message
 from tests.changes.formats.debezium.messages import change
 from tests.changes.formats.json_messages import maxwell, ogg

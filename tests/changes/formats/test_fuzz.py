@@ -7,13 +7,11 @@ at first and one by one when that fails.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pytest
@@ -21,10 +19,8 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.engine.format import Format, Packed, pack
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
-from tests.changes import conformance
-from tests.changes.formats import samples
 from tests.changes.formats.mutator import bad_place, mutants, read
-from tests.changes.formats.own_records import NAMED, OWN
+from tests.changes.formats.own_records import NAMED, OWN, known
 
 pytestmark = pytest.mark.long
 
@@ -35,40 +31,7 @@ LONGEST_S = 5.0
 MOST_BYTES = 32 << 20
 """Memory at most while reading them one after another: messages are below 10 kB."""
 
-FILES = {
-    "canal-json": ("flink/canal*.txt", "inlong/canal*.txt"),
-    "debezium-json": ("flink/debezium*.txt", "debezium-docs/*.json"),
-    "maxwell-json": ("flink/maxwell-data.txt", "maxwell/json/*.json"),
-    "ogg-json": ("flink/ogg-data.txt",),
-    "canal-protobuf": ("synthetic-vectors/canal*.json",),
-    "tencent-dts": ("synthetic-vectors/dts*.json",),
-    "aliyun-dts-avro": (),
-    "upsert-json": (),
-    "debezium": (),
-    "upsert": (),
-}
 JSON = [name for name in FORMATS if not FORMATS[name].binary]
-
-
-@cache
-def known(name: str) -> list[Packed]:
-    """Records of a format: those of others, then our own."""
-    root = conformance.present()
-    paths = [p for pattern in FILES[name] for p in sorted(root.glob(pattern))] if root else []
-    found: list[Packed] = []
-    for path in paths:
-        if FORMATS[name].binary:
-            found += map(vector, json.loads(path.read_text())["records"])
-        elif path.suffix == ".json":
-            found.append(Packed(None, path.read_bytes()))
-        else:
-            found += (Packed(None, line) for line in samples.lines(path))
-    return [*found, *(record for _, record in OWN[name])]
-
-
-def vector(record: dict[str, Any]) -> Packed:
-    headers = [(name, text.encode()) for name, text in record["headers"].items()]
-    return Packed(None, bytes.fromhex(record["value_hex"]), headers)
 
 
 def made(name: str) -> Format:

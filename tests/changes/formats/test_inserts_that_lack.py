@@ -11,7 +11,7 @@ from changes.formats import FORMATS
 from changes.formats.engine.format import pack
 from changes.model.model import Changes, FormatOptions, Mode
 from tests.changes.formats import protobuf_records as wire
-from tests.changes.formats.avro_records import integer, record
+from tests.changes.formats.aliyun.messages import integer, record
 from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.changes.formats.own_records import CANAL

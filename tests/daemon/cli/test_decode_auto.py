@@ -13,7 +13,7 @@ from changes.formats.auto import AutoFormat
 from changes.model.model import FormatOptions
 from daemon.cli.decode import decode_files
 from tests.changes.formats import protobuf_records as wire
-from tests.changes.formats.avro_records import integer, record, text
+from tests.changes.formats.aliyun.messages import integer, record, text
 from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import ogg
 from tests.changes.formats.protobuf_records import varint

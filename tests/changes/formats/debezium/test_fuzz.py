@@ -18,9 +18,9 @@ from tests.changes.formats.debezium.messages import (
     key_with_schema,
     wrapped,
 )
+from tests.changes.formats.debezium.mutated import damaged, survive
 from tests.changes.formats.debezium.test_roundtrip import COLUMNS, FIELDS
 from tests.changes.formats.debezium.test_values import VALUES
-from tests.changes.formats.mutated import damaged, survive
 
 _SEEDS = 400
 _LONGEST_S = 5.0

@@ -19,7 +19,7 @@ from changes.model.model import OP, BadMessage, BadRecord, FormatOptions, Kind, 
 from changes.routes.fold import fold
 from tests.changes import conformance
 from tests.changes.formats import samples
-from tests.changes.formats.mutated import damaged, survive
+from tests.changes.formats.debezium.mutated import damaged, survive
 
 DEBEZIUM = DebeziumJson(FormatOptions())
 ALL_TYPES = "debezium/table/schema/alltype"
