@@ -100,7 +100,7 @@ def costs_of(settings: Config, sample: float | None, port: int, costs: Costs) ->
     if sample is not None:
         section = TracingSection(endpoint=f"http://127.0.0.1:{port}", sample=sample)
         object.__setattr__(settings, "tracing", section)
-    tracing = Tracing(settings, "run-bench")
+    tracing = Tracing(settings.tracing, "run-bench", settings.redactor.text)
     at: list[float] = []
 
     def now(seconds: float = 0.0) -> None:

@@ -94,13 +94,18 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
+def imports() -> dict[str, set[str]]:
+    """What each module of ours imports: modules, and names in them."""
+    return {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"):
+        set(imported(tree)) for file, tree in trees(SOURCES).items()
+    }  # fmt: skip
+
+
 def graph() -> dict[str, set[str]]:
     """Which module of ours imports which."""
-    names = {
-        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): tree
-        for file, tree in trees(SOURCES).items()
-    }
-    return {name: names.keys() & set(imported(tree)) - {name} for name, tree in names.items()}
+    found = imports()
+    return {name: found.keys() & others - {name} for name, others in found.items()}
 
 
 def circles(edges: dict[str, set[str]]) -> list[set[str]]:
@@ -228,6 +233,27 @@ def test_a_default_stands_once() -> None:
         for name, found, kind in defaults(tree):
             homes.setdefault((name, found), set()).add(f"{file.relative_to(ROOT)}: {kind}")
     assert {place: kinds for place, kinds in homes.items() if len(kinds) > 1} == {}
+
+
+WHOLE_CONFIGURATION = {
+    "daemon.config": "defines it",
+    "daemon.app": "puts the daemon together",
+    "daemon.cli": "a command's process reads the file",
+    "daemon.operations.engine": "the port lends it to operations, which are about any part of it",
+    "daemon.operations.checks": "check-config checks all of it",
+    "daemon.operations.reload": "a reload compares two of them",
+}
+"""The folders that may name the class of the whole configuration, each with the reason."""
+
+
+def test_the_whole_configuration_is_handed_to_nobody_else() -> None:
+    """Everything else takes a section, a path, or one pipeline's part (``PipelineConfig``)."""
+    found = {
+        name for name, others in imports().items()
+        if name.split(".")[0] != "demo" and "daemon.config.config.Config" in others
+        and not any(f"{name}.".startswith(f"{folder}.") for folder in WHOLE_CONFIGURATION)
+    }  # fmt: skip
+    assert found == set()
 
 
 NAMES_OF_TWO_THINGS = 12

@@ -19,7 +19,8 @@ from cryptography import x509
 
 from actors.runtime.mailbox import Clock
 from daemon.admin.status.document import Credential
-from daemon.config.config import Config
+from daemon.config.pipelines import PipelineSection
+from sparkwriter.sections import AnySink
 
 EVERY_S = 300.0
 """Between two looks. A file that was replaced is seen after this time at the latest."""
@@ -28,24 +29,23 @@ Read = Callable[[], float | None]
 """Gives the end, Unix seconds; None: it has none. Raises OSError, ValueError."""
 
 
-def credentials(config: Config) -> dict[str, Read]:
+def credentials(
+    kafka: Mapping[str, Any],
+    pipelines: Mapping[str, PipelineSection],
+    sinks: Mapping[str, AnySink],
+) -> dict[str, Read]:
     """What has an end, by the key of the configuration that names it."""
+    tables = [("kafka", kafka)]
+    tables += [(f"pipeline.{name}.kafka", each.kafka) for name, each in pipelines.items()]
+    tables += [(f"sink.{name}", each.settings()) for name, each in sinks.items()]
     found: dict[str, Read] = {}
-    for prefix, settings in _settings(config):
+    for prefix, settings in tables:
         for key, value in settings.items():
             if key in ("ssl.certificate.location", "ssl.ca.location") and value:
                 found[f"{prefix}.{key}"] = _of_file(Path(str(value)), key == "ssl.ca.location")
             elif key == "catalog.token" and isinstance(value, str) and value.count(".") == 2:
                 found[f"{prefix}.{key}"] = _of_token(value)
     return found
-
-
-def _settings(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield "kafka", config.kafka
-    for name, pipeline in config.pipeline.items():
-        yield f"pipeline.{name}.kafka", pipeline.kafka
-    for name, sink in config.sink.items():
-        yield f"sink.{name}", sink.settings()
 
 
 def _of_file(path: Path, authorities: bool) -> Read:

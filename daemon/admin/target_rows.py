@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from daemon.admin.status import document as doc
 from daemon.admin.status.words import duration
-from daemon.config.config import Config
-from daemon.operations.targets.pause import pipeline_of_target
 from offsets.snapshot import Snapshot, TargetMark
 
 Row = dict[str, Any]
@@ -31,14 +29,15 @@ def with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None)
     return [rows[target] for target in sorted(rows)]
 
 
-def with_paused(settings: Config, rows: list[Row], paused: Collection[str]) -> list[Row]:
-    """Paused targets as such, also those that no change has opened yet."""
+def with_paused(rows: list[Row], paused: Mapping[str, str | None]) -> list[Row]:
+    """Paused targets as such, also those that no change has opened yet. ``paused``: the pipeline
+    of each, None where no route leads to it."""
     for row in rows:
         if row["target"] in paused and row["phase"] == "recorded":
             row["phase"] = "paused"
     return rows + [
         {
-            "pipeline": pipeline_of_target(settings, target),
+            "pipeline": paused[target],
             "target": target,
             "phase": "paused",
             "high_water_marks": {},
@@ -46,7 +45,7 @@ def with_paused(settings: Config, rows: list[Row], paused: Collection[str]) -> l
             "last_error": None,
             "rows_may_differ": None,
         }
-        for target in sorted(set(paused) - {row["target"] for row in rows})
+        for target in sorted(paused.keys() - {row["target"] for row in rows})
     ]
 
 

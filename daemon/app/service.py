@@ -18,8 +18,8 @@ from actors.runtime.periodic import threads_watched
 from actors.staging.collector import calm_collector
 from actors.staging.folder import StagingFolder
 from actors.staging.process import StageProcesses
-from daemon.admin.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.admin.service_manager import Notifier
+from daemon.app.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.app.collectors import make_collectors
 from daemon.app.edits import EditRequested
 from daemon.app.programs import Programs
@@ -30,6 +30,7 @@ from daemon.app.supervisor import EventQueue, Supervisor
 from daemon.app.topology import Topology
 from daemon.config.config import Config, formats
 from daemon.config.log_level import LogLevels
+from daemon.config.pipeline_config import pipelines_of
 from daemon.operations.engine.context import Daemon
 from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.here import Lent
@@ -158,7 +159,7 @@ class Service:
 
     def _loadable(self, patterns: Sequence[str]) -> set[str]:
         """The targets of tables that match. Raises DatabaseError."""
-        found = (chosen(self._config, name, patterns) for name in self._config.pipeline)
+        found = (chosen(each, patterns) for each in pipelines_of(self._config).values())
         return {str(one.target) for each in found for one in each.tables}
 
     def _thread_died(self, name: str, reason: str) -> None:
@@ -172,9 +173,9 @@ class Service:
             raise Unusable(f"the jobs' files can't be used: {error}") from error
 
     def _open_tracing(self) -> Tracing:
-        for missing in missing_packages(self._config):
+        for missing in missing_packages(self._config.tracing):
             raise Unusable(missing)
-        return Tracing(self._config, self._run_id)
+        return Tracing(self._config.tracing, self._run_id, self._config.redactor.text)
 
     def _load_pauses(self) -> None:
         try:

@@ -15,12 +15,13 @@ from actors.contract.ports import NotKept
 from actors.dead_letters import WINDOW_S
 from actors.runtime.files import state_id
 from actors.staging.folder import clean_staging
-from changes.formats.auto import AUTO, make_format
+from changes.formats.auto import AUTO
 from changes.formats.recognise import TopicFormats
 from changes.model.errors import SinkUnavailable
 from changes.routes.routing import Router
 from daemon.app.topology import PipelineParts
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.rebuild.rebuilds import AT_START, RebuildNotEnded, Rebuilds, stand_ins
 from daemon.operations.reset.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.operations.reset.offset_reset import move_group
@@ -88,7 +89,8 @@ class StartUp:
         """Open every pipeline's positions, as ``stores``. Raises Unusable."""
         for at, line in self._config.misplaced_options():
             self._log.warning("option_misplaced", at=at, reason=line)
-        stores = {name: make_stores(self._config, name) for name in self._config.pipeline}
+        pipelines = pipelines_of(self._config)
+        stores = {name: make_stores(pipeline) for name, pipeline in pipelines.items()}
         try:
             for name, store in stores.items():
                 try:
@@ -103,7 +105,7 @@ class StartUp:
 
     def open_store(self, name: str) -> None:
         """Open the positions of a pipeline that is new. Any thread. Raises Unusable."""
-        store = make_stores(self._config, name)
+        store = make_stores(PipelineConfig(self._config, name))
         try:
             store.start()
         except StoreError as error:
@@ -145,7 +147,7 @@ class StartUp:
             taken = "what is whole" if loaded.snapshot else "Kafka's commit and the targets"
             self._log.error("recovering", pipeline=name, taken=taken)
         try:
-            snapshot = recorded_of(config, name, loaded)
+            snapshot = recorded_of(PipelineConfig(config, name), loaded)
         except StoreError as error:
             raise Unusable(str(error)) from error
         try:
@@ -212,13 +214,12 @@ class StartUp:
 
     def _letters(self, name: str) -> tuple[LetterStore | None, tuple[float, ...]]:
         """A pipeline's store of dead letters, and the ages of those of the last hour."""
-        config = self._config
-        section = config.pipeline[name]
+        pipeline = PipelineConfig(self._config, name)
+        section = pipeline.section
         if section.on_bad_record == "stop":
             return None, ()
-        format_ = make_format(section.format, config.format_options(name))
         try:
-            letters = open_letters(config, name, format_)
+            letters = open_letters(pipeline, pipeline.format())
             if section.retention_s is not None and isinstance(letters, FileLetters):
                 gone = letters.remove_done(section.retention_s)
                 self._log.info("dead_letters_removed", pipeline=name, letters=gone)
@@ -232,9 +233,7 @@ class StartUp:
         self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool
     ) -> tuple[Found, ...]:
         """The spills of targets in quarantine or away, checked against the snapshot."""
-        section = self._config.pipeline[name]
-        topics = TopicFormats(recorded.formats)
-        format_ = make_format(section.format, self._config.format_options(name), topics)
+        format_ = PipelineConfig(self._config, name).format(TopicFormats(recorded.formats))
         try:
             found, missing = spills_at_start(folder, recorded.spills, forced)
             check_marks(found, format_)
@@ -290,7 +289,7 @@ class StartUp:
         if not has_moves(recorded):
             return recorded
         try:
-            move_group(self._config, name, recorded)
+            move_group(PipelineConfig(self._config, name), recorded)
         except StoreError as error:
             # As of a static member that has just left. The consumer does it when it has joined.
             self._log.warning("group_not_moved", pipeline=name, reason=str(error))

@@ -22,6 +22,7 @@ from changes.model.printable import json_text
 from daemon.cli.base.options import ConfigOption, chosen_pipeline, load_config, make_console, refuse
 from daemon.cli.decode import as_line
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.dead_letters.index import (
     LetterFilter,
     Stored,
@@ -113,7 +114,8 @@ def list_letters(
 ) -> int:
     """Print one line for each letter. Returns the exit status, 1 if some can't be read."""
     try:
-        found = list(indexes(config, pipelines))
+        opened = (PipelineConfig(config, name) for name in pipelines)
+        found = list(indexes(opened, config.redactor.text))
     except Unreadable as error:
         return _complain(config, str(error))
     stored = [each for index in found for each in index.pick(letters)]
@@ -129,7 +131,8 @@ def show_letter(
 ) -> int:
     """Print the letters of one record in full. Returns the exit status, 2 if there is none."""
     try:
-        found = list(indexes(config, pipelines))
+        opened = (PipelineConfig(config, name) for name in pipelines)
+        found = list(indexes(opened, config.redactor.text))
     except Unreadable as error:
         return _complain(config, str(error))
     stored = [each for index in found for each in index.pick(letters)]
@@ -224,7 +227,7 @@ def readable(value: bytes | None) -> dict[str, str] | None:
 def explained(config: Config, letter: Letter) -> dict[str, Any]:
     """What ``binlogd decode`` prints for it, with the pipeline's present format and options."""
     try:
-        format_ = format_of(config, letter.id.pipeline)
+        format_ = format_of(PipelineConfig(config, letter.id.pipeline))
         changes = format_.explain(letter.message(format_))
     except (BadMessage, StoreError) as bad:
         return {"error": str(bad), "changes": []}

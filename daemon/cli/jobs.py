@@ -14,6 +14,7 @@ from changes.model.printable import json_text, reason_of
 from daemon.admin.status.result_tables import print_job, print_jobs
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.automatic_loads import LoadRefused, due_offline
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
@@ -112,10 +113,10 @@ def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator
         if not section.loads_unasked:
             continue
         try:
-            loaded = recorded_snapshot(settings, name)
+            loaded = recorded_snapshot(PipelineConfig(settings, name))
             damage += loaded.damage
             if loaded.snapshot is not None:
-                yield from due_offline(settings, name, loaded.snapshot, jobs)
+                yield from due_offline(PipelineConfig(settings, name), loaded.snapshot, jobs)
         except (OSError, StoreError, ValueError) as error:
             said = settings.redactor.text(reason_of(error))
             damage.append(f"pipeline.{name}: which loads are due is not known: {said}")

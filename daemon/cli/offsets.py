@@ -91,10 +91,11 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
 
 def _recorded(settings: Config, name: str) -> Loaded:
     """What a pipeline's stores hold together. Damage is reported; a store that is away ends it."""
+    from daemon.config.pipeline_config import PipelineConfig
     from daemon.state.offset_transfer import export_snapshot
 
     try:
-        loaded = export_snapshot(settings, name)
+        loaded = export_snapshot(PipelineConfig(settings, name))
     except StoreError as error:
         refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
     for damage in loaded.damage:

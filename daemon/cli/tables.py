@@ -18,6 +18,8 @@ from daemon.admin.status.words import size
 from daemon.admin.target_rows import Row, left_out_rows, running_rows, with_paused, with_recorded
 from daemon.cli.base.options import ConfigOption, load_config, make_console
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig, pipelines_of
+from daemon.operations.targets.pause import pipeline_of_target
 from daemon.state import control
 from daemon.state.offset_transfer import recorded_snapshot
 from daemon.state.pauses import Pauses, PausesUnreadable
@@ -71,7 +73,7 @@ def _list(
     damaged = False
     for name in settings.pipeline:
         try:
-            loaded = recorded_snapshot(settings, name)
+            loaded = recorded_snapshot(PipelineConfig(settings, name))
         except (OSError, StoreError) as error:
             said = settings.redactor.text(str(error))
             print(
@@ -85,7 +87,9 @@ def _list(
         rows += with_recorded(name, mine, loaded.snapshot)
     # A daemon may run with another configuration than this one.
     rows += [row for row in open_ or () if row["pipeline"] not in settings.pipeline]
-    _print(console, with_paused(settings, rows, paused), as_json)
+    pipelines = pipelines_of(settings)
+    of_paused = {target: pipeline_of_target(pipelines, target) for target in paused}
+    _print(console, with_paused(rows, of_paused), as_json)
     return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
 
 

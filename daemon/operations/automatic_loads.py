@@ -16,7 +16,7 @@ from actors.runtime.backoff import Waits
 from actors.runtime.files import make_private_folder, write_durably
 from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipelines import PipelineSection
 from daemon.operations.engine.port import Look, Plan
 from daemon.operations.engine.record import Job, JobRequest
@@ -89,14 +89,14 @@ def often(jobs: Iterable[Job], target: str, now_ms: int) -> int:
 
 
 def due_offline(
-    config: Config, pipeline: str, snapshot: Snapshot, jobs: Iterable[Job]
+    pipeline: PipelineConfig, snapshot: Snapshot, jobs: Iterable[Job]
 ) -> Iterator[LoadRefused]:
     """The loads that the next start plans, as far as files tell. Raises OSError, ValueError."""
-    jobs, known = tuple(jobs), seen(config.daemon.state_dir, pipeline)
-    known = (written(snapshot) if known is None else known) | loaded_by_hand(pipeline, jobs)
+    jobs, known = tuple(jobs), seen(pipeline.state_dir, pipeline.name)
+    known = (written(snapshot) if known is None else known) | loaded_by_hand(pipeline.name, jobs)
     now_ms = time.time_ns() // 1_000_000
-    for target, origin in due(snapshot, config.pipeline[pipeline], jobs, known, now_ms):
-        yield LoadRefused(pipeline, target, origin, "no daemon runs", None)
+    for target, origin in due(snapshot, pipeline.section, jobs, known, now_ms):
+        yield LoadRefused(pipeline.name, target, origin, "no daemon runs", None)
 
 
 def written(snapshot: Snapshot) -> set[str]:
@@ -123,13 +123,11 @@ class UnaskedLoads:
 
     def __init__(
         self,
-        config: Config,
         runner: JobRunner,
         look: Callable[[], Look],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``clock``: seconds."""
-        self._config = config
         self._runner = runner
         self._look = look
         self._told: dict[str, str] = {}
@@ -152,7 +150,7 @@ class UnaskedLoads:
 
     def look(self) -> None:
         """Look at all pipelines once. On the thread."""
-        for pipeline, section in self._config.pipeline.items():
+        for pipeline, section in self._look().config.pipeline.items():
             if not section.loads_unasked or self._rounds.closed:
                 continue
             try:
@@ -167,15 +165,16 @@ class UnaskedLoads:
     def look_at(self, pipeline: str) -> None:
         """Record the loads that are due. Raises what planning raises."""
         look = self._look()
-        snapshot, known = look.snapshot(pipeline), seen(self._config.daemon.state_dir, pipeline)
+        state_dir = look.config.daemon.state_dir
+        snapshot, known = look.snapshot(pipeline), seen(state_dir, pipeline)
         if known is None:
             # What is there when this is switched on has not just appeared.
             known = written(snapshot)
-            self._keep(pipeline, known)
-        section, now_ms = self._config.pipeline[pipeline], time.time_ns() // 1_000_000
+            remember(state_dir, pipeline, known)
+        section, now_ms = look.config.pipeline[pipeline], time.time_ns() // 1_000_000
         if taken := loaded_by_hand(pipeline, self._runner.jobs) - known:
             known |= taken
-            self._keep(pipeline, known)
+            remember(state_dir, pipeline, known)
         found = dict(due(snapshot, section, self._runner.jobs, known, now_ms))
         self._forget(pipeline, found)
         for target, origin in found.items():
@@ -212,7 +211,7 @@ class UnaskedLoads:
         params = {"anew": True} if origin == RELOAD else {}
         asked = JobRequest(KIND, pipeline, (glob.escape(target),), params, origin)
         plan = LoadKind().plan(look, asked)
-        if (why := self._refusal(plan)) is None:
+        if (why := _refusal(plan, look.config.load.max_rows_unasked)) is None:
             self._runner.add(plan.wanted[0]).result()
             self._tries.pop(target, None)
             self._log.info("load_recorded", pipeline=pipeline, target=target, origin=origin)
@@ -231,14 +230,12 @@ class UnaskedLoads:
         wait_s = Waits(LOOK_EVERY_S, REFUSED_S).after(self._tries[target])
         self._rests_until[target] = self._clock() + wait_s
 
-    def _refusal(self, plan: Plan) -> str | None:
-        if plan.refusals:
-            return plan.refusals[0]
-        rows = sum(each["rows"] for each in plan.document["tables"])
-        most = self._config.load.max_rows_unasked
-        if rows > most:
-            return f"about {rows:,} rows are more than load.max_rows_unasked ({most:,})"
-        return None
 
-    def _keep(self, pipeline: str, known: set[str]) -> None:
-        remember(self._config.daemon.state_dir, pipeline, known)
+def _refusal(plan: Plan, most: int) -> str | None:
+    """Why a plan of at most so many rows is not carried out; None: it is."""
+    if plan.refusals:
+        return plan.refusals[0]
+    rows = sum(each["rows"] for each in plan.document["tables"])
+    if rows > most:
+        return f"about {rows:,} rows are more than load.max_rows_unasked ({most:,})"
+    return None

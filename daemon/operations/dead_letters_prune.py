@@ -91,7 +91,7 @@ class PruneOperation(Operation[PruneParams]):
 
 def _chosen(params: PruneParams, here: Here) -> Old:
     """The letters that the parameters name. Raises EditRefused."""
-    name, now = chosen_pipeline(here.config, params.pipeline), datetime.now(UTC)
+    name, now = chosen_pipeline(here.config.pipeline, params.pipeline), datetime.now(UTC)
     try:
         before = parse_since(params.older_than, now)
     except (ValueError, OverflowError) as error:

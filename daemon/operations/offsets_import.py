@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from daemon.config.pipeline_config import pipelines_of
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
@@ -43,7 +44,7 @@ class ImportOperation(Operation[ImportParams]):
         except (OSError, UnicodeDecodeError) as error:
             raise EditRefused(f"{file} can't be read: {error}") from error
         try:
-            for line in import_snapshot(here.config, text, act):
+            for line in import_snapshot(pipelines_of(here.config), text, act):
                 (here.note if line.startswith("warning: ") else here.say)(line)
         except EditRefused as error:
             raise EditRefused(*(f"{file}: {line}" for line in error.lines)) from error

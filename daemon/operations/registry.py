@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.config.config import Config
+from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.collectors import (
     PauseCollector,
     RemoveCollector,
@@ -58,8 +58,7 @@ def operations() -> dict[str, Operation[Any]]:
     return {operation.words: operation for operation in found}
 
 
-def kinds_of(config: Config | None = None) -> dict[str, JobKind]:
-    """The kinds of jobs that operations are carried out by, by name. Without a configuration they
-    only plan."""
-    kinds = [operation.kind(config) for operation in operations().values()]
+def kinds_of(load: LoadSection | None = None) -> dict[str, JobKind]:
+    """The kinds of jobs that carry out operations, by name. Without ``[load]`` they only plan."""
+    kinds = [operation.kind(load) for operation in operations().values()]
     return {kind.name: kind for kind in kinds if kind is not None}

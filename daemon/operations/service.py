@@ -43,13 +43,13 @@ class JobsDesk:
         self._config = config
         self._log: Any = structlog.get_logger().bind(actor="jobs")
         self._store = JobStore(config.daemon.state_dir)
-        self._kinds = kinds_of(config)
+        self._kinds = kinds_of(config.load)
         self.runner = JobRunner(self._store, self._kinds, daemon, self._send, config.jobs.keep)
         self._topic: Notifications | None = None
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
-        self._schedule = VerifySchedule(config, self.runner, lambda: DaemonLook(daemon))
-        self._unasked = UnaskedLoads(config, self.runner, lambda: DaemonLook(daemon))
+        self._schedule = VerifySchedule(self.runner, lambda: DaemonLook(daemon))
+        self._unasked = UnaskedLoads(self.runner, lambda: DaemonLook(daemon))
 
     @property
     def answers(self) -> dict[str, Answer]:

@@ -10,7 +10,6 @@ import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
-from daemon.config.config import Config
 from daemon.operations.engine.port import Look
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
@@ -42,8 +41,7 @@ def due(jobs: Iterable[Job], pipeline: str, every_s: int, now_ms: int) -> bool:
 class VerifySchedule:
     """A thread of its own: planning asks databases, which may be away."""
 
-    def __init__(self, config: Config, runner: JobRunner, look: Callable[[], Look]) -> None:
-        self._config = config
+    def __init__(self, runner: JobRunner, look: Callable[[], Look]) -> None:
         self._runner = runner
         self._look = look
         self._tried: dict[str, float] = {}
@@ -62,7 +60,7 @@ class VerifySchedule:
 
     def look(self) -> None:
         """Look at all pipelines once. On the thread."""
-        for pipeline, section in self._config.pipeline.items():
+        for pipeline, section in self._look().config.pipeline.items():
             every_s = section.verify.every_s
             if every_s is not None and not self._rounds.closed:
                 self._look_at(pipeline, every_s)

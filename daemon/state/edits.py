@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
+from pathlib import Path
 from typing import IO
 
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.offset_file import StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import StoreChain, make_stores
 from offsets.snapshot import Snapshot
@@ -55,53 +56,53 @@ def store_edit(store: StoreChain, recorded: Snapshot, change: Change) -> Snapsho
     return changed
 
 
-def edit_offline(config: Config, pipeline: str, change: Change) -> Snapshot:
+def edit_offline(pipeline: PipelineConfig, change: Change) -> Snapshot:
     """Change the snapshot of a pipeline whose daemon is stopped, under the state directory's lock.
 
     Returns the new snapshot. Raises EditRefused before anything is written, and StoreError.
     """
-    if not config.pipeline[pipeline].remembers:
+    if not pipeline.section.remembers:
         raise EditRefused(
-            f"pipeline {pipeline} has no store that keeps a snapshot (file, kafka-topic)"
+            f"pipeline {pipeline.name} has no store that keeps a snapshot (file, kafka-topic)"
         )
-    with claimed(config):
-        store = make_stores(config, pipeline)
+    with claimed(pipeline.state_dir):
+        store = make_stores(pipeline)
         store.start()
         try:
-            return store_edit(store, recorded_of(config, pipeline, store.get()), change)
+            return store_edit(store, recorded_of(pipeline, store.get()), change)
         finally:
             store.stop()
 
 
-def claimed(config: Config) -> IO[str]:
+def claimed(state_dir: Path) -> IO[str]:
     """The state directory's lock, until it is closed. Raises EditRefused."""
-    folder = config.daemon.state_dir
     try:
-        return lock_state_dir(folder)
+        return lock_state_dir(state_dir)
     except StateDirBusy as error:
         raise EditRefused(str(error)) from error
     except OSError as error:
-        raise EditRefused(f"daemon.state_dir {folder} can't be used: {error}") from error
+        raise EditRefused(f"daemon.state_dir {state_dir} can't be used: {error}") from error
 
 
-def recorded_of(config: Config, pipeline: str, loaded: Loaded) -> Snapshot:
+def recorded_of(pipeline: PipelineConfig, loaded: Loaded) -> Snapshot:
     """The recorded snapshot, or an empty one. Raises StoreError if it belongs to another group."""
-    group = config.group(pipeline)
-    snapshot = loaded.snapshot or Snapshot(pipeline, group)
-    if (snapshot.pipeline, snapshot.group) != (pipeline, group):
+    name, group = pipeline.name, pipeline.group
+    snapshot = loaded.snapshot or Snapshot(name, group)
+    if (snapshot.pipeline, snapshot.group) != (name, group):
         raise StoreError(
-            f"the offset file of pipeline.{pipeline} was written by pipeline "
+            f"the offset file of pipeline.{name} was written by pipeline "
             f"{snapshot.pipeline!r}, group {snapshot.group!r}; this is group {group!r}"
         )
     return snapshot
 
 
-def chosen_pipeline(config: Config, name: str | None) -> str:
-    """The chosen pipeline. The only one need not be named. Raises EditRefused."""
-    known = ", ".join(sorted(config.pipeline))
-    if name is None and len(config.pipeline) > 1:
+def chosen_pipeline(pipelines: Collection[str], name: str | None) -> str:
+    """The chosen pipeline of those that are configured. The only one need not be named. Raises
+    EditRefused."""
+    known = ", ".join(sorted(pipelines))
+    if name is None and len(pipelines) > 1:
         raise EditRefused(f"--pipeline is required, one of: {known}")
-    chosen = name or next(iter(config.pipeline))
-    if chosen not in config.pipeline:
+    chosen = name or next(iter(pipelines))
+    if chosen not in pipelines:
         raise EditRefused(f"--pipeline {chosen}: unknown; the configuration has: {known}")
     return chosen

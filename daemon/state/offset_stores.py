@@ -7,11 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.offset_file import FileStore
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore, StoreError, combined, merged
-from sources.opening import open_topics
 
 # Positions in memory only: for tests, and for pipelines that rely on Kafka's commit alone.
 
@@ -117,17 +116,16 @@ class StoreChain:
         self._stores[index].set(batch).add_done_callback(then)
 
 
-def make_stores(config: Config, pipeline: str) -> StoreChain:
+def make_stores(pipeline: PipelineConfig) -> StoreChain:
     """A pipeline's stores, not started. The caller holds the state directory's lock.
 
     ``kafka-commit`` is not among them: the running daemon commits through its consumer, a member of
     the group, when all of these have confirmed.
     """
-    section = config.pipeline[pipeline]
-    topics, group = open_topics(config, pipeline), config.group(pipeline)
+    name, section, topics = pipeline.name, pipeline.section, pipeline.topics()
     makers: dict[str, Callable[[], OffsetStore]] = {
         "memory": MemoryStore,
-        "file": lambda: FileStore(config.daemon.state_dir, pipeline),
-        "kafka-topic": lambda: topics.offsets(section.offset_topic, pipeline, group),
+        "file": lambda: FileStore(pipeline.state_dir, name),
+        "kafka-topic": lambda: topics.offsets(section.offset_topic, name, pipeline.group),
     }
-    return StoreChain([makers[name]() for name in section.offset_stores if name in makers])
+    return StoreChain([makers[kind]() for kind in section.offset_stores if kind in makers])

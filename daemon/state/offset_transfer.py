@@ -6,12 +6,12 @@ the broker's commit, is refused here, before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from changes.formats.auto import AUTO, make_format
+from changes.formats.auto import AUTO
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.edits import EditRefused
 from daemon.state.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import make_stores
@@ -33,18 +33,16 @@ from sources.base.port import (
     TopicMissing,
     committed,
 )
-from sources.opening import open_source
 
 
-def export_snapshot(config: Config, pipeline: str) -> Loaded:
+def export_snapshot(pipeline: PipelineConfig) -> Loaded:
     """What a pipeline's stores hold, also while its daemon runs. Raises StoreError.
 
     If the group's commit is the only store, its frontiers are the whole snapshot.
     """
-    section = config.pipeline[pipeline]
-    store: OffsetStore = make_stores(config, pipeline)
-    if not section.remembers:
-        store = open_source(config, pipeline).group_commit()
+    store: OffsetStore = make_stores(pipeline)
+    if not pipeline.section.remembers:
+        store = pipeline.source().group_commit()
     store.start()
     try:
         return store.get()
@@ -52,17 +50,18 @@ def export_snapshot(config: Config, pipeline: str) -> Loaded:
         store.stop()
 
 
-def recorded_snapshot(config: Config, pipeline: str) -> Loaded:
+def recorded_snapshot(pipeline: PipelineConfig) -> Loaded:
     """What a pipeline's stores hold of its targets: of its file alone, where it has one. Raises
     OSError, StoreError."""
-    section = config.pipeline[pipeline]
-    if "file" in section.offset_stores:
-        return OffsetFile(config.daemon.state_dir, pipeline).load()
+    if "file" in pipeline.section.offset_stores:
+        return OffsetFile(pipeline.state_dir, pipeline.name).load()
     # The group's commit knows no target.
-    return export_snapshot(config, pipeline) if section.remembers else Loaded(None)
+    return export_snapshot(pipeline) if pipeline.section.remembers else Loaded(None)
 
 
-def import_snapshot(config: Config, text: str, act: bool = True) -> Iterator[str]:
+def import_snapshot(
+    pipelines: Mapping[str, PipelineConfig], text: str, act: bool = True
+) -> Iterator[str]:
     """Record an exported file's text, or (not ``act``) only check it. Yields lines about it.
 
     The checksum may be wrong, as after an edit: it is computed again. A file store is replaced and
@@ -73,45 +72,46 @@ def import_snapshot(config: Config, text: str, act: bool = True) -> Iterator[str
         snapshot = decode(text, edited=True)
     except DamagedSnapshot as error:
         raise EditRefused(str(error)) from error
-    _check_owner(config, snapshot)
+    pipeline = _owner(pipelines, snapshot)
     try:
-        claim = lock_state_dir(config.daemon.state_dir)
+        claim = lock_state_dir(pipeline.state_dir)
     except StateDirBusy as error:
         raise EditRefused(f"{error}; an import is for a stopped daemon") from error
     except OSError as error:
-        raise EditRefused(
-            f"daemon.state_dir {config.daemon.state_dir} can't be used: {error}"
-        ) from error
+        folder = pipeline.state_dir
+        raise EditRefused(f"daemon.state_dir {folder} can't be used: {error}") from error
     with claim:
-        yield from _check_broker(config, snapshot)
-        before = export_snapshot(config, snapshot.pipeline).snapshot
+        yield from _check_broker(pipeline.source(), snapshot)
+        before = export_snapshot(pipeline).snapshot
         if act:
-            yield from _store(config, snapshot)
+            yield from _store(pipeline, snapshot)
         for source, state in sorted(snapshot.partitions.items()):
             was = before.partitions.get(source) if before else None
             old = "nothing" if was is None else str(was.frontier)
             yield f"{source}: {old} -> {state.frontier}"
-        yield f"pipeline {snapshot.pipeline}: {'' if act else 'would be '}imported"
+        yield f"pipeline {pipeline.name}: {'' if act else 'would be '}imported"
 
 
-def _check_owner(config: Config, snapshot: Snapshot) -> None:
+def _owner(pipelines: Mapping[str, PipelineConfig], snapshot: Snapshot) -> PipelineConfig:
+    """The pipeline that it can be imported to. Raises EditRefused."""
     name = snapshot.pipeline
-    if name not in config.pipeline:
-        known = ", ".join(sorted(config.pipeline))
+    pipeline = pipelines.get(name)
+    if pipeline is None:
+        known = ", ".join(sorted(pipelines))
         raise EditRefused(f"it is of pipeline {name!r}; the configuration has: {known}")
-    if snapshot.group != config.group(name):
+    if snapshot.group != pipeline.group:
         raise EditRefused(
-            f"it is of group {snapshot.group!r}; pipeline {name} is group {config.group(name)!r}"
+            f"it is of group {snapshot.group!r}; pipeline {name} is group {pipeline.group!r}"
         )
-    if not config.pipeline[name].remembers:
+    if not pipeline.section.remembers:
         raise EditRefused(
             f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic); "
             "the group's commit is all there is, and Kafka's own tools move it"
         )
+    return pipeline
 
 
-def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
-    source = open_source(config, snapshot.pipeline)
+def _check_broker(source: Source, snapshot: Snapshot) -> Iterator[str]:
     try:
         ids = source.topic_ids()
     except NotAnswered as error:
@@ -166,10 +166,10 @@ def _check_start(
         )
 
 
-def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
-    stores = config.pipeline[snapshot.pipeline].offset_stores
+def _store(pipeline: PipelineConfig, snapshot: Snapshot) -> Iterator[str]:
+    stores = pipeline.section.offset_stores
     if "file" in stores:
-        file = OffsetFile(config.daemon.state_dir, snapshot.pipeline)
+        file = OffsetFile(pipeline.state_dir, pipeline.name)
         try:
             file.save(snapshot)
         except OSError as error:
@@ -177,7 +177,7 @@ def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
         if file.previous.exists():
             yield f"the file before is kept as {file.previous}"
     if "kafka-topic" in stores:
-        chain = make_stores(config, snapshot.pipeline)
+        chain = make_stores(pipeline)
         chain.start()
         try:
             chain.set(snapshot).result()
@@ -188,14 +188,13 @@ def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
 # Turns a log's record into what its format gets, as the consumer does.
 
 
-def format_of(config: Config, pipeline: str) -> Format:
+def format_of(pipeline: PipelineConfig) -> Format:
     """A pipeline's format for a command. Under ``auto`` it uses the recorded formats of its topics.
 
     Raises StoreError if they can't be read.
     """
-    section = config.pipeline[pipeline]
     topics = None
-    if section.format == AUTO:
-        recorded = export_snapshot(config, pipeline).snapshot
+    if pipeline.section.format == AUTO:
+        recorded = export_snapshot(pipeline).snapshot
         topics = TopicFormats({} if recorded is None else recorded.formats)
-    return make_format(section.format, config.format_options(pipeline), topics)
+    return pipeline.format(topics)

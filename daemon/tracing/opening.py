@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from actors.contract.addresses import Address
 from actors.runtime.shell import Perform
-from daemon.config.config import Config
+from daemon.config.sections import TracingSection
 from settings.version import VERSION
 
 PACKAGES = "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
@@ -16,18 +16,18 @@ PACKAGES = "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
 class Tracing:
     """The traces of a run; none where none are asked for. The main thread makes and closes it."""
 
-    def __init__(self, config: Config, run: str) -> None:
+    def __init__(self, section: TracingSection, run: str, redact: Callable[[str], str]) -> None:
         self.around: Callable[[Address, Perform], Perform] | None = None
         """What stands between actors and their effects."""
         self._closes: tuple[Callable[[], None], ...] = ()
-        if not config.tracing.endpoint:
+        if not section.endpoint:
             return
         from daemon.tracing.batches import BatchTraces
         from daemon.tracing.effects import traced
         from daemon.tracing.exporting import Exporting
 
-        exporting = Exporting(config.tracing, run, VERSION)
-        traces = BatchTraces(exporting.tracer, config.redactor.text)
+        exporting = Exporting(section, run, VERSION)
+        traces = BatchTraces(exporting.tracer, redact)
         self.around = traced(traces)
         self._closes = (lambda: traces.close(time.time_ns())), exporting.close
 
@@ -37,9 +37,9 @@ class Tracing:
             close()
 
 
-def missing_packages(config: Config) -> Iterator[str]:
+def missing_packages(section: TracingSection) -> Iterator[str]:
     """One line where traces are asked for and their packages are not here."""
-    if not config.tracing.endpoint:
+    if not section.endpoint:
         return
     try:
         import daemon.tracing.exporting  # noqa: F401

@@ -15,11 +15,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from typer.testing import CliRunner, Result
 
 from actors.contract.messages import DeadLetter
-from changes.formats import FORMATS
 from changes.model.model import TargetName
 from daemon.cli.__main__ import app
 from daemon.config.config import Config
 from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.replay.replay_plan import Planner
 from daemon.state.dead_letters.store import open_letters
 from offsets.position import TopicPartition
@@ -56,8 +56,8 @@ class World:
 
     def letter(self, offset: int, error: str = "bad", target: bool = True) -> None:
         """Have a record stored, as the daemon does."""
-        made = FORMATS["canal-json"](self.settings.pipeline["p"].format_options())
-        store = open_letters(self.settings, "p", made)
+        pipeline = PipelineConfig(self.settings, "p")
+        store = open_letters(pipeline, pipeline.format())
         (record,) = open_source(self.settings, "p").reader().read(self.source, offset, offset)
         to = self.target if target else None
         store.keep(DeadLetter(self.source, 1, offset, record.value, error, to))
@@ -519,7 +519,7 @@ def test_the_last_hours_letters_of_a_topic_are_counted(rig: Rig) -> None:
     section = rig.pipeline(on_bad_record="dead-letter", dead_letters=world.dead_letters)
     other = section | {"group": f"q-{rig.db}", "target": "lake.q_{database}.{table}"}
     world.config = rig.write_config(p=section, q=other)
-    made = FORMATS["canal-json"](world.settings.pipeline["p"].format_options())
-    for pipeline, count in (("p", 2), ("q", 0)):
-        store = open_letters(world.settings, pipeline, made)
+    pipelines = pipelines_of(world.settings)
+    for name, count in (("p", 2), ("q", 0)):
+        store = open_letters(pipelines[name], pipelines[name].format())
         assert len(store.recent(3600.0)) == count

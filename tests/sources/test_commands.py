@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.checks.check import connect_problems
 from daemon.operations.rebuild.plan import RebuildRequest
 from daemon.state.edits import EditRefused
@@ -70,7 +71,7 @@ def test_a_rebuild_is_refused_where_the_log_is_not_whole(world: World, source: F
     config = load(world.folder / "config.toml")
     recorded = world.recorded()
     assert recorded is not None
-    request = RebuildRequest(config, "shop", "lake.s.t", "1")
+    request = RebuildRequest(PipelineConfig(config, "shop"), "lake.s.t", "1")
     assert "lake.s.t" in request(recorded).rebuilds
     source.logs[world.source] = Watermarks(3, 20)
     with pytest.raises(EditRefused, match="the log is not whole any more"):

@@ -58,7 +58,7 @@ def load_config(path: Path, lenient: bool = False) -> Config:
 def chosen_pipeline(settings: Config, name: str | None) -> str:
     """The chosen pipeline. The only one need not be named."""
     try:
-        return chosen(settings, name)
+        return chosen(settings.pipeline, name)
     except EditRefused as error:
         refuse(str(error))
 

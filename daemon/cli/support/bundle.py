@@ -14,6 +14,7 @@ from typing import Any
 from changes.model.printable import json_text
 from daemon.cli.support.shown import shown
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state import control
 from daemon.state.offset_transfer import export_snapshot
 from offsets.snapshot_text import encode
@@ -96,7 +97,7 @@ def _jvm_log(config: Config, whole: bool) -> str:
 
 
 def _snapshot(config: Config, name: str) -> str:
-    found = export_snapshot(config, name)
+    found = export_snapshot(PipelineConfig(config, name))
     damage = "".join(f"damaged: {line}\n" for line in found.damage)
     return damage + ("nothing is recorded\n" if found.snapshot is None else encode(found.snapshot))
 

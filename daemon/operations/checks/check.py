@@ -50,7 +50,7 @@ def problems(config: Config) -> Iterator[str]:
         yield from (f"sink.{name}.{line}" for line in sink.problems())
     yield from unusable_registries(config)
     yield from missing_drivers(config)
-    yield from missing_packages(config)
+    yield from missing_packages(config.tracing)
     catalogs = _catalogs(config)
     if catalogs:
         yield from spark_problems(config, catalogs)

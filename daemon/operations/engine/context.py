@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from actors.contract.ports import ResettableSink
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.effects import Asked
 from daemon.operations.engine.port import JobAway, JobStopped
 from daemon.operations.engine.record import Progress
@@ -55,7 +56,7 @@ class DaemonLook:
         store = self._daemon.stores().get(pipeline)
         if store is None:
             raise NotAnswered(f"pipeline {pipeline} was removed", away=False)
-        return recorded_of(self.config, pipeline, store.get())
+        return recorded_of(PipelineConfig(self.config, pipeline), store.get())
 
     def source(self, pipeline: str) -> Source:
         """See ``Look``."""

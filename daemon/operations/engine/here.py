@@ -18,6 +18,7 @@ from actors.runtime.shell import Directory
 from collector.collectors import Collectors
 from daemon.config.config import Config
 from daemon.config.log_level import LogLevels
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.context import Daemon, DaemonLook
 from daemon.operations.engine.effects import Request, Save, limits_of
 from daemon.operations.engine.port import JobKind, Look
@@ -236,14 +237,15 @@ class Offline(Here):
 
     def snapshot(self, pipeline: str) -> Snapshot:
         """See ``Look``. Damage is noted."""
-        store = make_stores(self._config, pipeline)
+        settings = PipelineConfig(self._config, pipeline)
+        store = make_stores(settings)
         store.start()
         try:
             loaded = store.get()
         finally:
             store.stop()
         self.note(*loaded.damage)
-        return recorded_of(self._config, pipeline, loaded)
+        return recorded_of(settings, loaded)
 
     def source(self, pipeline: str) -> Source:
         """See ``Look``."""
@@ -251,11 +253,11 @@ class Offline(Here):
 
     def edit(self, pipeline: str, change: Change) -> None:
         """See ``Here``."""
-        edit_offline(self._config, pipeline, change)
+        edit_offline(PipelineConfig(self._config, pipeline), change)
 
     def hold(self, pipeline: str, act: Callable[[], T]) -> T:
         """See ``Here``."""
-        with claimed(self._config):
+        with claimed(self._config.daemon.state_dir):
             return act()
 
     def ask_job(self, id_: str, request: Request) -> None:
@@ -277,7 +279,7 @@ class Offline(Here):
     @contextmanager
     def _held(self) -> Iterator[JobStore]:
         try:
-            with claimed(self._config):
+            with claimed(self._config.daemon.state_dir):
                 yield JobStore(self._config.daemon.state_dir)
         except OSError as error:
             raise ControlError(f"the jobs' files can't be used: {error}") from error

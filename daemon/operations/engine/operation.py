@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 
 from changes.model.printable import reason_of
-from daemon.config.config import Config
+from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.runner import JobsClosed
@@ -93,8 +93,9 @@ class Operation(ABC, Generic[P]):
     def show(self, console: Console, result: Any) -> None:
         """Print a result that lines can't tell. In the command's process."""
 
-    def kind(self, config: Config | None) -> JobKind | None:
-        """The kind of job that carries it out, if one does."""
+    def kind(self, load: LoadSection | None) -> JobKind | None:
+        """The kind of job that carries it out, if one does. ``load`` bounds loads; without it the
+        kind only plans."""
         return None
 
 

@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 
 from changes.model.model import Mode, TableName, TargetName
 from changes.routes.routing import RouteConflict, Router, TargetRoute
-from daemon.config.config import Config
-from databases.opening import open_database
+from daemon.config.pipeline_config import PipelineConfig
 
 NOT = "!"
 """Before a pattern: what it matches is left out."""
@@ -36,16 +35,16 @@ class Chosen:
     left_out: tuple[str, ...] = ()
 
 
-def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
+def chosen(pipeline: PipelineConfig, patterns: Sequence[str]) -> Chosen:
     """What the patterns choose: of targets (``lake.shop.*``), or of the source's tables
     (``shop.order_*``), without those of ``!PATTERN``. Raises DatabaseAway, DatabaseRefused."""
-    router = Router(config.routes(pipeline))
+    router = pipeline.router()
     wanted = [pattern for pattern in patterns if not pattern.startswith(NOT)]
     unwanted = [pattern.removeprefix(NOT) for pattern in patterns if pattern.startswith(NOT)]
     tables: list[Compared] = []
     refused: list[tuple[str, str]] = []
     left_out: list[str] = []
-    for database, table in _tables(config, pipeline):
+    for database, table in _tables(pipeline):
         try:
             routes = router.targets(table)
         except RouteConflict as conflict:
@@ -66,14 +65,14 @@ def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
     return Chosen(tuple(tables), tuple(refused), tuple(left_out))
 
 
-def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
+def named(pipeline: PipelineConfig, target: str, table: str) -> Compared:
     """A target that was chosen before. Raises ValueError where it is not what it was."""
     schema, _, name = table.partition(".")
     source = TableName(schema, name)
-    database = config.database_of(pipeline, schema)
+    database = pipeline.database_of(schema)
     if database is None:
-        raise ValueError(f"pipeline {pipeline} has no database for {table} any more")
-    router = Router(config.routes(pipeline))
+        raise ValueError(f"pipeline {pipeline.name} has no database for {table} any more")
+    router = pipeline.router()
     for route in router.targets(source):
         if str(route.name) == target and (why := _unfit(router, source, route)) is None:
             return Compared(route.name, source, database, route)
@@ -109,13 +108,12 @@ def _unfit(router: Router, table: TableName, route: TargetRoute) -> str | None:
     return None
 
 
-def _tables(config: Config, pipeline: str) -> Iterator[tuple[str, TableName]]:
-    names = dict.fromkeys(name for _, name in config.pipeline[pipeline].named_databases())
-    for name in names:
-        database = open_database(config, name)
+def _tables(pipeline: PipelineConfig) -> Iterator[tuple[str, TableName]]:
+    for name in pipeline.databases:
+        database = pipeline.open_database(name)
         try:
             for table in database.tables("*"):
-                if config.database_of(pipeline, table.database) == name:
+                if pipeline.database_of(table.database) == name:
                     yield name, table
         finally:
             database.close()

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from changes.model.model import OP, Column, Mode, TableName, TableSchema
+from changes.model.model import OP, Column, Mode, TableName, TableSchema, ZeroDates
 from changes.routes.routing import TargetRoute
 from changes.routes.shaping.columns import source_view
 from changes.routes.shaping.names import ShapeRefused
 from changes.routes.shaping.statements import check_rows, needs, shaped_rows, shaped_schema
 from changes.sql.spark.schema import arrow_type, iceberg_type
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceTable
@@ -72,9 +72,8 @@ class FittedTable:
             found.append(ChunkColumn(one.column.name, one.type, one.column.form, is_key))
         return found
 
-    def reading(self, database: Database, config: Config, pipeline: str) -> Reading:
+    def reading(self, database: Database, zero_dates: ZeroDates) -> Reading:
         """The same columns, read through the database's own connection."""
-        zero_dates = config.pipeline[pipeline].zero_dates
         return Reading(database, self.source, self.columns, zero_dates)
 
 
@@ -105,8 +104,7 @@ def streamed_of(
 
 
 def fitted(
-    config: Config,
-    pipeline: str,
+    pipeline: PipelineConfig,
     source: SourceTable,
     route: TargetRoute,
     format_: str,
@@ -115,13 +113,13 @@ def fitted(
     """A source table in its target's columns. Raises DatabaseRefused where it can't be had."""
     if route.mode is Mode.APPEND:
         raise DatabaseRefused(f"{route.name} is a changelog, which has what happened, not rows")
-    if "positions" in config.pipeline[pipeline].format_options().extra:
+    if "positions" in pipeline.section.format_options().extra:
         raise DatabaseRefused(POSITIONS)
     source = source.renamed(route.reader_renames)
     keys = _keys(source, route, present)
-    name = config.database_of(pipeline, source.name.database)
+    name = pipeline.database_of(source.name.database)
     assert name is not None
-    kind, collected = config.database[name].address.kind, config.pipeline[pipeline].collector
+    kind, collected = pipeline.databases[name].address.kind, pipeline.section.collector
     streamed = streamed_of(source, route, kind, format_, present, collected=collected is not None)
     if streamed.refused:
         raise DatabaseRefused("; ".join(streamed.refused))

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from daemon.config.config import Config
-from daemon.config.pipeline_parts import Window
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.config.pipeline_parts import LoadSection, Window
 from daemon.operations.engine.port import (
     Advanced,
     Control,
@@ -41,12 +41,11 @@ class LoadKind:
     name = KIND
     can_pause = True
 
-    def __init__(self, config: Config | None = None) -> None:
-        """Without ``config`` it only plans."""
-        section = None if config is None else config.load
-        self.concurrent = 1 if section is None else section.concurrent
-        hours = None if section is None else section.window
-        self.window = None if hours is None else Window.parse(hours)
+    def __init__(self, section: LoadSection | None = None) -> None:
+        """Without ``section`` it only plans."""
+        section = LoadSection() if section is None else section
+        self.concurrent = section.concurrent
+        self.window = None if section.window is None else Window.parse(section.window)
         self._open: dict[str, SourceTables] = {}
         self._lock = threading.Lock()
 
@@ -68,7 +67,8 @@ class LoadKind:
         pipeline = job.wanted.pipeline
         tables = self._tables(job, control)
         log = PipelineLog(control, pipeline)
-        steps = LoadSteps(tables, log, settings_of(control.config, pipeline), time.time)
+        settings = settings_of(PipelineConfig(control.config, pipeline))
+        steps = LoadSteps(tables, log, settings, time.time)
         outcome: Outcome | None = None
         try:
             outcome = steps.step(job, control)
@@ -95,7 +95,7 @@ class LoadKind:
         self._closed(job)
         memory = Memory.of(job.memory) if job.memory else _first(job)
         log = PipelineLog(control, job.wanted.pipeline)
-        settings = settings_of(control.config, job.wanted.pipeline)
+        settings = settings_of(PipelineConfig(control.config, job.wanted.pipeline))
         tables = SourceTables(control, job.wanted.pipeline)
         step = Step(job, control, memory, tables, log, settings, time.time)
         look(step)

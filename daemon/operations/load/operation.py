@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from daemon.config.config import Config
+from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.engine.here import InDaemon
 from daemon.operations.engine.operation import Done, Option
 from daemon.operations.engine.port import JobKind, Plan
@@ -31,9 +31,9 @@ class LoadOperation(OfTables[LoadParams]):
     needs_daemon = "the running daemon loads"
     planner = LoadKind()
 
-    def kind(self, config: Config | None) -> JobKind:
-        """With the configuration's bounds."""
-        return LoadKind(config)
+    def kind(self, load: LoadSection | None) -> JobKind:
+        """See ``Operation``."""
+        return LoadKind(load)
 
     def asked(self, params: LoadParams) -> Mapping[str, object]:
         """See ``OfTables``."""

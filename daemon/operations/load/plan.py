@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changes.model.model import TargetName
-from changes.routes.routing import Router
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Look, Plan
 from daemon.operations.engine.record import JobRequest
 from daemon.operations.engine.source_targets import Compared, chosen, unmatched
@@ -23,7 +22,7 @@ from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseRefused
 from databases.base.log_end import NoEnd
 from databases.base.port import SourceTable
-from databases.opening import Primary, open_database
+from databases.opening import Primary
 from offsets.snapshot import Snapshot
 from sparkwriter.sinks import left_behind, unreplaceable
 
@@ -56,11 +55,12 @@ class Loaded:
 
 def planned(look: Look, wanted: JobRequest) -> Plan:
     """Raises what ``Look`` and databases raise. ``wanted.targets`` are patterns."""
-    config, pipeline = look.config, wanted.pipeline
-    if not config.pipeline[pipeline].named_databases():
+    pipeline = wanted.pipeline
+    settings = PipelineConfig(look.config, pipeline)
+    if not settings.section.named_databases():
         line = f'pipeline {pipeline}: set database = "NAME", of a [database.NAME] with its url'
         return Plan((wanted,), refusals=(line,))
-    found = chosen(config, pipeline, wanted.targets)
+    found = chosen(settings, wanted.targets)
     missing = unmatched(wanted.targets, found)
     snapshot = look.snapshot(pipeline)
     refusals = [
@@ -77,7 +77,7 @@ def planned(look: Look, wanted: JobRequest) -> Plan:
     estimate = _estimate(look, pipeline, tables, [] if refusals else found.tables)
     soft = [f"{one.target}: {_SOFT}" for one in found.tables if one.route.shape.delete == "soft"]
     refusals += soft if wanted.origin in (FIRST_SIGHT, RELOAD) else []
-    left = () if refusals else left_behind(config, (one.target for one in found.tables))
+    left = () if refusals else left_behind(look.config, (one.target for one in found.tables))
     lines = [*_lines(tables), *(estimate.lines() if tables else ()), *soft, *left]
     groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
     jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
@@ -92,12 +92,13 @@ def _tables(
     """Those that can be loaded, and why the others can't."""
     tables: list[Loaded] = []
     sources: dict[TargetName, SourceTable] = {}
+    settings = PipelineConfig(look.config, pipeline)
     unfit = unreplaceable(look.config, (one.target for one in chosen_))
     refusals = [f"{target}: {why}" for target, why in unfit.items()]
     for one in chosen_:
         if one.target not in unfit:
             try:
-                sources[one.target] = _described(look.config, one)
+                sources[one.target] = _described(settings, one)
             except DatabaseRefused as error:
                 refusals.append(f"{one.target}: {error}")
     parts = [str(target) for target, source in sources.items() if not source.whole_images]
@@ -124,13 +125,13 @@ def _estimate(
 
 def _why_margin(look: Look, pipeline: str, tables: Sequence[Compared]) -> str:
     """Why the margin is waited for; empty where positions tell when the rows may be read."""
-    settings, log = settings_of(look.config, pipeline), PipelineLog(look, pipeline)
+    of, log = PipelineConfig(look.config, pipeline), PipelineLog(look, pipeline)
     places = log.places(log.partitions())
     for name in sorted({one.database for one in tables}):
-        database = open_database(look.config, name)
+        database = of.open_database(name)
         primary = Primary(look.config, name, database)
         try:
-            end = log_end(settings, places, primary.log_end)
+            end = log_end(settings_of(of), places, primary.log_end)
         finally:
             primary.close()
             database.close()
@@ -177,15 +178,15 @@ def _loaded(
     shown: Mapping[str, Shown],
     source: SourceTable,
 ) -> Loaded:
-    config, target = look.config, str(one.target)
+    settings, target = PipelineConfig(look.config, pipeline), str(one.target)
     if (rebuild := snapshot.rebuilding.get(target)) is not None:
         what = "rebuilt" if rebuild.load is None else f"loaded by job {rebuild.load.job}"
         raise DatabaseRefused(f"it is being {what} already")
-    router = Router(config.routes(pipeline))
+    router = settings.router()
     route = next(route for route in router.targets(one.table) if route.name == one.target)
-    format_ = format_name(config, pipeline, snapshot.formats)
+    format_ = format_name(settings, snapshot.formats)
     # The present target's types are looked at when the job begins: here no sink is open.
-    wanted = fitted(config, pipeline, source, route, format_, None)
+    wanted = fitted(settings, source, route, format_, None)
     names = [column.column.name for column in wanted.columns]
     streamed = shown[target].within(route.shape)
     if why := list(unlike(names, None, streamed, route.reader_renames)):
@@ -195,8 +196,8 @@ def _loaded(
     return Loaded(target, str(one.table), source.rows, source.bytes, unseen, known)
 
 
-def _described(config: Config, one: Compared) -> SourceTable:
-    database = open_database(config, one.database)
+def _described(pipeline: PipelineConfig, one: Compared) -> SourceTable:
+    database = pipeline.open_database(one.database)
     try:
         return database.describe(one.table)
     finally:

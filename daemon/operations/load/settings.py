@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.load.ports import LoadSettings
 
 
-def settings_of(config: Config, pipeline: str) -> LoadSettings:
+def settings_of(pipeline: PipelineConfig) -> LoadSettings:
     """The configuration's, with the bounds of the pipeline's databases."""
-    section = config.load
-    names = {name for _, name in config.pipeline[pipeline].named_databases()}
-    databases = [config.database[name] for name in sorted(names)]
+    section, databases = pipeline.load, pipeline.databases.values()
     rates = [section.rows_per_s, *(found.rows_per_s for found in databases)]
     bounded = [rate for rate in rates if rate is not None]
     return LoadSettings(

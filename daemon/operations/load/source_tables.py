@@ -17,9 +17,8 @@ from changes.formats.auto import AUTO
 from changes.model.errors import TargetRefused
 from changes.model.model import TableName, TableSchema, TargetName
 from changes.routes.fold import key_bounds
-from changes.routes.routing import Router
 from changes.routes.shaping.columns import source_view
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Control
 from daemon.operations.load.columns import POSITIONS, FittedTable, fitted
 from daemon.operations.load.ports import Chunk, Described
@@ -29,7 +28,7 @@ from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.log_end import LogEnd, NoEnd
 from databases.base.port import KeyRange, Moment
-from databases.opening import Primary, open_database
+from databases.opening import Primary
 from sparkwriter.sinks import sinks_of
 
 
@@ -40,7 +39,7 @@ class SourceTables:
         """``anew``: the new table has the types that the stream has now, not the target's."""
         self._control = control
         self._anew = anew
-        self._pipeline = pipeline
+        self._pipeline = PipelineConfig(control.config, pipeline)
         self._databases: dict[str, Database] = {}
         self._primaries: dict[str, Primary] = {}
         self._folder: RunFolder | None = None
@@ -79,7 +78,7 @@ class SourceTables:
             except (DatabaseRefused, TargetRefused):
                 continue  # ``describe`` tells it
         parts = [target for target, (one, _) in wants.items() if not one.source.whole_images]
-        shown = shown_columns(self._control, self._pipeline, wants, parts)
+        shown = shown_columns(self._control, self._pipeline.name, wants, parts)
         for target, (wanted, present) in wants.items():
             names = [one.column.name for one in wanted.columns]
             there = None
@@ -114,7 +113,7 @@ class SourceTables:
 
     def _by_spark(self, target: str) -> bool:
         """Whether Spark reads for it, on whatever thread."""
-        return sinks_of(self._config)[TargetName.parse(target).sink].catalog() is not None
+        return sinks_of(self._control.config)[TargetName.parse(target).sink].catalog() is not None
 
     def _reading(
         self, table: TableName, target: str, parts: Sequence[KeyRange]
@@ -122,12 +121,12 @@ class SourceTables:
         """What reads the ranges as the table is described now: by Spark on any thread, otherwise
         on the caller's, whose the connection is."""
         wanted, database = self._wanted(table, target), self._database(table)
+        zero_dates = self._pipeline.section.zero_dates
         files = [(part, self._staged()) for part in parts]
         if self._by_spark(target):
-            zero_dates = self._config.pipeline[self._pipeline].zero_dates
             rows_of = spark_reader(self._control, database, wanted, zero_dates, files)
         else:
-            reading = wanted.reading(database, self._config, self._pipeline)
+            reading = wanted.reading(database, zero_dates)
             rows_of = partial(read_directly, reading, wanted, files)
         keys = wanted.schema.keys
 
@@ -171,54 +170,50 @@ class SourceTables:
     def _definition(self, wanted: FittedTable) -> str:
         """What rows come from and become: by the source, by the route, and by which database is
         asked. What was found out of one, that it is far enough, is not true of another."""
-        config, source = self._config, wanted.source
-        name = config.database_of(self._pipeline, source.name.database)
+        pipeline, source = self._pipeline, wanted.source
+        name = pipeline.database_of(source.name.database)
         assert name is not None
-        section = config.database[name]
+        section = pipeline.databases[name]
         asked = [name, section.url, section.role, section.primary]
-        route, zero_dates = wanted.route, config.pipeline[self._pipeline].zero_dates
+        route, zero_dates = wanted.route, pipeline.section.zero_dates
         said = [*asked, route.shape.fingerprint, zero_dates, *route.reader_renames]
         return f"{source.definition} {hashlib.sha256(json.dumps(said).encode()).hexdigest()}"
 
-    @property
-    def _config(self) -> Config:
-        return self._control.config
-
     def _database(self, table: TableName) -> Database:
-        name = self._config.database_of(self._pipeline, table.database)
+        name = self._pipeline.database_of(table.database)
         if name is None:
-            raise DatabaseRefused(f"pipeline {self._pipeline} has no database for {table}")
+            raise DatabaseRefused(f"pipeline {self._pipeline.name} has no database for {table}")
         if name not in self._databases:
-            self._databases[name] = open_database(self._config, name)
+            self._databases[name] = self._pipeline.open_database(name)
         return self._databases[name]
 
     def _primary(self, table: TableName) -> Primary:
         database = self._database(table)
-        name = self._config.database_of(self._pipeline, table.database)
+        name = self._pipeline.database_of(table.database)
         assert name is not None
         if name not in self._primaries:
-            self._primaries[name] = Primary(self._config, name, database)
+            self._primaries[name] = Primary(self._control.config, name, database)
         return self._primaries[name]
 
     def _staged(self) -> Path:
         if self._folder is None:
             name = f"run-{uuid4().hex[:12]}"
-            self._folder = RunFolder(self._config.daemon.staging_folder, name)
+            self._folder = RunFolder(self._control.config.daemon.staging_folder, name)
         return self._folder.path.absolute() / f"{uuid4().hex}.parquet"
 
     def _wanted(self, table: TableName, target: str) -> FittedTable:
         """Raises DatabaseRefused and TargetRefused where it can't be loaded as it is."""
-        config, pipeline = self._config, self._pipeline
-        router = Router(config.routes(pipeline))
+        pipeline = self._pipeline
+        router = pipeline.router()
         routes = [route for route in router.targets(table) if str(route.name) == target]
         if not routes:
             raise TargetRefused(f"no route leads {table} to it any more")
         if router.merges(table, routes[0].name):
             raise DatabaseRefused("several tables of the source lead to it")
         source = self._database(table).describe(table)
-        formats = self._control.snapshot(pipeline).formats
-        format_ = format_name(config, pipeline, formats)
-        found = fitted(config, pipeline, source, routes[0], format_, self._present(target))
+        formats = self._control.snapshot(pipeline.name).formats
+        format_ = format_name(pipeline, formats)
+        found = fitted(pipeline, source, routes[0], format_, self._present(target))
         return replace(found, owner=router.owner(table, routes[0].name))
 
     def _present(self, target: str) -> TableSchema | None:
@@ -237,7 +232,7 @@ class SourceTables:
 
     def _check_own(self, target: TargetName, stored: TableSchema) -> None:
         """Refuse a table with columns that are somebody else's: the new one would not have them."""
-        tables = sinks_of(self._config)[target.sink].database()
+        tables = sinks_of(self._control.config)[target.sink].database()
         if tables is None:
             return
         try:
@@ -256,15 +251,15 @@ def _chunk(path: Path, rows: int, keys: tuple[str, ...]) -> Chunk:
     return Chunk(str(path), rows, key_bounds(pq.read_table(path, columns=list(keys)), keys))
 
 
-def format_name(config: Config, pipeline: str, formats: Mapping[str, str]) -> str:
+def format_name(pipeline: PipelineConfig, formats: Mapping[str, str]) -> str:
     """The format whose values the stream has. Raises DatabaseRefused where it is not known yet."""
-    section = config.pipeline[pipeline]
+    section = pipeline.section
     if section.format != AUTO:
         return section.format
     names = set(formats.values())
     if len(names) != 1:
         raise DatabaseRefused(
-            f"pipeline {pipeline}: the format of its messages is not known yet, or they have "
+            f"pipeline {pipeline.name}: the format of its messages is not known yet, or they have "
             "several: set `format`"
         )
     return names.pop()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from changes.model.model import TargetName
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import (
     Advanced,
@@ -124,7 +125,8 @@ def request_of(job: Job, look: Look) -> RebuildRequest:
     """The edit that begins it."""
     wanted = job.wanted
     flags = {name: wanted.params.get(name) is True for name in FLAGS}
-    return RebuildRequest(look.config, wanted.pipeline, wanted.targets[0], number_of(job), **flags)
+    pipeline = PipelineConfig(look.config, wanted.pipeline)
+    return RebuildRequest(pipeline, wanted.targets[0], number_of(job), **flags)
 
 
 def number_of(job: Job) -> str:

@@ -8,7 +8,8 @@ from typing import Annotated
 from uuid import uuid4
 
 from changes.model.model import TargetName
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.engine.here import Here, InDaemon, Offline
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import JobKind, Plan
@@ -50,7 +51,7 @@ class RebuildOperation(Operation[RebuildParams]):
     words, params, example = "tables rebuild", RebuildParams, "lake.shop.orders --keep-old"
     undone_by = "tables rebuild --cancel"
 
-    def kind(self, config: Config | None) -> JobKind:
+    def kind(self, load: LoadSection | None) -> JobKind:
         """Its job looks until the new table has its name."""
         return RebuildKind()
 
@@ -76,8 +77,8 @@ class RebuildOperation(Operation[RebuildParams]):
         """Refused at once if the present snapshot refuses it."""
         target, flags = params.target, params.model_dump(exclude={"target"})
         snapshot = pipeline_of((here.snapshot(name) for name in here.config.pipeline), target)
-        number = uuid4().hex[:8]
-        wanted = RebuildRequest(here.config, snapshot.pipeline, target, number, **flags)
+        pipeline = PipelineConfig(here.config, snapshot.pipeline)
+        wanted = RebuildRequest(pipeline, target, uuid4().hex[:8], **flags)
         refuse_live_load(snapshot, target, here.jobs)
         if not params.cancel:
             for why in unreplaceable(here.config, [TargetName.parse(target)]).values():
@@ -95,7 +96,7 @@ class RebuildOperation(Operation[RebuildParams]):
             begun = here.add_job(_job_wanted(wanted), f"{KIND}-{wanted.number}")
             return lambda: _followed(here, begun, lambda now: "begun" in now.memory)
         if job is None:  # older than the jobs: the snapshot alone knows it
-            here.edit(wanted.pipeline, wanted)
+            here.edit(wanted.pipeline.name, wanted)
             return lambda: _said(params.target, True)
         here.ask_job(job.id, "cancel")
         return lambda: _followed(here, job, lambda now: False)
@@ -106,7 +107,7 @@ class RebuildOperation(Operation[RebuildParams]):
         if params.cancel and params.target in snapshot.rebuilds and job and not job.wish:
             # Before the edit: the next start would take a rebuild that is gone for a done one.
             here.ask_job(job.id, "cancel")
-        here.edit(wanted.pipeline, wanted)
+        here.edit(wanted.pipeline.name, wanted)
         if not params.cancel:
             try:
                 here.record(rebuild_job(_job_wanted(wanted), wanted.number, now().ms))
@@ -117,7 +118,7 @@ class RebuildOperation(Operation[RebuildParams]):
 
 def _job_wanted(wanted: RebuildRequest) -> JobRequest:
     flags = {name: getattr(wanted, name) for name in FLAGS}
-    return JobRequest(KIND, wanted.pipeline, (wanted.target,), flags)
+    return JobRequest(KIND, wanted.pipeline.name, (wanted.target,), flags)
 
 
 def _followed(here: InDaemon, job: Job, is_begun: Callable[[Job], bool]) -> str:

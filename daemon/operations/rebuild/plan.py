@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from changes.model.model import TargetName
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.reset.offset_reset import refuse_members
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
@@ -15,7 +15,6 @@ from offsets.rebuild import missing_in_log
 from offsets.rebuild_steps import begun, behind, cancelled, lanes_of
 from offsets.snapshot import Snapshot
 from sources.base.port import NotAnswered
-from sources.opening import open_source
 from sparkwriter.kit.stand_in_names import new_table, put_aside
 
 __all__ = ["RebuildRequest", "new_table", "pipeline_of", "put_aside"]
@@ -29,8 +28,7 @@ class RebuildRequest:
     It is a ``daemon.state.edits.Change``.
     """
 
-    config: Config
-    pipeline: str
+    pipeline: PipelineConfig
     target: str
     number: str
     force: bool = False
@@ -59,7 +57,7 @@ class RebuildRequest:
         lanes = lanes_of(snapshot, self.target)
         if not lanes:
             raise EditRefused(f"{self.target}: no partition is recorded that it was fed from")
-        if (sink := TargetName.parse(self.target).sink) not in self.config.sink:
+        if (sink := TargetName.parse(self.target).sink) not in self.pipeline.sinks:
             # Once recorded, the rebuild could neither end nor be cancelled.
             raise EditRefused(f"{self.target}: the configuration has no sink {sink!r}")
         self._check_members()
@@ -70,7 +68,7 @@ class RebuildRequest:
 
     def _cancelled(self, snapshot: Snapshot) -> Snapshot:
         try:
-            questions = open_source(self.config, self.pipeline).questions()
+            questions = self.pipeline.source().questions()
             low = questions.begins(sorted(behind(snapshot.rebuilds[self.target])))
         except NotAnswered as error:
             if error.away:
@@ -80,8 +78,7 @@ class RebuildRequest:
 
     def _check_members(self) -> None:
         try:
-            source = open_source(self.config, self.pipeline)
-            refuse_members(source, self.config.group(self.pipeline), self.own)
+            refuse_members(self.pipeline.source(), self.pipeline.group, self.own)
         except EditRefused as error:
             raise EditRefused(
                 f"{self.target}: a table is rebuilt by a daemon that has all partitions: {error}"
@@ -89,7 +86,7 @@ class RebuildRequest:
 
     def _low(self, lanes: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         try:
-            questions = open_source(self.config, self.pipeline).questions()
+            questions = self.pipeline.source().questions()
             low = questions.begins(sorted(lanes))
             holed = questions.compacted({source.topic for source in lanes})
         except NotAnswered as error:

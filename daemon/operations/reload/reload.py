@@ -21,6 +21,7 @@ from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.config.log_level import LogLevels
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.checks import check
 from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.here import Here
@@ -136,7 +137,7 @@ class Reload:
         lines: list[str] = []
         for name in (*found.pipelines, *found.removed):
             try:
-                letters = read_index(self._config, name)
+                letters = read_index(PipelineConfig(self._config, name))
             except Unreadable as error:
                 return [f"pipeline {name}: its dead letters can't be read: {error}"]
             jobs = tuple(self._running.jobs())
@@ -222,7 +223,7 @@ class Reload:
         for name in pipelines:
             for target in sorted(self._discard):
                 try:
-                    discard = Discard(self._config, name, target)
+                    discard = Discard(PipelineConfig(self._config, name), target)
                     self._running.edit(name, discard, Fate.RUNS_AGAIN).result()
                 except EditRefused as error:  # nothing was kept for it here
                     self._log.info("nothing_discarded", target=target, reason=str(error))

@@ -59,7 +59,7 @@ class ReplayOperation(Operation[ReplayParams]):
             raise ControlError(str(error)) from error
 
     def _replay(self, params: ReplayParams, here: Here) -> Replay:
-        name = chosen_pipeline(here.config, params.pipeline)
+        name = chosen_pipeline(here.config.pipeline, params.pipeline)
         try:
             check_layout(here.config.daemon.state_dir)
             of = (params.topic, params.table, params.reason, params.since)

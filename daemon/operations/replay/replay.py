@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 
+from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.port import Plan
 from daemon.operations.replay.conflicts import REPLAYED, Candidate
@@ -84,11 +85,14 @@ class Replay:
 
     def _plan(self) -> tuple[Planner, ReplayPlan]:
         try:
-            index = read_index(self._config, self._pipeline)
+            index = read_index(PipelineConfig(self._config, self._pipeline))
         except Unreadable as error:
             raise ControlError(str(error)) from error
         self._here.note(*index.damage)
-        planner = Planner(self._config, self._pipeline, index)
+        pipelines = pipelines_of(self._config)
+        mine = pipelines.pop(self._pipeline)
+        others = {name: other.selection for name, other in pipelines.items()}
+        planner = Planner(mine, others, index)
         # A filter selects open letters only; a named letter may be replayed once more.
         picked = [s for s in index.pick(self._wanted) if self._wanted.places or s.mark is None]
         return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])

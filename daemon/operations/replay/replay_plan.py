@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changes.formats.engine.format import Chunked, Format
-from changes.routes.routing import Router
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.replay.conflicts import (
     Candidate,
     ConflictFinder,
@@ -23,7 +22,7 @@ from offsets.position import TopicPartition
 from offsets.store import StoreError
 from sources.base.consumed import topics_format
 from sources.base.port import LogGone, LogUnreadable, NotAnswered, Questions
-from sources.opening import open_source
+from sources.base.topic_selection import TopicSelection
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,15 @@ class ReplayPlan:
 class Planner:
     """Plans for one pipeline, with its current format and routes."""
 
-    def __init__(self, config: Config, pipeline: str, index: LetterIndex) -> None:
-        self._config = config
+    def __init__(
+        self, pipeline: PipelineConfig, others: Mapping[str, TopicSelection], index: LetterIndex
+    ) -> None:
+        """``others``: what the other pipelines read, by name."""
         self._pipeline = pipeline
-        self._topics = config.topics_of(pipeline)
-        self._source = open_source(config, pipeline)
-        self._router = Router(config.routes(pipeline))
+        self._others = others
+        self._topics = pipeline.selection
+        self._source = pipeline.source()
+        self._router = pipeline.router()
         self._letters: Letters = frozenset(
             (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in index.stored
         )
@@ -52,7 +54,7 @@ class Planner:
     def _format(self) -> Format:
         """A new format for each pass, because a format may remember what it has read."""
         try:
-            return format_of(self._config, self._pipeline)
+            return format_of(self._pipeline)
         except StoreError as error:
             raise ControlError(str(error)) from error
 
@@ -161,10 +163,7 @@ class Planner:
         finder.finish()
 
     def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
-        for name in self._config.pipeline:
-            if name == self._pipeline:
-                continue
-            other = self._config.topics_of(name)
+        for name, other in self._others.items():
             for source, mine in sources.items():
                 if other.reads(source.topic):
                     for candidate in mine:

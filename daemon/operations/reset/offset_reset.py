@@ -8,13 +8,13 @@ edit of the pipeline does the same (``daemon/app/edits.py``).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
 from changes.model.model import Mode, TargetName
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.operation import Option, Params
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
@@ -23,7 +23,6 @@ from offsets.reset import ResetPlan, ResetRequest, ResetSurroundings, ResetTo, p
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
 from sources.base.port import NotAnswered, Questions, Source, TopicMissing, committed
-from sources.opening import open_source
 
 MOST_NAMED = 20
 """Topics that a refusal names."""
@@ -66,9 +65,9 @@ class ResetParams(Params):
         return int(at.timestamp() * 1000)
 
 
-def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetParams) -> ResetPlan:
+def make_plan(pipeline: PipelineConfig, recorded: Snapshot, wish: ResetParams) -> ResetPlan:
     """Plan a reset with the broker's present answers. Raises EditRefused."""
-    source = open_source(config, pipeline)
+    source = pipeline.source()
     try:
         ids = source.topic_ids()
         check_topic_ids(recorded, ids)
@@ -78,7 +77,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetPara
             questions.watermarks(chosen),
             committed(source),
             questions.compacted({source.topic for source in chosen}),
-            any(route.mode is Mode.APPEND for route in config.routes(pipeline)),
+            any(route.mode is Mode.APPEND for route in pipeline.section.routes()),
         )
         request = ResetRequest(
             ResetTo(wish.to), tuple(chosen), _at(questions, chosen, wish), wish.table
@@ -88,11 +87,11 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetPara
     except NotAnswered as error:
         raise EditRefused(f"the broker can't be asked: {error}") from error
     plan = plan_reset(recorded, around, request)
-    _check_targets(config, plan)
+    _check_targets(pipeline.sinks, plan)
     return plan
 
 
-def _check_targets(config: Config, plan: ResetPlan) -> None:
+def _check_targets(sinks: Collection[str], plan: ResetPlan) -> None:
     """Raise EditRefused for a target whose marks no sink can move: the next start would fail
     there."""
     for name in sorted({mark.target for mark in plan.marks}):
@@ -100,10 +99,10 @@ def _check_targets(config: Config, plan: ResetPlan) -> None:
             sink = TargetName.parse(name).sink
         except ValueError as error:
             raise EditRefused(f"--table: {error}") from error
-        if sink not in config.sink:
+        if sink not in sinks:
             raise EditRefused(
                 f"{name}: its mark can't be moved, for the configuration has no sink {sink!r} "
-                f"({', '.join(sorted(config.sink))}): name others by --table, or configure it"
+                f"({', '.join(sorted(sinks))}): name others by --table, or configure it"
             )
 
 
@@ -156,7 +155,7 @@ def refuse_members(source: Source, group: str, own: int = 0) -> None:
         )
 
 
-def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
+def move_group(pipeline: PipelineConfig, recorded: Snapshot) -> None:
     """Move the group's commit to what a reset recorded, if it has one. Raises StoreError.
 
     It moves before the marks: if the file is lost afterwards, the group must not point beyond what
@@ -165,10 +164,10 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
     reset = {source: state for source, state in recorded.partitions.items() if state.reset}
     if not reset:
         return
-    store = open_source(config, pipeline).group_commit()
+    store = pipeline.source().group_commit()
     store.start()
     try:
-        if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
+        if "kafka-commit" not in pipeline.section.offset_stores:
             found = store.get().snapshot
             known = found.partitions if found is not None else {}
             reset = {source: state for source, state in reset.items() if source in known}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, told
 from daemon.operations.engine.port import Plan
@@ -30,20 +31,21 @@ class ResetOperation(Operation[ResetParams]):
 
     def plan(self, params: ResetParams, here: Here) -> Plan:
         """What would be moved, and what would be lost by it."""
-        name = self._pipeline(params, here)
-        return _shown(make_plan(here.config, name, here.snapshot(name), params), params.force)
+        pipeline = self._pipeline(params, here)
+        return _shown(make_plan(pipeline, here.snapshot(pipeline.name), params), params.force)
 
     def step(self, params: ResetParams, here: Here) -> Done:
         """Plan it once more while the pipeline stands still, and carry that out."""
-        name, plans = self._pipeline(params, here), list[ResetPlan]()
-        if here.running and self._is_told(params, here, name):
+        pipeline, plans = self._pipeline(params, here), list[ResetPlan]()
+        name = pipeline.name
+        if here.running and self._is_told(params, here, pipeline):
             plan = self.plan(params, here)
             told(plan, here)
             return Done(plan.document, Exit.UNUSABLE if plan.refusals else Exit.OK)
 
         def change(recorded: Snapshot) -> Snapshot:
-            plans.append(make_plan(here.config, name, recorded, params))
-            refuse_members(here.source(name), here.config.group(name))
+            plans.append(make_plan(pipeline, recorded, params))
+            refuse_members(here.source(name), pipeline.group)
             if not _allowed(plans[-1], params.force):
                 raise EditRefused(*plans[-1].refusals, *plans[-1].losses)
             return plans[-1].snapshot
@@ -59,38 +61,40 @@ class ResetOperation(Operation[ResetParams]):
         plan = _shown(plans[-1], params.force)
         if not here.running:
             told(plan, here)
-            self._move_group(here, name, plans[-1])
+            self._move_group(here, pipeline, plans[-1])
             return Done(plan.document)
         here.say(*describe(plans[-1]), f"done; pipeline {name} runs again")
         return Done(plan.document)
 
-    def _pipeline(self, params: ResetParams, here: Here) -> str:
-        name = chosen_pipeline(here.config, params.pipeline)
-        if not here.config.pipeline[name].remembers:
+    def _pipeline(self, params: ResetParams, here: Here) -> PipelineConfig:
+        name = chosen_pipeline(here.config.pipeline, params.pipeline)
+        pipeline = PipelineConfig(here.config, name)
+        if not pipeline.section.remembers:
             raise EditRefused(
                 f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic), and "
                 "marks can't be moved by the group's commit"
             )
-        return name
+        return pipeline
 
-    def _is_told(self, params: ResetParams, here: Here, name: str) -> bool:
+    def _is_told(self, params: ResetParams, here: Here, pipeline: PipelineConfig) -> bool:
         """Whether the plan is all that is to be said, so that a pipeline is not stopped in vain.
         One that has stopped is started again even if nothing is to be moved."""
+        name = pipeline.name
         stages = {p["pipeline"]: p["stage"] for p in here.daemon.lent.status()["pipelines"]}
         stands = stages.get(name) == "ended"
-        plan = make_plan(here.config, name, here.snapshot(name), params)
+        plan = make_plan(pipeline, here.snapshot(name), params)
         if (plan.nothing and not stands) or not _allowed(plan, params.force):
             return True
         # A stopped pipeline has left the group; a running one is a member itself.
         source = here.source(name)
         own = 0 if stands or source.own_instance() else 1
-        refuse_members(source, here.config.group(name), own)
+        refuse_members(source, pipeline.group, own)
         here.note(f"pipeline {name} is stopped, changed and started again")
         return False
 
-    def _move_group(self, here: Here, name: str, plan: ResetPlan) -> None:
+    def _move_group(self, here: Here, pipeline: PipelineConfig, plan: ResetPlan) -> None:
         try:
-            move_group(here.config, name, plan.snapshot)
+            move_group(pipeline, plan.snapshot)
         except StoreError as error:
             here.note(f"warning: the group's commit is not moved yet: {error}")
         if not plan.nothing:

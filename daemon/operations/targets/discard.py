@@ -12,10 +12,8 @@ from typing import Annotated, Any
 
 import structlog
 
-from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
-from changes.routes.routing import Router
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, Params
 from daemon.operations.engine.port import Plan
@@ -32,8 +30,7 @@ class Discard:
     """An operator's request. It is a ``daemon.state.edits.Change``, for a stopped pipeline, under
     the state directory's lock."""
 
-    config: Config
-    pipeline: str
+    pipeline: PipelineConfig
     target: str
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
@@ -49,7 +46,7 @@ class Discard:
             except OSError as error:
                 raise EditRefused(f"{self.target}: its spill: {error}") from error
         spills = {name: kept for name, kept in snapshot.spills.items() if name != self.target}
-        log: Any = structlog.get_logger().bind(pipeline=self.pipeline, actor="supervisor")
+        log: Any = structlog.get_logger().bind(pipeline=self.pipeline.name, actor="supervisor")
         messages = 0 if found is None else found.state.messages
         log.warning("discarded", target=self.target, messages=messages)
         return replace(snapshot, spills=spills, targets={**snapshot.targets, self.target: mark})
@@ -80,12 +77,10 @@ class Discard:
         return found, lines
 
     def _folder(self) -> SpillFolder:
-        return SpillFolder(self.config.daemon.state_dir, self.pipeline)
+        return SpillFolder(self.pipeline.state_dir, self.pipeline.name)
 
     def _spill(self, snapshot: Snapshot) -> Found | None:
-        section = self.config.pipeline[self.pipeline]
-        topics = TopicFormats(snapshot.formats)
-        format_ = make_format(section.format, self.config.format_options(self.pipeline), topics)
+        format_ = self.pipeline.format(TopicFormats(snapshot.formats))
         try:
             held = self._folder().held()
             found = next((spill for spill in held if str(spill.target) == self.target), None)
@@ -94,7 +89,7 @@ class Discard:
             check_marks((found,), format_)
         except (SpillError, OSError) as error:
             raise EditRefused(str(error)) from error
-        router = Router(self.config.routes(self.pipeline))
+        router = self.pipeline.router()
         _, unwanted = open_spills((found,), format_, router)
         # A message that can't be read with the present options does not show its routes.
         readable = bool(tables_of(format_, found.first.value)[1])
@@ -135,23 +130,23 @@ class DiscardOperation(Operation[DiscardParams]):
         """Say it, and give it up."""
         discard, snapshot = self._wanted(params.target, here)
         here.say(*discard.look(snapshot)[1])
-        here.edit(discard.pipeline, discard)
+        here.edit(discard.pipeline.name, discard)
         here.say(f"{params.target}: what was kept for it is discarded")
         return Done()
 
     def _wanted(self, target: str, here: Here) -> tuple[Discard, Snapshot]:
         """The pipeline that owns the target, by snapshots and by existing spills."""
         known: set[str] = set()
-        for name in here.config.pipeline:
+        for name, pipeline in pipelines_of(here.config).items():
             snapshot = here.snapshot(name)
             try:
-                held = SpillFolder(here.config.daemon.state_dir, name).held()
+                held = SpillFolder(pipeline.state_dir, name).held()
             except (SpillError, OSError) as error:
                 raise EditRefused(str(error)) from error
             names = {*snapshot.targets, *snapshot.spills, *snapshot.rebuilds}
             names |= {str(spill.target) for spill in held}
             if target in names:
-                return Discard(here.config, name, target), snapshot
+                return Discard(pipeline, target), snapshot
             known |= names
         listed = f"; there are: {', '.join(sorted(known)[:20])}" if known else ""
         raise EditRefused(f"{target}: unknown, nothing of it is recorded{listed}")

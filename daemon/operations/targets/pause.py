@@ -11,8 +11,7 @@ import structlog
 from actors.contract.addresses import Address
 from actors.contract.messages import PauseReading, PauseTarget
 from changes.model.model import TargetName
-from changes.routes.routing import Router
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.engine.here import Here, InDaemon
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
@@ -48,7 +47,7 @@ class PauseOperation(Operation[PauseParams]):
     def plan(self, params: PauseParams, here: Here) -> Plan:
         """Whether it can be paused."""
         daemon = here.daemon
-        name, pipeline = known(daemon.config, params.name)
+        name, pipeline = known(pipelines_of(daemon.config), params.name)
         if name == pipeline:
             text = f"pipeline {name} is paused: it reads nothing more, what it has read is written"
             return Plan(lines=(text,))
@@ -90,7 +89,7 @@ class ResumeOperation(Operation[ResumeParams]):
         """A target that no route leads to any more is only forgotten."""
         name, paused = params.name, here.daemon.lent.pauses.now()
         try:
-            _, pipeline = known(here.config, name)
+            _, pipeline = known(pipelines_of(here.config), name)
         except EditRefused:
             if name not in paused:
                 raise
@@ -160,19 +159,19 @@ class DrainOperation(Operation[DrainParams]):
         return PauseParams(name=params.pipeline, reason=params.reason)
 
 
-def pipeline_of_target(config: Config, name: str) -> str | None:
+def pipeline_of_target(pipelines: Mapping[str, PipelineConfig], name: str) -> str | None:
     """The pipeline of which a route leads to a target; None: no route does."""
-    for pipeline in config.pipeline if name.count(".") == 2 else ():
-        if Router(config.routes(pipeline)).reaches(TargetName.parse(name)):
-            return pipeline
-    return None
+    if name.count(".") != 2:
+        return None
+    target = TargetName.parse(name)
+    return next((p for p, each in pipelines.items() if each.router().reaches(target)), None)
 
 
-def known(config: Config, name: str) -> tuple[str, str]:
+def known(pipelines: Mapping[str, PipelineConfig], name: str) -> tuple[str, str]:
     """What is meant, and its pipeline. Raises EditRefused."""
-    pipeline = name if name in config.pipeline else pipeline_of_target(config, name)
+    pipeline = name if name in pipelines else pipeline_of_target(pipelines, name)
     if pipeline is None:
-        have = ", ".join(sorted(config.pipeline))
+        have = ", ".join(sorted(pipelines))
         raise EditRefused(f"{name!r}: no target of any route, and no pipeline; have: {have}")
     return name, pipeline
 
@@ -188,7 +187,8 @@ def record(daemon: InDaemon, name: str, pause: Pause | None) -> None:
 def follow(daemon: InDaemon, name: str, paused: bool) -> None:
     """Have the actors do what is recorded; one that is about to start reads it. Raises
     ControlError."""
-    pipeline = name if name in daemon.config.pipeline else pipeline_of_target(daemon.config, name)
+    pipelines = pipelines_of(daemon.config)
+    pipeline = name if name in pipelines else pipeline_of_target(pipelines, name)
     if pipeline is None:
         return
     actors = [Address(pipeline, "fetcher")]

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 
 from changes.model.errors import TargetRefused
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
 from daemon.operations.engine.record import Job, JobRequest, Progress
@@ -41,7 +42,7 @@ class VerifyKind:
         if not look.config.pipeline[pipeline].named_databases():
             line = f'pipeline {pipeline}: set database = "NAME", of a [database.NAME] with its url'
             return Plan((wanted,), refusals=(line,))
-        found = chosen(look.config, pipeline, wanted.targets)
+        found = chosen(PipelineConfig(look.config, pipeline), wanted.targets)
         missing = unmatched(wanted.targets, found)
         refusals = [
             f"{pattern}: no table of pipeline {pipeline} is called so" for pattern in missing
@@ -82,7 +83,7 @@ class VerifyKind:
         table = work.table or Table(now_ms())
         target, source = wanted.targets[place], str(wanted.params["tables"][place])
         try:
-            compared = named(control.config, wanted.pipeline, target, source)
+            compared = named(PipelineConfig(control.config, wanted.pipeline), target, source)
             return self._advanced(job, control, compared, work, table)
         except Interrupted:
             return Advanced(job.memory, message="")

@@ -87,7 +87,8 @@ class Opening:
             streamed = self._streamed(described, snapshot, state.schema)
             wanted = FittedTable(described, streamed.columns, compared.route, described.keys, None)
             shape, by_values = _compared(wanted, streamed, state.schema, stored)
-            reading = wanted.reading(database, self.control.config, self.pipeline)
+            zero_dates = self.control.config.pipeline[self.pipeline].zero_dates
+            reading = wanted.reading(database, zero_dates)
             shows = partial(self._await_shown, primary)
             values = ValuesSide(reading, wanted, shape, self.told, shows)
             source: ComparedSource = values

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from rich.console import Console
 
-from daemon.config.config import Config
+from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.engine.here import InDaemon
 from daemon.operations.engine.operation import Done, Option
 from daemon.operations.engine.port import JobKind, Plan
@@ -38,7 +38,7 @@ class VerifyOperation(OfTables[VerifyParams]):
     needs_daemon = "tables are compared by the running daemon"
     planner = VerifyKind()
 
-    def kind(self, config: Config | None) -> JobKind:
+    def kind(self, load: LoadSection | None) -> JobKind:
         """See ``Operation``."""
         return self.planner
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
 from actors.contract.ports import NotKept
-from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.dead_letters.files import read_files, read_marks
 from offsets.position import TopicPartition
 from sources.base.letter import Letter, LetterId, Mark, parse_place
-from sources.opening import open_topics
 
 FILES = "file"
 
@@ -113,7 +112,7 @@ class LetterIndex:
         return frozenset((s.letter.id.source, s.letter.id.offset) for s in self.stored)
 
 
-def read_index(config: Config, pipeline: str) -> LetterIndex:
+def read_index(pipeline: PipelineConfig) -> LetterIndex:
     """Read the files of the state directory, and the topic if one is configured.
 
     Files are always read, because the configuration may have named them before. Needs the broker
@@ -122,24 +121,24 @@ def read_index(config: Config, pipeline: str) -> LetterIndex:
     damage: list[str] = []
     letters: dict[LetterId, tuple[Letter, str]] = {}
     marks: dict[LetterId, Mark] = {}
-    for item, store in _items(config, pipeline, damage):
+    for item, store in _items(pipeline, damage):
         if isinstance(item, Mark):
             marks[item.id] = max(item, marks.get(item.id, item), key=lambda mark: mark.when)
-        elif item.id.pipeline == pipeline:
+        elif item.id.pipeline == pipeline.name:
             letters[item.id] = (item, store)
     order = sorted(letters.values(), key=lambda pair: _order(pair[0].id))
     found = tuple(Stored(letter, store, marks.get(letter.id)) for letter, store in order)
     return LetterIndex(found, tuple(damage))
 
 
-def _items(config: Config, pipeline: str, damage: list[str]) -> Iterator[tuple[Letter | Mark, str]]:
-    section, folder = config.pipeline[pipeline], config.daemon.state_dir
+def _items(pipeline: PipelineConfig, damage: list[str]) -> Iterator[tuple[Letter | Mark, str]]:
+    name, section, folder = pipeline.name, pipeline.section, pipeline.state_dir
     try:
-        yield from ((letter, FILES) for letter in read_files(folder, pipeline, damage))
-        yield from ((mark, FILES) for mark in read_marks(folder, pipeline, damage))
+        yield from ((letter, FILES) for letter in read_files(folder, name, damage))
+        yield from ((mark, FILES) for mark in read_marks(folder, name, damage))
         topic = section.dead_letter_topic
         if topic is not None:
-            found = open_topics(config, pipeline).letters(topic).read(damage)
+            found = pipeline.topics().letters(topic).read(damage)
             yield from ((item, section.dead_letters) for item in found)
     except OSError as error:
         raise Unreadable(f"{error.filename}: {error.strerror or error}") from error
@@ -151,10 +150,12 @@ def _order(letter: LetterId) -> tuple[TopicPartition, int, str]:
     return letter.source, letter.offset, letter.target or ""
 
 
-def indexes(config: Config, pipelines: Iterable[str]) -> Iterator[LetterIndex]:
+def indexes(
+    pipelines: Iterable[PipelineConfig], redact: Callable[[str], str]
+) -> Iterator[LetterIndex]:
     """Each pipeline's letters. Damage is reported on standard error. Raises Unreadable."""
     for pipeline in pipelines:
-        index = read_index(config, pipeline)
+        index = read_index(pipeline)
         for line in index.damage:
-            print(f"binlogd: {config.redactor.text(line)}", file=sys.stderr)
+            print(f"binlogd: {redact(line)}", file=sys.stderr)
         yield index

@@ -73,7 +73,8 @@ def test_a_configuration_names_them(tmp_path: Path) -> None:
         target = "lake.a.b"
         kafka."ssl.certificate.location" = "{tmp_path}/broken.pem"
     """)
-    known = Expiry(credentials(load(tmp_path / "c.toml"))).figures()
+    config = load(tmp_path / "c.toml")
+    known = Expiry(credentials(config.kafka, config.pipeline, config.sink)).figures()
     assert known == [
         {"credential": "kafka.ssl.certificate.location", "expires_ms": after(3) * 1000},
         {"credential": "sink.lake.catalog.token", "expires_ms": after(9) * 1000},

@@ -18,6 +18,7 @@ from daemon.app.edits import Edited, EditRequested, Edits
 from daemon.app.lifecycle import Finish, Lifecycle, PipelineHeld
 from daemon.app.topology import PipelineParts
 from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.edits import Change, EditFailed, EditRefused, Fate, edit_offline
 from daemon.state.offset_file import OffsetFile, lock_state_dir
 from offsets.snapshot import PartitionState, Snapshot
@@ -275,7 +276,7 @@ def world(tmp_path: Path) -> World:
 
 def test_offline_the_file_is_changed(world: World) -> None:
     """What the change leaves alone stays, and the file before is kept."""
-    changed = edit_offline(load(world.folder / "config.toml"), "shop", lower)
+    changed = edit_offline(PipelineConfig(load(world.folder / "config.toml"), "shop"), lower)
     assert changed == world.recorded() == world.snapshot(3)
     previous = OffsetFile(world.state, "shop").previous
     assert decode(previous.read_text()) == world.snapshot(5)
@@ -287,11 +288,11 @@ def test_offline_a_running_daemon_is_an_obstacle(world: World) -> None:
         lock_state_dir(world.state),
         pytest.raises(EditRefused, match="is used by another binlogd"),
     ):
-        edit_offline(load(world.folder / "config.toml"), "shop", lower)
+        edit_offline(PipelineConfig(load(world.folder / "config.toml"), "shop"), lower)
 
 
 def test_offline_a_refusal_writes_nothing(world: World) -> None:
     """The file is as it was."""
     with pytest.raises(EditRefused, match="no"):
-        edit_offline(load(world.folder / "config.toml"), "shop", refuse)
+        edit_offline(PipelineConfig(load(world.folder / "config.toml"), "shop"), refuse)
     assert world.recorded() == world.snapshot(5)

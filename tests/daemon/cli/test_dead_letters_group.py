@@ -14,6 +14,7 @@ from changes.formats import FORMATS
 from changes.model.model import FormatOptions, TargetName
 from daemon.cli.__main__ import app
 from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.dead_letters.store import open_letters
 from offsets.recovery import Watermarks
 from sources.base.port import AppendRefused, LogRecord, OutcomeUnknown
@@ -47,7 +48,8 @@ class Letters:
 
     def store(self, *offsets: int) -> None:
         """Make letters of records, as the daemon does."""
-        kept = open_letters(load(self.file), "shop", FORMATS["canal-json"](FormatOptions()))
+        pipeline = PipelineConfig(load(self.file), "shop")
+        kept = open_letters(pipeline, FORMATS["canal-json"](FormatOptions()))
         for offset in offsets:
             found = open_source(load(self.file), "shop").reader().record(self.world.source, offset)
             assert found is not None

@@ -127,6 +127,8 @@ class Runner:
 
 
 class Look:
+    config: Config
+
     def __init__(self, here: Snapshot) -> None:
         self.here = here
 
@@ -148,8 +150,8 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 
 def loads(folder: Path, look: Look, runner: Runner) -> UnaskedLoads:
-    settings = config(folder, load="on-first-sight")
-    return UnaskedLoads(settings, runner, lambda: look)  # type: ignore[arg-type, return-value]
+    look.config = config(folder, load="on-first-sight")
+    return UnaskedLoads(runner, lambda: look)  # type: ignore[arg-type, return-value]
 
 
 def test_what_is_there_when_it_is_switched_on_is_no_news(
@@ -193,8 +195,8 @@ def test_a_target_that_can_not_be_planned_stops_no_other(
     spill = SpillMark(1, {P0: (1, 2)})
     here = replace(snapshot(), spills={BAD: spill, OLD: spill, NEW: spill})
     runner, look, clock = Runner(), Look(here), [0.0]
-    settings = config(tmp_path, on_refused_target="reload")
-    made = UnaskedLoads(settings, runner, lambda: look, lambda: clock[0])  # type: ignore[arg-type, return-value]
+    look.config = config(tmp_path, on_refused_target="reload")
+    made = UnaskedLoads(runner, lambda: look, lambda: clock[0])  # type: ignore[arg-type, return-value]
     for second in range(0, 3600, 10):
         clock[0] = float(second)
         made.look_at("p")
@@ -251,10 +253,11 @@ def test_a_reload_of_the_configuration_switches_it_on(
     recorded = threading.Event()
     runner = Runner()
     monkeypatch.setattr(runner, "result", recorded.set)
-    settings, look = config(tmp_path), Look(snapshot())
-    made = UnaskedLoads(settings, runner, lambda: look)  # type: ignore[arg-type, return-value]
+    look = Look(snapshot())
+    look.config = config(tmp_path)
+    made = UnaskedLoads(runner, lambda: look)  # type: ignore[arg-type, return-value]
     made.start()
-    settings.adopt("p", config(tmp_path, on_refused_target="reload").pipeline["p"])
+    look.config.adopt("p", config(tmp_path, on_refused_target="reload").pipeline["p"])
     assert recorded.wait(30)
     made.close()
     assert runner.jobs[0].wanted.origin == RELOAD

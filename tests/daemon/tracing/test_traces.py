@@ -161,7 +161,7 @@ def test_without_an_endpoint_nothing_of_it_is_imported() -> None:
         "from daemon.tracing.opening import Tracing\n"
         "from daemon.config.sections import TracingSection\n"
         "from types import SimpleNamespace as N\n"
-        "assert Tracing(N(tracing=TracingSection()), 'run').around is None\n"
+        "assert Tracing(TracingSection(), 'run', str).around is None\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

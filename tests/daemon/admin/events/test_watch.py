@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from daemon.admin.admin_endpoint import FirstSeen
 from daemon.admin.events import delivery
 from daemon.admin.events import watch as module
 from daemon.admin.events.watch import EventWatch
+from daemon.admin.status.first_seen import FirstSeen
 from daemon.admin.status.health import conditions
 from daemon.config.sections import EventsSection
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target

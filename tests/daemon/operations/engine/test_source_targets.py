@@ -9,6 +9,7 @@ import pytest
 
 from changes.model.model import TableName
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine import source_targets as targets
 from daemon.operations.engine.source_targets import Chosen, chosen, unmatched
 
@@ -51,6 +52,6 @@ def test_an_exclusion_wins_wherever_it_stands(
     config: Config, patterns: Sequence[str], tables: list[str], missing: list[str]
 ) -> None:
     """One that excludes nothing is told, like a pattern that chooses nothing."""
-    found = chosen(config, "p", patterns)
+    found = chosen(PipelineConfig(config, "p"), patterns)
     assert names(found) == tables
     assert unmatched(patterns, found) == missing

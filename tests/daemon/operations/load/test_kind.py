@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from changes.model.errors import SinkUnavailable
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Advanced, JobAway
 from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.load.kind import LoadKind
@@ -113,7 +114,7 @@ def test_cancelled_it_is_given_up(tmp_path: Path) -> None:
 
 def test_bounds_are_the_least_of_all(tmp_path: Path) -> None:
     """Of loads and of the database."""
-    settings = settings_of(config(tmp_path), "p")
+    settings = settings_of(PipelineConfig(config(tmp_path), "p"))
     assert (settings.parallel, settings.rows_per_s, settings.margin_s) == (2, None, 60.0)
 
 

@@ -13,6 +13,7 @@ from changes.model.model import Column, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import TargetRoute
 from changes.routes.shaping.shape import Shape
 from changes.sql.forms import Form
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.load.columns import FittedTable, fitted
 from daemon.operations.load.source_tables import format_name
 from databases.base.errors import DatabaseRefused
@@ -40,8 +41,8 @@ def fit(
     present: TableSchema | None = None,
     **pipeline: Any,
 ) -> FittedTable:
-    settings = config(folder, **pipeline)
-    return fitted(settings, "p", table, route, settings.pipeline["p"].format, present)
+    settings = PipelineConfig(config(folder, **pipeline), "p")
+    return fitted(settings, table, route, settings.section.format, present)
 
 
 def schema(type_: pa.DataType, key: str = "ID") -> TableSchema:
@@ -92,7 +93,7 @@ def test_what_can_not_be_exact_is_refused(tmp_path: Path, more: dict[str, Any], 
 def test_a_format_that_is_not_known_yet_is_waited_for(tmp_path: Path) -> None:
     """Its values decide what a load has to store."""
     settings = config(tmp_path, format="auto")
-    assert format_name(settings, "p", {"binlog": "canal-json"}) == "canal-json"
+    assert format_name(PipelineConfig(settings, "p"), {"binlog": "canal-json"}) == "canal-json"
     for formats in ({}, {"a": "canal-json", "b": "maxwell-json"}):
         with pytest.raises(DatabaseRefused, match="not known yet"):
-            format_name(settings, "p", formats)
+            format_name(PipelineConfig(settings, "p"), formats)

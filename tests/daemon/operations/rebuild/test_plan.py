@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.rebuild.plan import RebuildRequest, new_table, pipeline_of, put_aside
 from daemon.state.edits import EditRefused
 from offsets.snapshot import Snapshot
@@ -44,6 +45,6 @@ def test_a_target_whose_sink_was_taken_out_is_refused(tmp_path: Path) -> None:
     """Once that is recorded, no start could end it, nor give it up."""
     snapshot = Configured(tmp_path).snapshot(8, hwm=7)
     gone = replace(snapshot, targets={"old.s.t": snapshot.targets["lake.s.t"]})
-    wanted = RebuildRequest(load(tmp_path / "config.toml"), "shop", "old.s.t", "1")
+    wanted = RebuildRequest(PipelineConfig(load(tmp_path / "config.toml"), "shop"), "old.s.t", "1")
     with pytest.raises(EditRefused, match=r"old\.s\.t: the configuration has no sink 'old'"):
         wanted(gone)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.reset import operation
 from daemon.operations.reset.offset_reset import move_group, refuse_members
 from daemon.state.edits import EditRefused
@@ -300,13 +301,13 @@ def test_a_shared_topic_records_the_reset_too(broker: DevBroker, tmp_path: Path)
     world = World(tmp_path, broker.bootstrap, 'offset_stores = ["kafka-topic", "kafka-commit"]')
     world.fill()
     config = load(world.folder / "config.toml")
-    store = make_stores(config, "shop")
+    store = make_stores(PipelineConfig(config, "shop"))
     store.start()
     store.set(world.snapshot(8, 8, hwm=7)).result(30)
     store.stop()
     done = reset(world, "--to", "earliest", "--execute")
     assert done.exit_code == 0, done.output
-    store = make_stores(config, "shop")
+    store = make_stores(PipelineConfig(config, "shop"))
     store.start()
     found = store.get().snapshot
     store.stop()
@@ -349,4 +350,4 @@ def test_members_of_either_protocol_are_seen_and_gone_when_they_have_left(
     consumer.close()
     refuse_members(source, world.group)
     at = {world.source: PartitionState(4, None, reset=True)}
-    move_group(config, "shop", Snapshot("shop", world.group, {}, at))
+    move_group(PipelineConfig(config, "shop"), Snapshot("shop", world.group, {}, at))

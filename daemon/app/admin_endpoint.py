@@ -6,7 +6,6 @@ All of them show one document, made by asking the actors (``status.py``), withou
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,6 @@ import structlog
 
 from actors.contract.addresses import Address
 from actors.contract.figures import Figures
-from actors.runtime.mailbox import Clock
 from actors.runtime.program_keeper import ProgramFigures
 from actors.runtime.shell import Directory, Endpoint
 from collector.figures import CollectorFigures
@@ -24,8 +22,7 @@ from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
 from daemon.admin.service_manager import Monitor, Notifier
 from daemon.admin.status import document as doc
-from daemon.admin.status.conditions import ConditionKey
-from daemon.admin.status.health import shown
+from daemon.admin.status.first_seen import FirstSeen
 from daemon.admin.status.observer import SUPERVISOR, Observer, Question
 from daemon.admin.status.status import About, AskLife, document
 from daemon.admin.web import WebServer
@@ -36,27 +33,6 @@ from daemon.state.pauses import Pause
 from sources.base.log_watch import LogWatch
 from sources.opening import open_source
 from sparkwriter.session.keeper import SessionFigures
-
-
-class FirstSeen:
-    """Since when each condition is there, where the document does not say. Any thread."""
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._since: dict[ConditionKey, float] = {}
-
-    def fill(self, status: doc.Status) -> doc.Status:
-        """Give the document's conditions the seconds that they lack: since they were first seen,
-        so at least so long."""
-        with self._lock:
-            now = self._clock()
-            found = shown(status)
-            self._since = {one.key: self._since.get(one.key, now) for one in found}
-            for one, member in zip(found, status["conditions"], strict=True):
-                if one.seconds is None:
-                    member["seconds"] = round(now - self._since[one.key], 3)
-        return status
 
 
 class AdminEndpointError(Exception):
@@ -148,7 +124,7 @@ class AdminEndpoint:
                 logs[name].start()
         self._logs = logs  # other threads may be reading the former ones
         self._about = replace(self._about, groups={p: config.group(p) for p in pipelines})
-        self._expiry = Expiry(credentials(config))
+        self._expiry = Expiry(credentials(config.kafka, config.pipeline, config.sink))
 
     def watch(
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint

@@ -1,0 +1,95 @@
+"""One pipeline of a configuration, with what it takes of the sections that pipelines share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from changes.formats.auto import make_format
+from changes.formats.engine.format import Format
+from changes.formats.recognise import TopicFormats
+from changes.routes.routing import Router
+from daemon.config.config import Config
+from daemon.config.pipeline_parts import LoadSection
+from daemon.config.pipelines import PipelineSection
+from databases.base.database import Database
+from databases.base.section import DatabaseSection
+from databases.opening import open_database
+from sources.base.port import Source
+from sources.base.topic_selection import TopicSelection
+from sources.base.topics import Topics
+from sources.opening import open_source, open_topics
+
+
+class PipelineConfig:
+    """Copies nothing: after a reload each member returns the new configuration. Any thread."""
+
+    def __init__(self, config: Config, name: str) -> None:
+        self._config = config
+        self.name = name
+
+    @property
+    def section(self) -> PipelineSection:
+        """``[pipeline.NAME]``. Raises KeyError after the pipeline was removed."""
+        return self._config.pipeline[self.name]
+
+    @property
+    def group(self) -> str:
+        """Its consumer group."""
+        return self._config.group(self.name)
+
+    @property
+    def state_dir(self) -> Path:
+        """The daemon's state directory."""
+        return self._config.daemon.state_dir
+
+    @property
+    def load(self) -> LoadSection:
+        """``[load]``."""
+        return self._config.load
+
+    @property
+    def sinks(self) -> Collection[str]:
+        """The names of the configured sinks."""
+        return self._config.sink.keys()
+
+    @property
+    def selection(self) -> TopicSelection:
+        """Which topics it reads."""
+        return self._config.topics_of(self.name)
+
+    def router(self) -> Router:
+        """Its routes."""
+        return Router(self._config.routes(self.name))
+
+    def format(self, topics: TopicFormats | None = None) -> Format:
+        """A new instance of its format. ``topics``: what is recorded of each, for ``auto``."""
+        options = self._config.format_options(self.name)
+        return make_format(self.section.format, options, topics)
+
+    def source(self) -> Source:
+        """Its topics and group. Sends no query yet."""
+        return open_source(self._config, self.name)
+
+    def topics(self) -> Topics:
+        """Topics beside its log, with its client's settings. Sends no query yet."""
+        return open_topics(self._config, self.name)
+
+    @property
+    def databases(self) -> dict[str, DatabaseSection]:
+        """The sections of the databases that hold its tables, by name."""
+        names = (name for _, name in self.section.named_databases())
+        return {name: self._config.database[name] for name in names}
+
+    def database_of(self, schema: str) -> str | None:
+        """The name of the database that holds its tables of a schema; None where none does."""
+        return self._config.database_of(self.name, schema)
+
+    def open_database(self, name: str) -> Database:
+        """See ``databases.opening.open_database``."""
+        return open_database(self._config, name)
+
+
+def pipelines_of(config: Config) -> dict[str, PipelineConfig]:
+    """The pipelines that are configured now, by name."""
+    return {name: PipelineConfig(config, name) for name in config.pipeline}
