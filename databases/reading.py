@@ -33,7 +33,7 @@ class Reading:
     database: Database
     table: SourceTable
     columns: tuple[StreamedColumn, ...]
-    zero_dates: ZeroDates = "null"
+    zero_dates: ZeroDates
 
     def rows(self, part: KeyRange = ALL_ROWS, condition: str = "") -> Iterator[pa.Table]:
         """The rows of a range, by the source's names, as one statement sees them; of these the ones

@@ -202,9 +202,9 @@ def test_the_quick_tests_import_no_spark() -> None:
                 wanted.append(other)
 
 
-def defaults(tree: ast.Module) -> Iterator[tuple[str, float, str]]:
-    """The numbers that fields of classes have by default: name, number, class. 0 and 1 say
-    nothing."""
+def defaults(tree: ast.Module) -> Iterator[tuple[str, float | str, str]]:
+    """The numbers and texts that fields of classes have by default: name, value, class. 0, 1 and
+    an empty text say nothing, and a ``name`` is what its class is called."""
     for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for field in kind.body:
             match field:
@@ -212,23 +212,23 @@ def defaults(tree: ast.Module) -> Iterator[tuple[str, float, str]]:
                     match value:
                         case ast.Call(func=ast.Name(id="Field"), args=[first, *_]):
                             value = first
-                    found = number(value)
-                    if found is not None and found not in (0, 1, -1):
+                    found = literal(value)
+                    if name != "name" and found not in (None, 0, 1, -1, ""):
                         yield name, found, kind.name
 
 
-def number(value: ast.expr) -> float | None:
-    """Of a literal, or of literals that are reckoned with, as ``1 << 30``."""
+def literal(value: ast.expr) -> float | str | None:
+    """The number or text of a literal, or of literals in an expression, as ``1 << 30``."""
     if not all(isinstance(n, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop))
                for n in ast.walk(value)):  # fmt: skip
         return None
     found = eval(compile(ast.Expression(value), "", "eval"))
-    return found if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+    return found if isinstance(found, (int, float, str)) and not isinstance(found, bool) else None
 
 
 def test_a_default_stands_once() -> None:
     """One of two that is changed makes tests and daemon differ without a word."""
-    homes: dict[tuple[str, float], set[str]] = {}
+    homes: dict[tuple[str, float | str], set[str]] = {}
     for file, tree in trees(SOURCES).items():
         for name, found, kind in defaults(tree):
             homes.setdefault((name, found), set()).add(f"{file.relative_to(ROOT)}: {kind}")

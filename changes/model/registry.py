@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 RegistryKind = Literal["confluent", "apicurio"]
+SchemaIds = Literal["content", "global"]
+DEFAULT_IDS: SchemaIds = "content"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,6 @@ class Registry:
     kind: RegistryKind
     folder: Path
     """Where its schemas are kept (``changes.formats.wire.schemas``)."""
-    ids: Literal["content", "global"] = "content"
+    ids: SchemaIds = DEFAULT_IDS
     """Which of Apicurio's numbers its serializers write in four bytes (``apicurio.registry.use-id``
     of the producer). Both count from 1, so no record shows it."""

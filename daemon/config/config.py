@@ -23,8 +23,8 @@ from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
 from daemon.config.owners import own_topics, owned_spark, shared_targets, shared_topics
-from daemon.config.pipeline_parts import LoadSection, shares, unfit_shares
-from daemon.config.pipelines import PipelineSection, check_kafka
+from daemon.config.pipeline_parts import LoadSection, check_kafka, shares, unfit_shares
+from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (
     shared_groups,
     unfit_routes,

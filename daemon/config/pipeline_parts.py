@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from changes.routes.shaping.shape import Shape, unfit_names
-from settings.section import Section
+from changes.routes.shaping.shape import NO_SHAPE, Shape, unfit_names
+from settings.section import Section, flatten
 
 
 class FaultSection(Section):
@@ -89,6 +89,9 @@ def unfit_shares(quotas: Mapping[str, QuotaSection]) -> Iterator[str]:
 
 # The section of a route: which tables go where, and what becomes of their rows.
 
+WriteMode = Literal["upsert", "append"]
+DEFAULT_MODE: WriteMode = "upsert"
+
 
 class RouteSection(Section):
     """``[[pipeline.NAME.route]]``: which tables go where, and how."""
@@ -96,7 +99,7 @@ class RouteSection(Section):
     tables: list[str] | None = None
     exclude: list[str] = Field(default_factory=list)
     target: str
-    mode: Literal["upsert", "append"] = "upsert"
+    mode: WriteMode = DEFAULT_MODE
     write: str | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
@@ -106,7 +109,7 @@ class RouteSection(Section):
     drop_columns: list[str] = Field(default_factory=list)
     rename: dict[str, str] = Field(default_factory=dict)
     reader_renames: dict[str, str] = Field(default_factory=dict)
-    delete: Literal["hard", "soft"] = "hard"
+    delete: Literal["hard", "soft"] = NO_SHAPE.delete
     metadata: list[str] = Field(default_factory=list)
     history: bool = False
     shard: str | None = Field(None, min_length=1)
@@ -260,3 +263,23 @@ class LoadSection(Section):
         if value is not None:
             Window.parse(value)
         return value
+
+
+# Tables of librdkafka settings: ``[kafka]`` and a pipeline's own.
+
+DAEMON_OWNED_KAFKA = frozenset(
+    {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
+)
+"""librdkafka settings on which exactly-once rests. binlogd sets them, a configuration may not."""
+
+
+def check_kafka(value: Any) -> Any:
+    """A table of librdkafka settings under flat names. Raises ValueError for binlogd's own."""
+    if not isinstance(value, dict):
+        return value
+    flat = flatten(value)
+    owned = sorted(DAEMON_OWNED_KAFKA & flat.keys())
+    if owned:
+        hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""
+        raise ValueError(f"{', '.join(owned)} is set by binlogd itself{hint}")
+    return flat

@@ -12,17 +12,19 @@ from changes.formats import check_types
 from changes.formats.auto import NAMES, make_format, option_names
 from changes.model.model import FormatOptions, Mode, ZeroDates
 from changes.routes.routing import Route
-from daemon.config.pipeline_parts import FaultSection, QuotaSection, RouteSection, VerifySection
+from daemon.config.pipeline_parts import (
+    DEFAULT_MODE,
+    FaultSection,
+    QuotaSection,
+    RouteSection,
+    VerifySection,
+    WriteMode,
+    check_kafka,
+)
 from daemon.config.sections import DdlSection
 from offsets.key_partitioning import UNKNOWN
-from settings.section import flatten
 from sources.base.section import StartSection
 from sources.base.topic_selection import entry_problems
-
-DAEMON_OWNED_KAFKA = frozenset(
-    {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
-)
-"""librdkafka settings on which exactly-once rests. binlogd sets them, a configuration may not."""
 
 PartitionerName = Literal["murmur2", "murmur2_random", "crc32", "consistent_random", "unknown"]
 """What chooses a record's partition by its key (``changes.model.partitioners``)."""
@@ -42,6 +44,9 @@ def _default_stores() -> list[OffsetStoreName]:
     return ["file", "kafka-commit"]
 
 
+_OPTIONS = FormatOptions()
+
+
 class PipelineSection(FaultSection):
     """``[pipeline.NAME]``: one source with its routes."""
 
@@ -52,8 +57,8 @@ class PipelineSection(FaultSection):
     start: StartSection = Field(default_factory=lambda: StartSection(at="earliest"))
     include: list[str] = Field(default_factory=lambda: ["*"], min_length=1)
     exclude: list[str] = Field(default_factory=list)
-    time_zone: str = "UTC"
-    zero_dates: ZeroDates = "null"
+    time_zone: str = _OPTIONS.time_zone
+    zero_dates: ZeroDates = _OPTIONS.zero_dates
     options: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
@@ -64,7 +69,7 @@ class PipelineSection(FaultSection):
     partitioned_by: Literal["key"] | None = None
     partitioner: PartitionerName | None = None
     target: str | None = None
-    mode: Literal["upsert", "append"] = "upsert"
+    mode: WriteMode = DEFAULT_MODE
     write: str | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
@@ -283,15 +288,3 @@ class PipelineSection(FaultSection):
             shape=route.shape,
             reader_renames=tuple(route.reader_renames.items()),
         )
-
-
-def check_kafka(value: Any) -> Any:
-    """A table of librdkafka settings under flat names. Raises ValueError for binlogd's own."""
-    if not isinstance(value, dict):
-        return value
-    flat = flatten(value)
-    owned = sorted(DAEMON_OWNED_KAFKA & flat.keys())
-    if owned:
-        hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""
-        raise ValueError(f"{', '.join(owned)} is set by binlogd itself{hint}")
-    return flat

@@ -191,16 +191,19 @@ class MemorySection(Section):
         return int(self.staged_bytes * share / processors)
 
 
+_POLICY = DdlPolicy()
+
+
 class DdlSection(Section):
     """``[pipeline.NAME.ddl]``: what becomes of statements that are not simply followed."""
 
-    drop_column: DropColumnPolicy = "keep"
-    drop_table: DropTablePolicy = "keep"
-    truncate: TruncatePolicy = "follow"
-    rename_table: RenameTablePolicy = "follow"
-    not_understood: NotUnderstoodPolicy = "report"
-    unknown_default: UnknownDefaultPolicy = "stop"
-    lossy_change: LossyChangePolicy = "report"
+    drop_column: DropColumnPolicy = _POLICY.drop_column
+    drop_table: DropTablePolicy = _POLICY.drop_table
+    truncate: TruncatePolicy = _POLICY.truncate
+    rename_table: RenameTablePolicy = _POLICY.rename_table
+    not_understood: NotUnderstoodPolicy = _POLICY.not_understood
+    unknown_default: UnknownDefaultPolicy = _POLICY.unknown_default
+    lossy_change: LossyChangePolicy = _POLICY.lossy_change
 
     @property
     def policy(self) -> DdlPolicy:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from changes.model.registry import Registry, RegistryKind
+from changes.model.registry import DEFAULT_IDS, Registry, RegistryKind, SchemaIds
 from settings.section import Section
 
 
@@ -34,7 +34,7 @@ class RegistrySection(Section):
 
     url: str | list[str] = Field(min_length=1)
     kind: RegistryKind = "confluent"
-    ids: Literal["content", "global"] = "content"
+    ids: SchemaIds = DEFAULT_IDS
     """Which of Apicurio's numbers its producers write in four bytes."""
     basic_auth: str = ""
     bearer_token: str = ""

@@ -64,7 +64,7 @@ def read_without_spark(server: Server, format_: str, types: ColumnTypes = ()) ->
     try:
         table = database.describe(TABLE[server.kind])
         found = as_streamed(table, server.section().address.kind, format_, types)
-        reading = Reading(database, table, found.columns)
+        reading = Reading(database, table, found.columns, "null")
         read = pa.concat_tables([reading.empty, *reading.rows()])
         return read.add_column(0, OP, pa.repeat(pa.scalar("U"), read.num_rows))
     finally:
