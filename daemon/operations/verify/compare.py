@@ -76,6 +76,21 @@ def next_parts(left: Sequence[Differing]) -> tuple[list[Differing], list[Differi
     return bunch, [part for part in left if id(part) not in taken]
 
 
+def advanced(
+    source: Side, target: Side, left: Sequence[Differing]
+) -> tuple[list[Differing], list[Key]]:
+    """Look closer at the next part of what is left: what is left then, and keys whose rows seem to
+    differ. Of these come as many as are looked at together: each look waits for log and target."""
+    parts, rest = next_parts(left)
+    if needs_closer(parts[0]):
+        return [*closer(source, target, parts), *rest], []
+    keys = suspects(source, target, parts)
+    while rest and len(keys) < groups.AT_ONCE and not needs_closer(rest[0]):
+        parts, rest = next_parts(rest)
+        keys += suspects(source, target, parts)
+    return rest, keys
+
+
 def needs_closer(part: Differing) -> bool:
     """Whether it is a whole interval of many rows: its groups are summed up first."""
     return part.digits == 0 and part.rows > groups.GROUP_ROWS

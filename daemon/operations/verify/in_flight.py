@@ -18,8 +18,11 @@ from offsets.position import TopicPartition
 Ends = Mapping[TopicPartition, int]
 """A place in each partition of the log."""
 
-LOOKS = 5
-"""Looks at a row that changes all the time, before it is reported as undecided."""
+LOOKS = 6
+"""Looks at a row that changes all the time, before it is reported as undecided.
+
+The second comes at once: most rows that were on their way are there by then, and those that are
+not have a rest before each further one."""
 
 
 class NotPassed(Exception):
@@ -80,7 +83,7 @@ def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> KeyLook
     seen, left = KeyLooks(), list(keys)
     for number in range(looks):
         try:
-            if number:
+            if number > 1:
                 lookout.rest()
             left = _look(left, lookout, seen)
         except NotPassed as reason:

@@ -98,15 +98,10 @@ class TableRun:
 
     def _next(self, table: Table, here: Open) -> Table:
         assert table.left
-        parts, rest = compare.next_parts(table.left)
-        target = here.target
-        if compare.needs_closer(parts[0]):
-            found = compare.closer(here.source, target, parts)
-            return replace(table, left=(*found, *rest))
-        keys = compare.suspects(here.source, target, parts)
+        left, keys = compare.advanced(here.source, here.target, table.left)
         lookout = self.lookout(here)
         seen = looked(keys, lookout) if keys else KeyLooks()
-        return self._with(replace(table, left=tuple(rest)), seen, here, lookout)
+        return self._with(replace(table, left=tuple(left)), seen, here, lookout)
 
     def _followed(self, table: Table, here: Open) -> Table:
         assert table.trail is not None

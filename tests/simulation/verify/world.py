@@ -100,13 +100,9 @@ class VerifyDriver(Driver):
         if table.left is None:
             return self._first(table, follower)
         if table.left:
-            parts, rest = compare.next_parts(table.left)
-            source, target = self._sides()
-            if compare.needs_closer(parts[0]):
-                return replace(table, left=(*compare.closer(source, target, parts), *rest))
-            keys = compare.suspects(source, target, parts)
+            left, keys = compare.advanced(*self._sides(), table.left)
             seen = looked(keys, follower) if keys else KeyLooks()
-            return self._with(replace(table, left=tuple(rest)), seen)
+            return self._with(replace(table, left=tuple(left)), seen)
         assert table.trail is not None
         trail, seen = follow(table.trail, follower)
         self.counts["followed"] += len(trail.watched or ())

@@ -21,11 +21,8 @@ def found(source: MemorySide, target: MemorySide, intervals: list[Interval]) -> 
     first = compare.first_pass(aside, target, intervals, digits)
     left, keys = list(first.left), list[Key]()
     while left:
-        parts, left = compare.next_parts(left)
-        if compare.needs_closer(parts[0]):
-            left = compare.closer(source, target, parts) + left
-        else:
-            keys += compare.suspects(source, target, parts)
+        left, more = compare.advanced(source, target, left)
+        keys += more
     return sorted(keys)
 
 
@@ -54,6 +51,18 @@ def test_a_difference_costs_only_its_group() -> None:
     intervals = cut_at(range(2000, 20_000, 2000))
     assert found(source, target, intervals) == [("777",)]
     assert source.hashes_read < 200
+
+
+def test_few_keys_of_many_groups_are_looked_at_together() -> None:
+    """Each look waits for the log and for the target."""
+    source, target = MemorySide(rows(40_000)), MemorySide(rows(40_000))
+    changed = [(str(n),) for n in range(0, 40_000, 100)]
+    target.table |= {key: (*key, "other") for key in changed}
+    left = [groups.Differing(Interval(), 3, tuple(f"{n:03x}" for n in range(4096)), 40_000)]
+    pieces = [piece for part in left for piece in groups.cut(part)]
+    assert len(pieces) == 4
+    rest, keys = compare.advanced(source, target, pieces)
+    assert (rest, sorted(keys)) == ([], sorted(changed))
 
 
 def test_keys_without_an_order_are_parted_by_their_hashes() -> None:

@@ -156,6 +156,24 @@ def test_a_row_that_changes_all_the_time_is_told_as_undecided() -> None:
     assert now.rests <= 4
 
 
+def test_what_was_on_its_way_is_looked_at_again_without_a_rest() -> None:
+    """It is there by then: a margin's wait would decide nothing more."""
+
+    class Late(World):
+        """A row changes once, between the first look and the target's."""
+
+        def held(self, ends: Ends) -> None:
+            if len(self.log) < 10:
+                self.change(("1",), 2)
+            super().held(ends)
+            self.apply(len(self.log))
+
+    now = Late(Random(1), [("1",)], {})
+    now.change(("1",), 1)
+    seen = looked(now.keys, now)
+    assert (seen.differing, seen.undecided, now.rests) == ([], {}, 0)
+
+
 def test_a_row_whose_changes_are_lost_differs_once_it_is_calm() -> None:
     """What never gets into the log is not on its way."""
     now = world(1, 0.0, lost=frozenset([("1",)]))
