@@ -26,7 +26,7 @@ from collector.connect.rest import (
 )
 from collector.connector.config import connector_name
 from collector.failures import Failures
-from collector.figures import CollectorFigures, State
+from collector.figures import CollectorFigures, State, begins
 from collector.hands import Hands
 from collector.kept_connector import KeptConnector, Unmade
 from collector.memory import Memory
@@ -98,6 +98,11 @@ class Collector:
         if not self._loaded:
             self._memory.load()
             self._loaded = True
+
+    @property
+    def begins(self) -> bool:
+        """Whether it is on its way up: a round is due soon. Any thread."""
+        return begins(self._state, self._position)
 
     def figures(self) -> CollectorFigures:
         """How it is now. Any thread; waits for nobody."""

@@ -19,6 +19,9 @@ from sources.base.topics import UnfitTopic
 LOOK_EVERY_S = 5.0
 """Between two rounds of a collector: a position that is lost, or a failed task, is seen so soon."""
 
+SOON_S = 1.0
+"""Between two rounds of one that is on its way up: loads wait until it reads."""
+
 _END_WITHIN_S, _STOP_WITHIN_S = 5.0, 15.0
 """Of a round under way, and of the worker: after this it is killed, which loses nothing."""
 
@@ -38,7 +41,7 @@ class Collectors:
         self.worker = worker
         self.keeper = ProgramKeeper([] if worker is None else [worker], settings)
         self._collectors: Mapping[str, Collector] = {one.name: one for one in collectors}
-        self._threads = [_thread(one.name, one.look) for one in collectors]
+        self._threads = [_thread(one) for one in collectors]
         self._find_left = left
         self._left: Sequence[str] = ()
         self._begun_s = time.monotonic()
@@ -106,5 +109,9 @@ class Collectors:
             self.keeper.close(_STOP_WITHIN_S)
 
 
-def _thread(name: str, look: Callable[[], None]) -> Periodic:
-    return Periodic(f"collector-{name}", look, LOOK_EVERY_S, "collector", "collector_not_looked_at")
+def _thread(collector: Collector) -> Periodic:
+    def every_s() -> float:
+        return SOON_S if collector.begins else LOOK_EVERY_S
+
+    name = f"collector-{collector.name}"
+    return Periodic(name, collector.look, every_s, "collector", "collector_not_looked_at")

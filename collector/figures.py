@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypedDict
 
 State = Literal[
@@ -56,3 +57,16 @@ def left_figures(name: str, seconds: float) -> CollectorFigures:
         "beyond_bytes": None, "beyond_seconds": None, "purge_seconds": None, "room_bytes": None,
         "edited": [], "edited_seconds": None, "tables": [], "on_lost_position": "stop",
     }  # fmt: skip
+
+
+def reads_log(position: Mapping[str, object] | None) -> bool:
+    """Whether it is a position in the source's log. While Debezium looks at the tables' definitions
+    it says so by words of its own: a reader that is replaced then begins at another position."""
+    return bool(position) and not any("snapshot" in word for word in position or ())
+
+
+def begins(state: State, position: Mapping[str, object] | None) -> bool:
+    """Whether it is on its way up, and does not read the source's log yet."""
+    if state == "running":
+        return not reads_log(position)
+    return state in ("waiting", "starting")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+from collector.figures import reads_log
 from daemon.operations.load.plan import MOST_TARGETS
 
 State = Literal["waits", "loads", "loaded", "equal", "differs", "refused"]
@@ -17,6 +18,11 @@ State = Literal["waits", "loads", "loaded", "equal", "differs", "refused"]
 FIRST_ROWS = 50_000
 """The first job has the smallest tables, of so many rows together: they are equal long before the
 large ones are, and show that all of it works."""
+
+ALONE_S = 60.0
+"""So long the first job has the machine to itself: beside the reads of large tables each of its
+small steps would wait for a core. One that waits for something else holds up the others no longer
+than this."""
 
 AGAIN_S = 60.0
 """Between two tries of a table whose load was refused or has failed."""
@@ -37,7 +43,8 @@ class Known:
     ``equal``: when a comparison found it so, as Unix seconds. ``differs``: rows of the last
     comparison. ``refused``: why, and when it is tried again. ``later``: when it is compared again,
     as the last comparison decided nothing. ``alone``: is asked for by itself, as one of a group was
-    refused. ``failed``: the last job that did.
+    refused. ``failed``: the last job that did. ``alone_until``: when the others are asked for,
+    whatever becomes of the first job.
     """
 
     loaded: set[str] = field(default_factory=set)
@@ -47,6 +54,7 @@ class Known:
     refused: dict[str, tuple[str, float]] = field(default_factory=dict)
     alone: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
+    alone_until: float | None = None
 
 
 class Request(NamedTuple):
@@ -118,21 +126,45 @@ def next_request(
     memory: Known, tables: Sequence[FollowedTable], busy: Collection[str], now_s: float
 ) -> Request | None:
     """What is asked for now; None: nothing. ``busy``: targets that are being loaded."""
+    none_yet = not memory.equal and not memory.later
+    if none_yet and (first := _to_compare(memory, tables, now_s)):
+        # One table alone, before the others are read: it shows that all of it works.
+        return Request("tables verify", (first[0].target,))
     left = [
         one
         for one in sorted(tables, key=lambda one: (one.rows, one.name))
         if one.target not in memory.loaded and one.target not in busy
         and memory.refused.get(one.target, ("", 0.0))[1] <= now_s
     ]  # fmt: skip
-    if left:
-        first = not busy and not memory.loaded
-        return Request("tables load", tuple(_group(left, memory.alone, first=first)))
-    new = [
-        one.target for one in tables
+    if left and not _is_alone(memory, busy, now_s):
+        first_job = not busy and not memory.loaded
+        return Request("tables load", tuple(_group(left, memory.alone, first=first_job)))
+    found = tuple(one.target for one in _to_compare(memory, tables, now_s)[:MOST_TARGETS])
+    return Request("tables verify", found) if found else None
+
+
+def begun(memory: Known, request: Request, now_s: float) -> None:
+    """Take in that this was asked for."""
+    if request.words == "tables load" and memory.alone_until is None:
+        memory.alone_until = now_s + ALONE_S
+
+
+def _is_alone(memory: Known, busy: Collection[str], now_s: float) -> bool:
+    """Whether the first job goes on, and the others wait for it."""
+    until = memory.alone_until
+    return bool(busy) and not memory.loaded and until is not None and now_s < until
+
+
+def _to_compare(
+    memory: Known, tables: Iterable[FollowedTable], now_s: float
+) -> list[FollowedTable]:
+    """The tables whose comparison is due, the smallest first; those without rows come last."""
+    found = (
+        one for one in tables
         if one.target in memory.loaded and one.target not in memory.equal
         and memory.later.get(one.target, 0.0) <= now_s
-    ]  # fmt: skip
-    return Request("tables verify", tuple(new[:MOST_TARGETS])) if new else None
+    )  # fmt: skip
+    return sorted(found, key=lambda one: (not one.rows, one.rows, one.name))
 
 
 def _group(left: Sequence[FollowedTable], alone: Collection[str], *, first: bool) -> Iterator[str]:
@@ -239,13 +271,9 @@ def notes(status: Mapping[str, Any]) -> list[str]:
 def streams(status: Mapping[str, Any]) -> bool:
     """Whether each collector reads its source's log from a position that is written down.
 
-    Until then a collector that is replaced begins at another one. While Debezium looks at the
-    tables' definitions its position says so by words of its own.
+    Until then a collector that is replaced begins at another one.
     """
     found = status.get("collectors", ())
     return bool(found) and all(
-        one["state"] == "running"
-        and one["position"]
-        and not any("snapshot" in word for word in one["position"])
-        for one in found
+        one["state"] == "running" and reads_log(one["position"]) for one in found
     )

@@ -87,6 +87,7 @@ class Driver:
         elif self._ready(status):
             request = told.next_request(self._memory, self._tables, busy, now_s)
             if request is not None:
+                told.begun(self._memory, request, now_s)
                 self._begin(request)
         rows = told.rows_of(self._memory, self._tables, busy)
         flow = told.flow_of(jobs, self._memory, self._tables)

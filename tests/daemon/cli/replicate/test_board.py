@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daemon.cli.replicate import board
-from daemon.cli.replicate.board import AGAIN_S, FollowedTable, Known, Request
+from daemon.cli.replicate.board import AGAIN_S, ALONE_S, FollowedTable, Known, Request
 
 SMALL = FollowedTable("shop.small", "lake.shop.small", 100)
 MIDDLE = FollowedTable("shop.middle", "lake.shop.middle", 40_000)
@@ -20,14 +20,46 @@ def job(state: str, *tables: FollowedTable, done: int = 0, **more: object) -> di
             **more}  # fmt: skip
 
 
-def test_the_smallest_tables_come_first_and_then_the_others() -> None:
-    """Two jobs: the first ones need not wait for the large one."""
+def test_the_smallest_tables_are_loaded_alone_and_then_the_others() -> None:
+    """Beside the reads of a large table each step of a small one would wait for a core."""
     memory = Known()
     first = board.next_request(memory, ALL, (), 0.0)
     assert first == Request("tables load", (SMALL.target, MIDDLE.target))
-    second = board.next_request(memory, ALL, first.targets, 1.0)
+    board.begun(memory, first, 0.0)
+    assert board.next_request(memory, ALL, first.targets, 1.0) is None
+    board.learn(memory, [job("done", SMALL, MIDDLE)], 2.0)
+    memory.equal[SMALL.target] = 0.0
+    second = board.next_request(memory, ALL, (), 2.0)
     assert second == Request("tables load", (LARGE.target,))
-    assert board.next_request(memory, ALL, {*first.targets, LARGE.target}, 2.0) is None
+    board.begun(memory, second, 2.0)
+    third = board.next_request(memory, ALL, {LARGE.target}, 2.0)
+    assert third == Request("tables verify", (MIDDLE.target,))
+
+
+def test_a_first_job_that_waits_holds_up_no_other() -> None:
+    """As one that was paused, or whose source is quiet."""
+    memory = Known()
+    first = board.next_request(memory, ALL, (), 0.0)
+    assert first is not None
+    board.begun(memory, first, 0.0)
+    assert board.next_request(memory, ALL, first.targets, ALONE_S - 1.0) is None
+    second = board.next_request(memory, ALL, first.targets, ALONE_S)
+    assert second == Request("tables load", (LARGE.target,))
+    assert board.next_request(memory, ALL, {one.target for one in ALL}, ALONE_S) is None
+
+
+def test_one_table_is_compared_before_the_others_are_loaded() -> None:
+    """The smallest that has rows: it shows that all of it works. Where it does not, the others wait
+    for nothing."""
+    empty = FollowedTable("shop.empty", "lake.shop.empty", 0)
+    memory = Known(loaded={empty.target, MIDDLE.target, SMALL.target})
+    tables = (LARGE, empty, MIDDLE, SMALL)
+    first = board.next_request(memory, tables, (), 0.0)
+    assert first == Request("tables verify", (SMALL.target,))
+    differs = [{"tables": [{"target": SMALL.target, "equal": False, "differing": 1}]}]
+    board.compared(memory, differs, 1.0, 0.0)
+    second = board.next_request(memory, tables, (), 1.0)
+    assert second == Request("tables load", (LARGE.target,))
 
 
 def test_one_large_table_is_loaded_all_the_same() -> None:
@@ -51,7 +83,7 @@ def test_what_is_loaded_is_compared() -> None:
 
 def test_a_comparison_that_decides_nothing_is_made_again() -> None:
     """So is one that finds a difference, which is shown meanwhile: it may only be late."""
-    known = Known(loaded={SMALL.target, MIDDLE.target})
+    known = Known(loaded={SMALL.target, MIDDLE.target}, equal={LARGE.target: 0.0})
     tables = [{"target": SMALL.target, "equal": False, "differing": 0},
               {"target": MIDDLE.target, "equal": False, "differing": 3}]  # fmt: skip
     assert board.compared(known, [{"tables": tables}], 10.0, 0.0) == []
