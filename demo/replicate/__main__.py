@@ -30,7 +30,7 @@ from demo.replicate.source import DATABASE, KEYS, PASSWORD, SOURCES, Source
 from demo.steps import Steps, TooLong
 from sparkwriter.session.java_api import JavaFailure
 
-_ALL_WITHIN_S = 2400.0
+_ALL_WITHIN_S = 3000.0
 _ROUNDS = 4
 """Of statements: a publication is told once tables may be published."""
 
@@ -67,7 +67,7 @@ def run(kind: str, var: Path, rows: int, per_s: float, seed: int) -> str:
         changes.start()
         _say(f"{per_s:,.0f} changes/s from here on")
         command.start()
-        with steps.step("the first table is equal", 400):
+        with steps.step("the first table is equal", 600):
             first = float(command.await_line(r"first table is equal after (\d+) s")[1])
         _killed(steps, source, command)
         with steps.step("all tables are equal", 1200):

@@ -12,6 +12,9 @@ from actors.runtime.programs import ProgramError
 from demo.paced import AT_ONCE, Paced
 from demo.replicate.source import DATABASE, KEYS, Source, columns_of, sizes
 
+LEAST = 0.02
+"""A table's share of the changes goes by its rows, but is so large at least."""
+
 AGAIN_S = 0.2
 """Between two tries to connect."""
 
@@ -29,6 +32,7 @@ class Changes(Paced):
         super().__init__(per_s)
         self._source, self._sizes = source, sizes(rows)
         self._rng = random.Random(seed)
+        self._weights = [max(size, rows * LEAST) for size in self._sizes.values()]
         self._connection: Any = None
 
     def stop(self) -> int:
@@ -53,7 +57,8 @@ class Changes(Paced):
             self.ended.wait(AGAIN_S)
 
     def _change(self, cursor: Any) -> None:
-        rng, table = self._rng, self._rng.choice(list(KEYS))
+        rng = self._rng
+        (table,) = rng.choices(list(self._sizes), self._weights)
         number = rng.randrange(1, self._sizes[table] * 11 // 10 + 10)
         key = {"id": number, "code": f"Code {number}", "line": number % 7}
         key = {name: key[name] for name in KEYS[table]}
