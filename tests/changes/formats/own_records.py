@@ -15,6 +15,7 @@ from tests.changes.formats.aliyun.cases import ALIYUN
 from tests.changes.formats.aliyun.messages import integer, record, text
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
 from tests.changes.formats.json_messages import maxwell, ogg
+from tests.changes.formats.maxwell.cases import MAXWELL
 from tests.changes.formats.ogg.cases import OGG
 from tests.changes.formats.tencent.cases import TENCENT
 
@@ -115,7 +116,7 @@ NAMED = {"default_database": "d", "default_table": "t"}
 BY_NAME_ALONE = frozenset(("debezium", "upsert", "upsert-json"))
 """Formats that no record of these shows: a configuration has to name them, or a registry."""
 
-TABLES = (ALIYUN, OGG, TENCENT)
+TABLES = (ALIYUN, MAXWELL, OGG, TENCENT)
 """What becomes of messages, by format: see ``cases.py``."""
 
 FILES = {

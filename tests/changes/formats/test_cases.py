@@ -167,9 +167,9 @@ def test_people_see_the_same(of: FormatCases, case: Case) -> None:
         assert not any(changes)
     elif case.statements is not None:
         (found,) = changes
-        assert [(each.table, each.sql) for each in found if isinstance(each, Statement)] == [
-            (ddl.table, ddl.sql) for ddl in case.statements
-        ]
+        shown = [(each.table, each.sql) for each in found if isinstance(each, Statement)]
+        assert len(shown) == len(found) > 0
+        assert not case.statements or shown == [(ddl.table, ddl.sql) for ddl in case.statements]
     else:
         singly = decoded(of, case, *([value] for value in values))
         for rows, told_changes in zip(singly, changes, strict=True):
