@@ -61,6 +61,8 @@ class Case:
     """Others than the format's cases have."""
     table: str | None = None
     """Another than the format's cases have."""
+    shown: bool = False
+    """Of ``unfit``: the row is refused by its target's columns alone, and people see it."""
     good: bytes | None = None
     """A message that may stand beside these, where that of the format's cases may not."""
     before: Any = NOT_SAID

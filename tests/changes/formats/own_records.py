@@ -13,6 +13,8 @@ from tests.changes.formats import protobuf_records as wire
 from tests.changes.formats import samples
 from tests.changes.formats.aliyun.cases import ALIYUN
 from tests.changes.formats.aliyun.messages import integer, record, text
+from tests.changes.formats.canal.cases import CANAL_JSON
+from tests.changes.formats.canal.packets import PACKETS
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.changes.formats.maxwell.cases import MAXWELL
@@ -116,7 +118,7 @@ NAMED = {"default_database": "d", "default_table": "t"}
 BY_NAME_ALONE = frozenset(("debezium", "upsert", "upsert-json"))
 """Formats that no record of these shows: a configuration has to name them, or a registry."""
 
-TABLES = (ALIYUN, MAXWELL, OGG, TENCENT)
+TABLES = (ALIYUN, CANAL_JSON, PACKETS, MAXWELL, OGG, TENCENT)
 """What becomes of messages, by format: see ``cases.py``."""
 
 FILES = {

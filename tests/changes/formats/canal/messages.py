@@ -44,6 +44,14 @@ def message(
     return json.dumps({k: v for k, v in members.items() if k not in drop}).encode()
 
 
+def row(id: str | None = "1", name: str | None = "a", price: str | None = "1.50") -> dict[str, Any]:
+    return {"id": id, "name": name, "price": price}
+
+
+def update(data: Any, old: Any = None, **others: Any) -> bytes:
+    return message("UPDATE", data, old, **others)
+
+
 def decode(
     *values: bytes,
     mode: Mode = Mode.UPSERT,

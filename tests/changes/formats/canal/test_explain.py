@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from changes.formats.canal.json import CanalJson
 from changes.formats.engine.format import RowChange, Statement
-from changes.model.model import BadMessage, BadRecord, FormatOptions, Mode, TableName
+from changes.model.model import BadRecord, FormatOptions, Mode, TableName
 from tests.changes.formats.canal.messages import decode, message
 
 CANAL = CanalJson(FormatOptions())
@@ -24,53 +24,6 @@ def only(value: bytes) -> RowChange:
     (change,) = CANAL.explain(value)
     assert isinstance(change, RowChange)
     return change
-
-
-def test_insert() -> None:
-    """An insert has no before."""
-    row = {"id": 1, "name": "a", "price": Decimal("1.50")}
-    expected = RowChange(TableName("shop", "orders"), "I", {"id": 1}, None, row, 1589373515000)
-    assert only(message()) == expected
-
-
-def test_update() -> None:
-    """Before an update the row was its data overlaid with its old, nulls included."""
-    change = only(message("UPDATE", [ROW], [{"name": None}]))
-    assert change.before == {"id": 1, "name": None, "price": Decimal("1.50")}
-    assert change.after == {"id": 1, "name": "a", "price": Decimal("1.50")}
-
-
-def test_delete() -> None:
-    """A delete has no after."""
-    change = only(message("DELETE", [ROW]))
-    assert (change.key, change.after) == ({"id": 1}, None)
-    assert change.before == {"id": 1, "name": "a", "price": Decimal("1.50")}
-
-
-def test_key_change() -> None:
-    """A key change is one update by the new key; before it the row had the old one."""
-    change = only(message("UPDATE", [ROW], [{"id": "7"}]))
-    assert (change.op, change.key) == ("U", {"id": 1})
-    assert change.before == {"id": 7, "name": "a", "price": Decimal("1.50")}
-
-
-def test_minimal_image() -> None:
-    """Columns that the message lacks are in neither image."""
-    change = only(message("UPDATE", [{"id": "1", "name": "b"}], [{"name": "a"}]))
-    assert change.before == {"id": 1, "name": "a"}
-    assert change.after == {"id": 1, "name": "b"}
-
-
-def test_key_that_only_old_has() -> None:
-    """A key that only old holds did not change."""
-    change = only(message("UPDATE", [{"name": "b"}], [{"id": "1", "name": "a"}]))
-    assert change.key == {"id": 1}
-    assert change.after == {"name": "b", "id": 1}
-
-
-def test_update_that_tells_nothing_of_before() -> None:
-    """Without old only the key is known of before."""
-    assert only(message("UPDATE", [ROW], None)).before == {"id": 1}
 
 
 def test_rows_in_order() -> None:
@@ -87,22 +40,6 @@ def test_no_key() -> None:
     assert only(message("UPDATE", [ROW], None, keys=[])).before is None
 
 
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        ({"es": 5, "ts": 9}, 5),
-        ({"es": 0, "ts": 9}, 9),
-        ({"es": None, "ts": 9}, 9),
-        ({"es": "7"}, 7),
-        ({"es": 0, "ts": 0}, None),
-        ({"es": None, "ts": None}, None),
-    ],
-)
-def test_moment(members: dict[str, Any], expected: int | None) -> None:
-    """The event's time, else the message's; zero stands for unknown."""
-    assert only(message(**members)).ts_ms == expected
-
-
 def test_statement() -> None:
     """A statement is told for the table that it names itself."""
     sql = "CREATE TABLE `xj_`.`user02` (`uid` int(0) NOT NULL)"
@@ -114,30 +51,6 @@ def test_statement_about_no_table() -> None:
     """What names no table is told for the one that the message names."""
     told = CANAL.explain(message("QUERY", None, isDdl=True, sql="GRANT ALL ON *.* TO a"))
     assert [str(statement.table) for statement in told] == ["shop.orders"]
-
-
-def test_nothing_to_apply() -> None:
-    """Marks and heartbeats tell no change."""
-    assert CANAL.explain(message("XACOMMIT", None)) == ()
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (b"{", "not a Canal message"),
-        (message("ODD"), "unknown type 'ODD'"),
-        (message(data=[{"name": "x"}]), r"shop\.orders: key column id is missing"),
-        (message(data=[{"id": None}]), r"shop\.orders: key column id is null"),
-        (message(data=[None]), r"shop\.orders: data holds null"),
-        (message(data=None, sql="UPDATE t"), "as a statement"),
-        (message(types=[]), "mysqlType is not"),
-        (message(keys="id"), "pkNames is not"),
-    ],
-)
-def test_bad_messages(value: bytes | None, said: str) -> None:
-    """What can't be told is refused in one line."""
-    with pytest.raises(BadMessage, match=said):
-        CANAL.explain(value)
 
 
 @pytest.mark.parametrize(
@@ -185,28 +98,6 @@ def test_values_of_no_declared_type(raw: str, expected: object) -> None:
     value = message(data=[{"v": "?"}], types=None, keys=None).replace(b'"?"', raw.encode())
     change = only(value)
     assert change.after == {"v": expected}
-
-
-def test_update_before() -> None:
-    """InLong's name for old is understood."""
-    value = message("UPDATE", [ROW], updateBefore=[{**ROW, "id": "9"}], drop=["old"])
-    assert only(value).before == {"id": 9, "name": "a", "price": Decimal("1.50")}
-
-
-def test_default_table() -> None:
-    """Messages that name no table, as Flink's sink writes them, are those of the one configured."""
-    value = b'{"data": [{"id": 1, "name": "a"}], "type": "INSERT"}'
-    with pytest.raises(BadMessage, match="without a database, and no default_database is set"):
-        CANAL.peek(value)
-    options = FormatOptions(extra={"default_database": "d", "default_table": "t"})
-    canal = CanalJson(options)
-    assert canal.peek(value).table == TableName("d", "t")
-    (change,) = canal.explain(value)
-    assert change == RowChange(TableName("d", "t"), "I", {}, None, {"id": 1, "name": "a"}, None)
-    decoder = canal.table_decoder(Mode.UPSERT, ("id",))
-    changes = decoder.decode(0, [0], [value])
-    assert changes is not None
-    assert changes.table.select(["id", "name"]).to_pylist() == [{"id": "1", "name": "a"}]
 
 
 # -- the same values both ways --------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Canal's protobuf packets: what is read, what is refused by name."""
+"""Canal's protobuf packets: several tables, statements, many rows."""
 
 from __future__ import annotations
 
@@ -8,116 +8,17 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.engine.format import MultiEntry
-from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
+from changes.model.model import BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats import protobuf_records as wire
+from tests.changes.formats.canal.packets import inserts, row
 
 FORMAT = FORMATS["canal-protobuf"](FormatOptions())
-
-
-def row(number: int, name: str | None = "x") -> list[bytes]:
-    return [
-        wire.canal_column("id", str(number), "int(11)", key=True),
-        wire.canal_column("name", name, "varchar(20)"),
-    ]
-
-
-def inserts(*numbers: int, table: str = "t") -> bytes:
-    return wire.canal_rows("INSERT", [wire.canal_row((), row(n)) for n in numbers], table)
 
 
 def decoded(*values: bytes, keys: tuple[str, ...] | None = None) -> dict[str, list[Any]]:
     changes = FORMAT.table_decoder(Mode.UPSERT, keys).decode(0, range(len(values)), values)
     assert changes is not None
     return dict(changes.table.to_pydict())
-
-
-def test_a_transaction_of_one_table_is_rows_of_that_table() -> None:
-    """Begin and end stand beside its entries in the packet, and have nothing to apply."""
-    packet = wire.canal_packet(wire.canal_mark(1), inserts(1), inserts(2, 3), wire.canal_mark(3))
-    assert FORMAT.peek(packet) == (Kind.ROWS, TableName("s", "t"))
-    assert decoded(packet)["id"] == [1, 2, 3]
-
-
-def test_an_update_of_the_key_ends_the_old_key() -> None:
-    """Or the row of the old key would stay for ever."""
-    change = wire.canal_rows(
-        "UPDATE", [wire.canal_row(row(1), row(2)), wire.canal_row(row(5), row(5))]
-    )
-    found = decoded(wire.canal_packet(change))
-    assert (found["__binlogd_op"], found["id"]) == (["D", "U", "U"], [1, 2, 5])
-
-
-def test_a_minimal_image_takes_its_key_from_the_old_row() -> None:
-    """MINIMAL: the key stands in the old image only, the changed column in the new one only."""
-    whole = wire.canal_packet(inserts(1))
-    after = [wire.canal_column("name", "new", "varchar(20)")]
-    before = [wire.canal_column("id", "1", "int(11)", key=True)]
-    minimal = wire.canal_packet(wire.canal_rows("UPDATE", [wire.canal_row(before, after)]))
-    for values in ((whole, minimal), (minimal,)):
-        found = decoded(*values)
-        assert (found["id"][-1], found["name"][-1]) == (1, "new")
-
-
-def test_an_absent_column_is_apart_from_null() -> None:
-    """Absent keeps the stored value, null overwrites it."""
-    partial = wire.canal_rows("UPDATE", [wire.canal_row((), row(1)[:1])])
-    null = wire.canal_rows("UPDATE", [wire.canal_row((), row(2, None))])
-    found = decoded(wire.canal_packet(inserts(1)), wire.canal_packet(partial, null))
-    assert found["__binlogd_has_name"] == [True, False, True]
-
-
-def test_rows_of_one_event_may_differ_in_their_columns() -> None:
-    """Columns are told by their names in each row, never by their places in the first."""
-    rows = [
-        wire.canal_row((), row(1)),
-        wire.canal_row((), row(2)[::-1]),
-        wire.canal_row((), row(3)[:1]),
-    ]
-    found = decoded(wire.canal_packet(wire.canal_rows("INSERT", rows)))
-    assert (found["id"], found["name"]) == ([1, 2, 3], ["x", "x", None])
-
-
-@pytest.mark.parametrize(("number", "name"), [(2, "ZLIB"), (3, "GZIP"), (4, "LZF"), (9, "9")])
-def test_a_compression_is_refused_by_its_name(number: int, name: str) -> None:
-    """Its bytes would be read as entries, or as none."""
-    with pytest.raises(BadMessage, match=f"compression {name}"):
-        FORMAT.peek(wire.canal_packet(inserts(1), compression=number))
-
-
-def test_a_packet_without_compression_is_read() -> None:
-    """Canal's path of raw entries leaves it out."""
-    assert FORMAT.peek(wire.canal_packet(inserts(1), compression=None)).kind is Kind.ROWS
-
-
-def test_an_ack_is_refused_with_its_error() -> None:
-    """It is no data, and must not pass for a heartbeat."""
-    packet = wire.fields({3: 3, 5: wire.fields({1: 401, 2: "auth\nfailed"})})
-    with pytest.raises(BadMessage, match="ACK with error 401: auth failed"):
-        FORMAT.peek(packet)
-
-
-def test_an_entry_without_content_is_refused() -> None:
-    """So Canal marks rows that it could not read."""
-    header = wire.fields({8: "s", 9: "t", 11: 1})
-    with pytest.raises(BadMessage, match=r"s\.t: an entry without content"):
-        FORMAT.peek(wire.canal_packet(wire.fields({1: header, 2: 2})))
-
-
-def test_defaults_of_the_older_protocol_apply() -> None:
-    """No entry type is ROWDATA, no event type UPDATE."""
-    header = wire.fields({8: "s", 9: "t"})
-    change = wire.fields({12: [wire.canal_row(row(1), row(1, "y"))]})
-    packet = wire.canal_packet(wire.fields({1: header, 3: change}))
-    assert FORMAT.peek(packet).kind is Kind.ROWS
-    assert decoded(packet)["name"] == ["y"]
-
-
-def test_a_statement_in_an_entry_of_rows_is_refused() -> None:
-    """It would be passed over: the entry has no rows."""
-    header = wire.fields({8: "s", 9: "t", 11: 1})
-    entry = wire.fields({1: header, 2: 2, 3: wire.fields({2: 1, 10: True, 11: "DROP TABLE t"})})
-    with pytest.raises(BadRecord, match=r"s\.t: a statement"):
-        decoded(wire.canal_packet(entry))
 
 
 def test_a_value_that_does_not_fit_names_column_expected_and_got() -> None:
@@ -167,33 +68,3 @@ def test_many_rows_keep_their_order_over_blocks() -> None:
     assert found["id"][700::2] == list(range(700))
     assert found["id"][701::2] == list(range(1000, 1700))
     assert found["__binlogd_from"][701::2] == list(range(700, 2100, 2))
-
-
-def test_a_minimal_update_of_a_part_of_the_key() -> None:
-    """The other part is in the old row alone, and belongs to the key all the same."""
-
-    def key(a: int, b: int) -> list[bytes]:
-        pair = (("a", a), ("b", b))
-        return [wire.canal_column(name, str(n), "int(11)", key=True) for name, n in pair]
-
-    moved = wire.canal_row(key(1, 7), key(2, 7)[:1])
-    values = [wire.canal_packet(wire.canal_rows("INSERT", [wire.canal_row((), key(1, 7))]))]
-    found = decoded(*values, wire.canal_packet(wire.canal_rows("UPDATE", [moved])))
-    rows = list(zip(found["__binlogd_op"], found["a"], found["b"], strict=True))
-    assert rows == [("U", 1, 7), ("D", 1, 7), ("U", 2, 7)]
-
-
-def test_a_statement_binlog_is_refused() -> None:
-    """It changed rows, and does not say which."""
-    header = wire.fields({8: "s", 9: "t", 11: 1})
-    change = wire.fields({2: 1, 10: False, 11: "INSERT INTO t VALUES (1)"})
-    packet = wire.canal_packet(wire.fields({1: header, 2: 2, 3: change}))
-    with pytest.raises(BadRecord, match=r"s\.t: a statement without rows"):
-        decoded(packet)
-
-
-def test_rows_in_an_entry_that_has_none_are_refused() -> None:
-    """They would be passed over with it."""
-    packet = wire.canal_packet(wire.canal_rows("QUERY", [wire.canal_row((), row(1))]))
-    with pytest.raises(BadMessage, match=r"s\.t: rows in an entry of type QUERY"):
-        FORMAT.peek(packet)
