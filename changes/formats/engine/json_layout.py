@@ -136,10 +136,13 @@ def _document(raw: Raw) -> Raw:
 
 
 def plain_value(raw: Raw) -> object:
-    """A value as a layout's decoder reads it; raises Refused where it is not valid JSON."""
+    """A value as a layout's decoder reads it; raises Refused where it is not valid JSON, or not
+    valid text."""
     try:
         return _value.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise Refused(f"a value is not valid text: {error}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Refused(f"a value is not valid JSON: {error}") from error
 
 
