@@ -30,6 +30,9 @@ left out; the end of a row has its key alone. Third, where the key changed: the 
 
 Value = bytes | None
 
+NAMED = {"default_database": "d", "default_table": "t"}
+"""The options of formats whose records name no table."""
+
 NOT_SAID: Any = object()
 """In the place of what may be None."""
 

@@ -20,6 +20,7 @@ from tests.changes.formats.json_messages import maxwell, ogg
 from tests.changes.formats.maxwell.cases import MAXWELL
 from tests.changes.formats.ogg.cases import OGG
 from tests.changes.formats.tencent.cases import TENCENT
+from tests.changes.formats.upsert.cases import UPSERT_ROWS
 
 CANAL = {"database": "shop", "table": "orders", "type": "INSERT", "isDdl": False, "es": 1}
 CANAL |= {"data": [{"id": "1"}], "mysqlType": {"id": "int"}, "pkNames": ["id"]}
@@ -112,13 +113,10 @@ OWN: dict[str, list[tuple[str, Packed]]] = {
 OWN["debezium"] = OWN["debezium-json"][:1]
 OWN["upsert"] = OWN["upsert-json"]
 
-NAMED = {"default_database": "d", "default_table": "t"}
-"""The options of formats whose records name no table."""
-
 BY_NAME_ALONE = frozenset(("debezium", "upsert", "upsert-json"))
 """Formats that no record of these shows: a configuration has to name them, or a registry."""
 
-TABLES = (ALIYUN, CANAL_JSON, PACKETS, MAXWELL, OGG, TENCENT)
+TABLES = (ALIYUN, CANAL_JSON, PACKETS, MAXWELL, OGG, TENCENT, UPSERT_ROWS)
 """What becomes of messages, by format: see ``cases.py``."""
 
 FILES = {

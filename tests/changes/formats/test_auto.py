@@ -17,9 +17,10 @@ from changes.formats.recognise import TopicFormats, confidences, recognised, unc
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
 from tests.changes.formats import protobuf_records as wire
+from tests.changes.formats.cases import NAMED
 from tests.changes.formats.debezium.messages import dumps
 from tests.changes.formats.json_messages import ogg
-from tests.changes.formats.own_records import BY_NAME_ALONE, CANAL, ENTRY, FLAT, NAMED, OWN, ROWS
+from tests.changes.formats.own_records import BY_NAME_ALONE, CANAL, ENTRY, FLAT, OWN, ROWS
 
 TABLE = TableName("shop", "orders")
 

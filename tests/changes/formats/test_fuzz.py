@@ -19,8 +19,9 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.engine.format import Format, Packed, pack
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
+from tests.changes.formats.cases import NAMED
 from tests.changes.formats.mutator import bad_place, mutants, read
-from tests.changes.formats.own_records import NAMED, OWN, known
+from tests.changes.formats.own_records import OWN, known
 
 pytestmark = pytest.mark.long
 

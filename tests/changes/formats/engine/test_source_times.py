@@ -13,7 +13,7 @@ from changes.formats.canal.json import CanalJson
 from changes.formats.engine.format import Format, pack
 from changes.model.model import FormatOptions
 from changes.model.places import Place
-from tests.changes.formats.own_records import NAMED
+from tests.changes.formats.cases import NAMED
 
 
 def time_of(name: str, message: Any) -> int | None:

@@ -212,6 +212,8 @@ REFUSED = [
     ),
     Case("a row without data", pack(None, b'{"type":"insert","database":"d","table":"t"}'),
          unfit="d.t: a message of type insert without data", table="d.t"),
+    Case("bytes that are no text", maxwell().replace(b'"a"', b'"\xff"'),
+         unfit="shop.orders: a value is not valid text"),
     Case("data that is no object", maxwell(data=7), unfit="shop.orders: not a Maxwell message"),
     Case("encrypt=data without a key", DATA_HIDDEN,
          unfit="shop.orders: encrypted, and no encryption_key is set"),

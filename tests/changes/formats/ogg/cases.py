@@ -118,6 +118,8 @@ OGG = FormatCases(
         Case("a refusal names the table as it is configured", ogg("I", table="T"),
              unfit="S.T: a message of op_type I without after", table="S.T",
              options=FormatOptions(extra={"default_database": "S"})),
+        Case("bytes that are no text", ogg("I", ROW).replace(b'"x"', b'"\xff"'),
+             unfit="SHOP.ORDERS: a value is not valid text"),
         Case("an image that is no object", ogg("I", 7),
              unfit="SHOP.ORDERS: not a GoldenGate message"),
         Case("keys that are no list", ogg("I", {"id": 1}, primary_keys=7),

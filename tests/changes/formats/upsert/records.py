@@ -8,8 +8,8 @@ from typing import Any
 from changes.formats.engine.format import TableDecoder, pack
 from changes.formats.upsert.json import UpsertJson
 from changes.model.model import OP, Changes, ColumnTypes, FormatOptions, Mode
+from tests.changes.formats.cases import NAMED
 from tests.changes.formats.json_messages import as_json
-from tests.changes.formats.own_records import NAMED
 
 UPSERT = "upsert-json"
 Keys = tuple[str, ...] | None

@@ -15,12 +15,12 @@ from changes.model.model import (
     FormatOptions,
     Head,
     Kind,
-    Mode,
     TableName,
 )
+from tests.changes.formats.cases import NAMED
 from tests.changes.formats.json_messages import Number
-from tests.changes.formats.own_records import NAMED, OWN
-from tests.changes.formats.upsert.records import UPSERT, brief, decode, decoder, made, record, rows
+from tests.changes.formats.own_records import OWN
+from tests.changes.formats.upsert.records import UPSERT, decode, decoder, made, record, rows
 
 GOOD = record({"id": 1}, {"id": 1, "name": "a"})
 
@@ -38,150 +38,6 @@ def explained(value: bytes, **options: Any) -> RowChange:
     return change
 
 
-def test_rows_and_deletes() -> None:
-    """The last record of a key has its row; without a value the row is gone."""
-    gone = (None, b"", b"null", b" null\n", b"  ")
-    found = rows(
-        GOOD,
-        record({"id": 2}, {"id": 2, "name": None}),
-        *(record({"id": 3}, value) for value in gone),
-    )
-    assert brief(found, "id", "name") == [
-        ("U", "1", "a"),
-        ("U", "2", None),
-        *[("D", "3", None)] * len(gone),
-    ]
-
-
-def test_the_key_in_the_value_or_not() -> None:
-    """A row has its key in any case; writers may leave it out (Flink's EXCEPT_KEY)."""
-    with_key, without = record({"id": 1}, {"id": 1, "name": "a"}), record({"id": 1}, {"name": "a"})
-    for values in (
-        [with_key],
-        [without],
-        [with_key, without],
-        [without, with_key, record(b'{"id":1}')],
-    ):
-        found = rows(*values)
-        assert {row["id"] for row in found} == {"1"}
-        assert [row["name"] for row in found[:1]] == ["a"]
-
-
-def test_a_key_of_several_columns() -> None:
-    """In any order, and partly in the value."""
-    found = rows(
-        record({"region": "eu", "id": 1}, {"id": 1, "name": "a"}),
-        record({"id": 2, "region": "us"}, {"name": "b", "region": "us"}),
-        record({"region": "us", "id": 2}),
-    )
-    assert brief(found, "region", "id", "name") == [
-        ("U", "eu", "1", "a"),
-        ("U", "us", "2", "b"),
-        ("D", "us", "2", None),
-    ]
-
-
-@pytest.mark.parametrize("before", [0, 1, 3])
-@pytest.mark.parametrize(
-    "value", [{"id": 2}, {"id": None}, {"id": "1 "}, {"id": True}, {"id": [1]}]
-)
-def test_a_value_of_another_key_is_refused(before: int, value: Any) -> None:
-    """By the column's name: which of both is meant nobody knows."""
-    place, reason = refused(*[GOOD] * before, record({"id": 1}, value), GOOD)
-    assert place == before
-    assert reason == "d.t: id is another one in the value than in the record's key"
-
-
-def test_keys_are_compared_as_the_lake_has_them() -> None:
-    """A number as text is that number; the columns are text."""
-    pairs = ((1, "1"), ("2", 2), (True, "true"), (Number("1.50"), "1.50"))
-    values = [record({"id": key}, {"id": value, "n": 1}) for key, value in pairs]
-    wanted = ["1", "2", "true", "1.50"]
-    assert [row["id"] for row in rows(*values)] == wanted
-    assert [row["id"] for row in rows(GOOD, *values)] == ["1", *wanted]
-
-
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [
-        (None, "it is empty"),
-        (b"", "it is empty"),
-        (b"1", "got `int`"),
-        (b'"a"', "got `str`"),
-        (b"[1]", "got `array`"),
-        (b"null", "got `null`"),
-        (b"abc", "malformed"),
-        (b"\0\0\0\0\7{}", "schema registry"),
-        (b"{}", "it has none"),
-        (b'{"id":1', "truncated"),
-        (b'{"id":\xff}', "malformed|utf-8"),
-    ],
-)
-def test_a_key_that_names_no_columns_is_refused(key: bytes | None, said: str) -> None:
-    """And it is said what its writer has to do. Routing lets an object pass that is damaged."""
-    wanted = rf"d\.t: have its writer make the key an object .*\"id\": 1.*{said}"
-    for value in (record(key, {"id": 1}), record(key)):
-        if not (key or b"").startswith(b"{"):
-            with pytest.raises(BadMessage, match=wanted):
-                made().peek(value)
-            with pytest.raises(BadMessage, match=wanted):
-                list(made().heads([GOOD, value]))
-        with pytest.raises(BadMessage, match=wanted):
-            made().explain(value)
-        with pytest.raises(BadRecord, match=wanted) as caught:
-            decoder().decode(0, [0, 1, 2], [GOOD, GOOD, value])
-        assert caught.value.index == 2
-
-
-@pytest.mark.parametrize("value", [b"1", b'"a"', b"[{}]", b"{", b'{"a":1}{}', b'{"a":"\xff"}',
-                                   b'{"a":["\xff"]}', b"\x1f\x8b\x08", b"[" * 100_000])  # fmt: skip
-def test_a_value_that_is_no_row_is_refused(value: bytes) -> None:
-    """Whether it is read alone or among others, and where documents are known."""
-    document = record({"id": 1}, {"a": [1]})
-    for before in ([], [GOOD], [document, GOOD, document]):
-        place, reason = refused(*before, record({"id": 1}, value), GOOD)
-        assert place == len(before)
-        assert reason.startswith("d.t: ")
-
-
-def test_messages_of_others_that_are_not_read() -> None:
-    """They are named, as in a pipeline of any format."""
-    dms = {"data": {"id": 1}, "metadata": {"record-type": "data", "operation": "load",
-                                           "schema-name": "s"}}  # fmt: skip
-    assert refused(record({"id": 1}, dms)) == (0, "d.t: a message of AWS DMS's JSON")
-
-
-def test_names() -> None:
-    """The last of two members of one name counts; names that differ by case are refused."""
-    assert brief(
-        rows(GOOD, record(b'{"id":0,"id":1}', b'{"name":1,"name":"b"}')), "id", "name"
-    ) == [
-        ("U", "1", "a"),
-        ("U", "1", "b"),
-    ]
-    place, reason = refused(GOOD, record({"id": 1}, {"ID": 1}))
-    assert (place, reason) == (1, "d.t: the column names id and ID differ by case only")
-    odd = {'a"b': 1, "c\\d": 2, "e\nf": 3, "ü": 4}
-    found = rows(record({'k"': 1}, odd), record({'k"': 2}, odd))
-    assert [row['k"'] for row in found] == ["1", "2"]
-    assert [row['a"b'] for row in found] == ["1", "1"]
-
-
-def test_values_are_text_as_they_stand() -> None:
-    """Numbers digit by digit, objects and lists as their JSON, spaces included."""
-    row = {
-        "n": Number("1.10"),
-        "big": 2**70,
-        "flag": True,
-        "text": "ü",
-        "doc": Number('{"a": [1]}'),
-    }
-    told = ("1.10", str(2**70), "true", "ü", '{"a": [1]}')
-    for count in (1, 3):
-        found = rows(*[record({"id": 1}, row)] * count)
-        assert brief(found, *row) == [("U", *told)] * count
-
-
 def test_configured_types() -> None:
     """Of keys and others; a value that does not fit is refused at its record."""
     types = (("id", "bigint"), ("price", "decimal(10,2)"), ("ok", "boolean"))
@@ -192,33 +48,11 @@ def test_configured_types() -> None:
     assert refused(good, good, bad, good, types=types)[0] == 2
 
 
-def test_another_key_is_refused() -> None:
-    """In the stream, and as the configuration has it: a delete would not find its row."""
-    wide = record({"id": 1, "region": "eu"}, {"name": "a"})
-    assert refused(GOOD, wide) == (1, "d.t: the key was (id) and is now (id, region)")
-    said = "d.t: the record's key is (id), and keys says (name)"
-    assert refused(GOOD, keys=("name",)) == (0, said)
-    assert rows(GOOD, keys=("ID",))[0]["id"] == "1"
-    assert refused(wide, keys=("id",))[1].endswith("is (id, region), and keys says (id)")
-
-
 def test_a_null_in_the_key() -> None:
     """It tells no rows apart, unless the configuration names the key."""
     null = record({"id": None}, {"name": "a"})
     assert refused(GOOD, null) == (1, "d.t: key column id is null")
     assert [row["id"] for row in rows(GOOD, null, keys=("id",))] == ["1", None]
-
-
-def test_a_changelog() -> None:
-    """Each record is one change; records of other keys are, too."""
-    found = rows(
-        GOOD, record({"id": 1, "r": 2}), record({"id": 3}, {"name": "b"}), mode=Mode.APPEND
-    )
-    assert [(row["_op"], row["_offset"], row["id"], row["name"], row["r"]) for row in found] == [
-        ("U", 0, "1", "a", None),
-        ("D", 1, "1", None, "2"),
-        ("U", 2, "3", "b", None),
-    ]
 
 
 def test_what_people_are_told() -> None:
