@@ -23,6 +23,7 @@ from daemon.cli.base.options import ConfigOption, chosen_pipeline, load_config, 
 from daemon.cli.decode import as_line
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
+from daemon.state.command_schemas import command_schemas
 from daemon.state.dead_letters.index import (
     LetterFilter,
     Stored,
@@ -227,8 +228,13 @@ def readable(value: bytes | None) -> dict[str, str] | None:
 def explained(config: Config, letter: Letter) -> dict[str, Any]:
     """What ``binlogd decode`` prints for it, with the pipeline's present format and options."""
     try:
-        format_ = format_of(PipelineConfig(config, letter.id.pipeline))
-        changes = format_.explain(letter.message(format_))
+        pipeline = PipelineConfig(config, letter.id.pipeline)
+        with command_schemas(pipeline.registry) as schemas:
+            format_ = format_of(pipeline, None if schemas is None else schemas.registry)
+            message = letter.message(format_)
+            if schemas is not None and (missing := schemas.fetch([message])):
+                return {"error": "; ".join(missing), "changes": []}
+            changes = format_.explain(message)
     except (BadMessage, StoreError) as bad:
         return {"error": str(bad), "changes": []}
     misfits = [

@@ -21,9 +21,10 @@ from changes.formats.auto import AUTO, NAMES, detector, make_format
 from changes.formats.engine.format import Format, RowChange, Statement, pack
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
 from changes.model.printable import escaped_json
-from daemon.cli.base.file_schemas import FileSchemas, file_schemas
 from daemon.cli.base.options import ConfigOption, load_config, refuse
 from daemon.cli.message_files import NotText, binary_messages, detect_format, values_of
+from daemon.config.pipeline_config import registry_named
+from daemon.state.command_schemas import CommandSchemas, command_schemas
 
 # Prints a change as one line of JSON, for ``binlogd decode`` and ``dead-letters show``.
 
@@ -71,7 +72,7 @@ def _plain(value: object) -> object:
 STDIN = "-"
 
 
-def run_decode(files: Sequence[str], format_: Format, schemas: FileSchemas | None = None) -> int:
+def run_decode(files: Sequence[str], format_: Format, schemas: CommandSchemas | None = None) -> int:
     """Decode to standard output, report bad input on standard error. Returns the exit status."""
     # JSON is UTF-8, whatever the locale.
     cast(Any, sys.stdout).reconfigure(encoding="utf-8", errors="strict")
@@ -84,7 +85,7 @@ def decode_files(
     format_: Format,
     out: TextIO,
     errors: TextIO,
-    schemas: FileSchemas | None = None,
+    schemas: CommandSchemas | None = None,
 ) -> bool:
     """Decode the files one after another; ``-`` is standard input. Returns whether all was good.
 
@@ -114,7 +115,7 @@ def decode_files(
 
 
 def _with_schemas(
-    file: BinaryIO, shown: str, schemas: FileSchemas | None, errors: TextIO
+    file: BinaryIO, shown: str, schemas: CommandSchemas | None, errors: TextIO
 ) -> BinaryIO:
     """The file again, once the schemas are there that its messages name."""
     if schemas is None:
@@ -227,9 +228,9 @@ def decode(
         sys.exit(run_decode(files, chosen, schemas))
 
 
-def _schemas(config: Path, registry: str) -> AbstractContextManager[FileSchemas]:
+def _schemas(config: Path, registry: str) -> AbstractContextManager[CommandSchemas | None]:
     settings = load_config(config)
     if registry not in settings.registry:
         known = ", ".join(sorted(settings.registry)) or "none"
         refuse(f"{config}: there is no registry {registry!r}; have: {known}")
-    return file_schemas(settings, registry)
+    return command_schemas(registry_named(settings, registry))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from changes.formats.auto import make_format
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
+from changes.model.registry import Registry
 from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.config.pipeline_parts import LoadSection
@@ -19,6 +22,20 @@ from sources.base.port import Source
 from sources.base.topic_selection import TopicSelection
 from sources.base.topics import Topics
 from sources.opening import open_source, open_topics
+from sources.registry.section import RegistrySection
+
+
+class UsedRegistry(NamedTuple):
+    """A schema registry. ``kept``: the folder of the schemas that the daemon has of it."""
+
+    name: str
+    section: RegistrySection
+    kept: Path
+
+
+def registry_named(config: Config, name: str) -> UsedRegistry:
+    """The section ``[registry.NAME]``. Raises KeyError."""
+    return UsedRegistry(name, config.registry[name], config.schema_folder(name))
 
 
 class PipelineConfig:
@@ -58,13 +75,23 @@ class PipelineConfig:
         """Which topics it reads."""
         return self._config.topics_of(self.name)
 
+    @property
+    def registry(self) -> UsedRegistry | None:
+        """The schema registry of its records, None where it has none."""
+        name = self.section.registry
+        return None if name is None else registry_named(self._config, name)
+
     def router(self) -> Router:
         """Its routes."""
         return Router(self._config.routes(self.name))
 
-    def format(self, topics: TopicFormats | None = None) -> Format:
-        """A new instance of its format. ``topics``: what is recorded of each, for ``auto``."""
+    def format(
+        self, topics: TopicFormats | None = None, registry: Registry | None = None
+    ) -> Format:
+        """A new instance of its format. ``topics``: what is recorded of each, for ``auto``;
+        ``registry``: in place of its own, for a command that has schemas in another folder."""
         options = self._config.format_options(self.name)
+        options = replace(options, registry=registry or options.registry)
         return make_format(self.section.format, options, topics)
 
     def source(self) -> Source:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from changes.formats.auto import AUTO
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
+from changes.model.registry import Registry
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.edits import EditRefused
 from daemon.state.offset_file import OffsetFile, StateDirBusy, lock_state_dir
@@ -188,13 +189,14 @@ def _store(pipeline: PipelineConfig, snapshot: Snapshot) -> Iterator[str]:
 # Turns a log's record into what its format gets, as the consumer does.
 
 
-def format_of(pipeline: PipelineConfig) -> Format:
+def format_of(pipeline: PipelineConfig, registry: Registry | None = None) -> Format:
     """A pipeline's format for a command. Under ``auto`` it uses the recorded formats of its topics.
 
-    Raises StoreError if they can't be read.
+    ``registry``: in place of the pipeline's, with the schemas that the command has. Raises
+    StoreError if they can't be read.
     """
     topics = None
     if pipeline.section.format == AUTO:
         recorded = export_snapshot(pipeline).snapshot
         topics = TopicFormats({} if recorded is None else recorded.formats)
-    return pipeline.format(topics)
+    return pipeline.format(topics, registry)

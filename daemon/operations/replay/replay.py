@@ -14,6 +14,7 @@ from daemon.operations.engine.here import Here
 from daemon.operations.engine.port import Plan
 from daemon.operations.replay.conflicts import REPLAYED, Candidate
 from daemon.operations.replay.replay_plan import Planner, ReplayPlan
+from daemon.state.command_schemas import CommandSchemas, command_schemas
 from daemon.state.control import ControlError
 from daemon.state.dead_letters.files import add_mark
 from daemon.state.dead_letters.index import (
@@ -32,7 +33,6 @@ from sources.base.port import (
     AppendRefused,
     Outgoing,
 )
-from sources.opening import open_source
 
 AT_ONCE = 500
 """Records in one transaction. Readers wait for its end."""
@@ -47,6 +47,7 @@ class Replay:
     def __init__(self, here: Here, pipeline: str, wanted: LetterFilter, force: bool) -> None:
         self._here = here
         self._config = here.config
+        self._mine = PipelineConfig(here.config, pipeline)
         self._pipeline = pipeline
         self._section = here.config.pipeline[pipeline]
         self._wanted = wanted
@@ -56,7 +57,8 @@ class Replay:
 
     def dry(self) -> Plan:
         """What would be replayed."""
-        _, plan = self._plan()
+        with command_schemas(self._mine.registry) as schemas:
+            _, plan = self._plan(schemas)
         good = self._allowed(plan)
         lines = (f"{c.place} would be appended to {c.source}{_rows(c)}" for c in good)
         status, left = self._left(plan, len(good))
@@ -68,31 +70,32 @@ class Replay:
         """Append the allowed records, and mark their letters. Raises EditRefused, AppendFailed."""
         # First: this ends the transaction of an earlier run, so the plan sees its outcome.
         try:
-            appender = open_source(self._config, self._pipeline).appender()
+            appender = self._mine.source().appender()
         except AppendRefused as error:
             raise EditRefused(str(error)) from error
-        for _ in range(PLANS):
-            planner, plan = self._plan()
-            self._mark_found(appender, plan)
-            if self._append(appender, planner, plan):
-                status, left = self._left(plan, len(self._done))
-                self._here.note(*left)
-                return status
+        with command_schemas(self._mine.registry) as schemas:
+            for _ in range(PLANS):
+                planner, plan = self._plan(schemas)
+                self._mark_found(appender, plan)
+                if self._append(appender, planner, plan):
+                    status, left = self._left(plan, len(self._done))
+                    self._here.note(*left)
+                    return status
         self._here.note("others write the same rows meanwhile: try again when the source is quiet")
         return Exit.PIPELINE_FAILED
 
     # --- planning
 
-    def _plan(self) -> tuple[Planner, ReplayPlan]:
+    def _plan(self, schemas: CommandSchemas | None) -> tuple[Planner, ReplayPlan]:
         try:
-            index = read_index(PipelineConfig(self._config, self._pipeline))
+            index = read_index(self._mine)
         except Unreadable as error:
             raise ControlError(str(error)) from error
         self._here.note(*index.damage)
         pipelines = pipelines_of(self._config)
         mine = pipelines.pop(self._pipeline)
         others = {name: other.selection for name, other in pipelines.items()}
-        planner = Planner(mine, others, index)
+        planner = Planner(mine, others, index, schemas)
         # A filter selects open letters only; a named letter may be replayed once more.
         picked = [s for s in index.pick(self._wanted) if self._wanted.places or s.mark is None]
         return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from changes.formats.engine.format import Chunked, Format
@@ -15,13 +15,14 @@ from daemon.operations.replay.conflicts import (
     doubt_peers,
     read_now,
 )
+from daemon.state.command_schemas import CommandSchemas
 from daemon.state.control import ControlError
 from daemon.state.dead_letters.index import LetterIndex, Stored
 from daemon.state.offset_transfer import format_of
 from offsets.position import TopicPartition
 from offsets.store import StoreError
-from sources.base.consumed import topics_format
-from sources.base.port import LogGone, LogUnreadable, NotAnswered, Questions
+from sources.base.consumed import as_consumed, topics_format
+from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered, Questions
 from sources.base.topic_selection import TopicSelection
 
 
@@ -39,9 +40,15 @@ class Planner:
     """Plans for one pipeline, with its current format and routes."""
 
     def __init__(
-        self, pipeline: PipelineConfig, others: Mapping[str, TopicSelection], index: LetterIndex
+        self,
+        pipeline: PipelineConfig,
+        others: Mapping[str, TopicSelection],
+        index: LetterIndex,
+        schemas: CommandSchemas | None,
     ) -> None:
-        """``others``: what the other pipelines read, by name."""
+        """``others``: what the other pipelines read, by name. ``schemas``: None where its records
+        name none."""
+        self._schemas = schemas
         self._pipeline = pipeline
         self._others = others
         self._topics = pipeline.selection
@@ -54,7 +61,8 @@ class Planner:
     def _format(self) -> Format:
         """A new format for each pass, because a format may remember what it has read."""
         try:
-            return format_of(self._pipeline)
+            registry = None if self._schemas is None else self._schemas.registry
+            return format_of(self._pipeline, registry)
         except StoreError as error:
             raise ControlError(str(error)) from error
 
@@ -96,7 +104,8 @@ class Planner:
             finder = ConflictFinder(self._format(), self._router, source, fresh, self._letters)
             last = max(places[source]) - 1
             if last >= ends[source]:
-                for record in reader.read(source, ends[source], last):
+                records = reader.read(source, ends[source], last)
+                for record in self._later(records, source, fresh):
                     if record.offset not in places[source]:
                         finder.examine(record)
             finder.finish()
@@ -115,6 +124,8 @@ class Planner:
             )
             return candidate
         whole = letter.message(format_, whole=True)
+        if missing := self._missing_schemas([whole]):
+            return Candidate(letter.id.source, letter.record, problems=missing)
         candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
         if not self._topics.reads(letter.id.source.topic):
             candidate.problems.append("the pipeline does not read its topic any more")
@@ -125,6 +136,22 @@ class Planner:
                 candidate.doubts.insert(0, f"it was replayed already, as {mark.at}")
                 break
         return candidate
+
+    def _missing_schemas(self, packed: Sequence[bytes | None]) -> list[str]:
+        return [] if self._schemas is None else self._schemas.fetch(packed)
+
+    def _later(
+        self, records: Iterable[LogRecord], source: TopicPartition, mine: Sequence[Candidate]
+    ) -> Iterator[LogRecord]:
+        """Records of the log, each once its schemas are there; those that can't be had are a doubt:
+        who knows which row it changes."""
+        format_ = self._format()
+        for record in records:
+            if self._schemas is not None:
+                for line in self._missing_schemas([as_consumed(format_, source.topic, record)]):
+                    for candidate in mine:
+                        candidate.doubt(f"offset {record.offset}: {line}")
+            yield record
 
     def _look(
         self, questions: Questions, candidates: Sequence[Candidate]
@@ -155,7 +182,8 @@ class Planner:
         finder = ConflictFinder(self._format(), self._router, source, mine, self._letters)
         here = {candidate.record.offset: candidate for candidate in mine}
         if first < end:
-            for record in self._source.reader().read(source, first, end - 1):
+            records = self._source.reader().read(source, first, end - 1)
+            for record in self._later(records, source, mine):
                 candidate = here.get(record.offset)
                 if candidate is not None and candidate.record.value != record.value:
                     candidate.doubt("the log has another record in its place: it was recreated")
