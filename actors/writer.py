@@ -12,7 +12,7 @@ from actors.contract import messages as msg
 
 
 class WriterLogic:
-    """One per writer actor. Keeps nothing but the request in hand."""
+    """One per writer actor. Keeps nothing but the present request."""
 
     def __init__(self) -> None:
         self._request: msg.OpenTarget | msg.WriteBatch | None = None

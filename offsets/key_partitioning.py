@@ -56,8 +56,8 @@ class KeyPartitioning:
         return cls(str(said["topic"]), int(said["partitions"]), str(said["key"]))
 
     def is_behind(self, held: KeyPartitioning | None) -> bool:
-        """Whether whoever checked these rows did not know yet of partitions that the target's rows
-        were checked with: they are to be checked again."""
+        """Whether these rows were checked with fewer partitions than the target's rows: they have
+        to be checked again."""
         if held is None or not self.checked or held.topic != self.topic:
             return False
         return (self.fewest or self.partitions) < held.partitions

@@ -43,7 +43,7 @@ class MissingPart(Exception):
 
 
 class TooLarge(Exception):
-    """The parts in hand would take more memory than they may: one line that names the largest."""
+    """Incomplete messages would take more memory than allowed: one line that names the largest."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class PartAssembler:
 
     @property
     def held_bytes(self) -> int:
-        """What the parts in hand take."""
+        """The bytes of the parts of incomplete messages."""
         return self._held
 
     def begin(self, source: TopicPartition, *, at_frontier: bool) -> None:
@@ -161,7 +161,7 @@ class PartAssembler:
         if held > self._max_bytes:
             raise TooLarge(
                 f"{_place(source, stream, offset)}: with part {part.number} of {part.total} the "
-                f"parts in hand take {held} bytes, more than {self._max_bytes}"
+                f"incomplete messages take {held} bytes, more than {self._max_bytes}"
             )
         self._held = held
 

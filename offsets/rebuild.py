@@ -103,7 +103,7 @@ class Rebuild:
     lost: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def passed_by(self, frontiers: Mapping[TopicPartition, int]) -> bool:
-        """Whether everything below these frontiers is all that was asked for."""
+        """Whether these frontiers have passed everything that the rebuild reads again."""
         if self.cancelled:
             return False
         if self.load is not None and not self.load.passed_by(frontiers):

@@ -47,7 +47,7 @@ def behind(rebuild: Rebuild) -> dict[TopicPartition, int]:
 def cancelled(
     snapshot: Snapshot, target: str, low: Mapping[TopicPartition, int] | None = None
 ) -> Snapshot:
-    """Give a rebuild up: what came meanwhile is read again, for the old table did not get it.
+    """Give a rebuild up: what came meanwhile is read again, because the old table did not get it.
 
     ``low``: where the logs begin now. What they have lost since can't be read again: the old table
     is marked for it (``Rebuild.lost``), and the other tables go on from where they are.

@@ -24,8 +24,8 @@ class StartAt(Enum):
 
 
 NO_FILE = (
-    "no local file: the broker's commit is taken, and nobody knows what the targets held. If the"
-    " catalog was restored too, they lack what came since: stop, and read it again by `binlogd"
+    "no local file: the broker's commit is used, and what the targets held is unknown. If the"
+    " catalog was restored too, they lack what came since: stop, and read it again with `binlogd"
     " offsets reset --to earliest`"
 )
 """A target's mark is its own last change's: below the commit it proves nothing."""
@@ -53,7 +53,7 @@ class PositionError(Exception):
 
 
 class PositionUnknown(PositionError):
-    """The broker could not be asked in the time that a member has: later it may be known."""
+    """The broker did not answer in the time that a group member has. It may answer later."""
 
 
 def start_position(

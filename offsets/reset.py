@@ -141,8 +141,8 @@ def _unknown(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
     if request.target is not None and request.target not in recorded.targets:
         known = ", ".join(sorted(recorded.targets)) or "none"
         yield (
-            f"{request.target} is not recorded ({known}): if it is there all the same, its marks "
-            "are lowered and what it holds is applied again"
+            f"{request.target} is not recorded ({known}): if the table exists, its marks are "
+            "lowered and what it holds is applied again"
         )
 
 

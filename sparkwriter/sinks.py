@@ -171,7 +171,7 @@ class ConfiguredSinks:
             self._spark.stop()
 
 
-# Why a table can't be replaced by another one that takes its name: asked before either is filled.
+# Why a table can't be replaced by another one that takes its name: checked before a job starts.
 
 TRIED = "0123456789ab0"
 """In the place of a number that is still to come: as long as any."""
@@ -180,7 +180,7 @@ TRIED = "0123456789ab0"
 def unreplaceable(
     config: SinksConfiguration, targets: Iterable[TargetName]
 ) -> dict[TargetName, str]:
-    """By target the reasons, in one line. Raises DatabaseAway where a sink can't be asked now."""
+    """By target the reasons, in one line. Raises DatabaseAway where a sink does not answer now."""
     found, wanted = sinks_of(config), sorted(set(targets))
     refused: dict[TargetName, str] = {}
     for name in sorted({target.sink for target in wanted}):

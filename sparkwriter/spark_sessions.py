@@ -265,9 +265,9 @@ def _open_to(local: bool) -> str:
     if local:
         return "spark.conf.spark.authenticate: every user of this machine may reach Spark's ports"
     return (
-        "spark.conf.spark.authenticate: whoever reaches the ports of driver and executors may read"
-        ' and write; set it to "true", with spark.authenticate.secret on a standalone cluster, and'
-        ' spark.network.crypto.enabled = "true"'
+        "spark.conf.spark.authenticate: anyone who reaches the ports of driver and executors may"
+        ' read and write; set it to "true", with spark.authenticate.secret on a standalone cluster,'
+        ' and spark.network.crypto.enabled = "true"'
     )
 
 

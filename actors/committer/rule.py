@@ -46,7 +46,7 @@ class CommitterLogic:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
         ``until``: report ``CaughtUp`` once the frontier of each of these partitions is there. They
-        are all of the topics', asked for before any was assigned. None: never. ``commits``: the
+        are all of the topics', queried before any was assigned. None: never. ``commits``: the
         group's commit is one of the configured stores, the last. ``debt``: from where on the
         target that holds a frontier is named; None: never.
         """

@@ -189,8 +189,8 @@ class DeadLetterKept:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterNotKept:
-    """The store did not take it; it may later. ``log_away``: it was not asked, since the log did
-    not give the record."""
+    """The store did not take it; it may later. ``log_away``: the store got nothing, because the
+    log did not return the record."""
 
     reason: str
     log_away: bool = False

@@ -75,7 +75,7 @@ class Assigned:
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many partitions their topics have, where each key has one partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """The ids of their topics, where they were asked for."""
+    """The ids of their topics, where they were requested."""
 
     def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
         """What the committer hears of one of them."""
@@ -111,7 +111,7 @@ class RoomAvailable:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A processor has no write of the asked partitions under way. ``ticket``: of which asking."""
+    """A processor has no write of these partitions under way. ``ticket``: of which request."""
 
     sender: Address
     ticket: int
@@ -193,7 +193,7 @@ class EpochStarted:
 
     ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit,
     ``log`` the leader epoch and ``running`` the numbers that were recorded with the start.
-    ``topic_id``: None where it was not asked for. ``more``: others of this assignment follow.
+    ``topic_id``: None where it was not requested. ``more``: others of this assignment follow.
     """
 
     epoch: int

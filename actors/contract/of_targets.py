@@ -103,7 +103,7 @@ class Staged:
     bad: BadMessageAt | None = None
     declared_types: Mapping[str, str] | None = None
     """The columns' types in the source's words (``TableDecoder.declared_types``) that differ from
-    the last answer, or all that the rows declare where that was asked for."""
+    the last answer, or all that the rows declare where that was requested."""
     column_changes: tuple[ColumnChange, ...] = ()
     begins: str = ""
     """The letter of the first change that was decoded."""

@@ -2,9 +2,9 @@
 
 Partitions have no order between them: an older row of a second one would be written over a newer
 one. No order is needed where each key has one partition (``offsets.key_partitioning``), and source
-positions in the rows give one. The rule is asked twice: by the processor where it has staged rows,
-and by the sink inside the publish, because only there the lanes of the group's other members are
-known. A lane is known by its mark, whatever moved it there.
+positions in the rows give one. The rule is applied twice: by the processor where it has staged
+rows, and by the sink inside the publish, because only there the lanes of the group's other members
+are known. A lane is known by its mark, whatever moved it there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def check_one_lane(
 def _way_out(carried: str | None) -> str:
     if carried is not None:
         return (
-            f"the table was made without the positions {carried}: make it anew, or route the "
+            f"the table was made without the positions {carried}: rebuild it, or route the "
             "second one to another target"
         )
     return (

@@ -37,9 +37,9 @@ class Doubt:
 class StagedBatch:
     """One write for one target: a closed batch as a staged Parquet file, a DDL, or marks alone.
 
-    ``path`` is None when there is no row to write: then only what a DDL asks for and the marks
+    ``path`` is None when there is no row to write: then only what a DDL requires and the marks
     are published. ``schema`` is
-    the wanted one: the sink creates the table, adds and widens columns until the target holds
+    the required one: the sink creates the table, adds and widens columns until the target holds
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND
     means
@@ -102,7 +102,7 @@ class StagedBatch:
     that took their default at the source; None where none may."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of enumerations, by column in small letters, the labels that the source has now, in MySQL's
-    words: the target keeps them, and is marked where one of before is gone."""
+    words: the target keeps them, and is marked where an earlier one is gone."""
     filter: RowFilter | None = None
     """The same; but of rows that lack columns the stored ones may decide whether they are there."""
     key_partitioning: KeyPartitioning | None = None

@@ -95,7 +95,7 @@ class Reassembly:
 
     @property
     def held_bytes(self) -> int:
-        """What the parts in hand take."""
+        """The bytes of the parts of incomplete messages."""
         return self._assembler.held_bytes
 
     def begin(

@@ -31,7 +31,7 @@ class RecognitionBounds:
     that begins with the ends of many keys stops the pipeline. ``bytes`` bound the memory.
 
     A partition that waits for a schema is paused, so it holds what one poll brought. ``of_all``
-    bounds these together: with more in hand nothing is polled.
+    bounds these together: while more is held, nothing is polled.
     """
 
     messages: int = 1000
@@ -46,7 +46,7 @@ class NotRecognised(Exception):
 @dataclass(frozen=True, slots=True)
 class Recognised:
     """Batches that may go on, in their partitions' order, the formats that were just detected, and
-    schemas that nobody was asked for yet."""
+    schemas that were not requested yet."""
 
     batches: tuple[msg.Fetched, ...] = ()
     detected: tuple[msg.FormatDetected, ...] = ()
@@ -116,7 +116,7 @@ class Recognition:
 
     def _may_be_framed(self, fetched: msg.Fetched) -> bool:
         """Whether records of this topic may name schemas. The bytes of some other format may look
-        as if they did, so that one is asked first."""
+        as if they did, so that format decides first."""
         format_ = self._format
         if format_ is None:
             return self._framed
@@ -157,7 +157,7 @@ class Recognition:
         """Why a topic's format is not known: what came, and which formats it may be of."""
         records = [record for source in self._sources(topic) for record in self._records(source)]
         return (
-            f"{topic}: its format can't be told from its first {len(records)} messages: "
+            f"{topic}: its format can't be detected from its first {len(records)} messages: "
             f"{unclear(records)}. Give the topic a pipeline with a format that is named"
         )
 

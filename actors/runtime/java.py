@@ -52,7 +52,7 @@ class JavaMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JavaHome:
-    """A Java that fits: its JAVA_HOME, and the major version it told."""
+    """A suitable Java: its JAVA_HOME, and the major version that it reports."""
 
     home: Path
     version: int
@@ -79,7 +79,7 @@ def find_java(
         version = _version(home / "bin" / "java")
         if version is not None and fits(version):
             return JavaHome(home, version)
-        seen.append(f"{home}: {'no version told' if version is None else f'Java {version}'}")
+        seen.append(f"{home}: {'no version found' if version is None else f'Java {version}'}")
     found = f" (found {'; '.join(seen)})" if seen else ""
     raise JavaMissing(
         f"no Java 17 or 21{found}: run `{SETUP}`, which brings one{_EXTRA}, or install"

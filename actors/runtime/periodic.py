@@ -13,7 +13,7 @@ from changes.model.printable import reason_of
 
 class Periodic:
     """A thread that calls ``act`` until it is closed. What ``act`` raises is logged as ``failed``,
-    and the next round comes all the same: nobody would miss a thread that has ended."""
+    and the next round comes nevertheless: nothing would notice that the thread has ended."""
 
     def __init__(
         self,

@@ -109,7 +109,7 @@ class _Kept:
         """It is well."""
         self.asked = self.answered = now
         if self.state == "starting" and not self.failures:
-            self.why = None  # it was asked before it could answer
+            self.why = None  # the question came before it could answer
 
     def note_silence(self, now: float, why: str) -> float:
         """It runs and gave no good answer: the seconds for which it gave none."""
@@ -202,7 +202,7 @@ class ProgramKeeper:
                 try:
                     self._look_at(kept, before)
                 except Exception as error:
-                    # Nobody foresaw it; the others must be looked at all the same.
+                    # An unforeseen fault: the other programs must still be checked.
                     self._log.exception("program_not_kept", program=kept.name)
                     self._fail(kept, f"{type(error).__name__}: {reason_of(error)}")
 

@@ -109,7 +109,7 @@ def _named(shape: Shape, names: Iterable[str]) -> frozenset[str]:
 
 _LOST = (
     "The folder of schemas was lost or can't be read: restore it, or let the registry answer: it "
-    "is asked again for each schema in use, every check_every_s. It then goes on by itself"
+    "is queried again for each schema in use, every check_every_s. Then it recovers by itself"
 )
 
 

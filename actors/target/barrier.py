@@ -221,7 +221,7 @@ class BarrierPlanner:
         """The statement as it is followed where stored values are unknown. Raises NotFollowed.
 
         A changelog needs none: events of the past did not have the column. Nor does a table without
-        rows, but where other lanes may lag behind, those of before may come after the statement.
+        rows; but where other lanes may lag behind, older rows may come after the statement.
         """
         if statement.refused is None:
             return statement

@@ -64,7 +64,7 @@ class TargetBuffer:
     pending_letter: DeadRecord | None = None
     """The next message can't be applied and is being stored: nothing is closed before it is."""
     asked_at: float | None = None
-    """Since when the sink has not answered what it is asked for this target."""
+    """Since when a request to the sink for this target has no answer."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     elsewhere_since: float | None = None
@@ -315,7 +315,7 @@ class TargetBuffer:
         return idle and not self.queue.chunks and not self.staged_files and not self.through
 
     def note_asked(self, now: float) -> None:
-        """Note since when its sink is asked."""
+        """Note since when a request to its sink is open."""
         if self.life.write is None and self.life.phase is not Phase.OPENING:
             self.asked_at = None
         elif self.asked_at is None:

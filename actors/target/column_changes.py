@@ -99,9 +99,9 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[fx
 def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router) -> StagedBatch:
     """The write of rows, with what they say of columns: changes, and what each insert carries.
 
-    Columns that are reported as new count as carried, for rows of before lack them, and those of
-    the target that the route does not show. Of several tables, whose columns differ, each is looked
-    at by itself (``note_left_out``).
+    Columns that are reported as new count as carried, because older rows lack them. So do those of
+    the target that the route does not show. Where several tables have different columns, each is
+    examined by itself (``note_left_out``).
     """
     batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
     labels = {n: words for n, words in buffer.columns.types.items() if is_enumeration(words)}
@@ -118,7 +118,7 @@ def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router
 
 
 def _new_columns(buffer: TargetBuffer) -> frozenset[str]:
-    """The columns, in small letters, that are reported as new: rows of before lack them."""
+    """The columns, in lower case, that are reported as new: older rows lack them."""
     return frozenset(
         key.removeprefix(_NEW) for key in buffer.columns.doubts if key.startswith(_NEW)
     )

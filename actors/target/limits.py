@@ -127,8 +127,8 @@ class Absences:
         return self._quarantines.begin(largest, why, epochs, now, away=True)
 
     def _may_be_spilled(self, buffer: TargetBuffer) -> bool:
-        """While it is asked of the sink, something waits behind that, and nothing but the sink
-        holds it."""
+        """A request to the sink is open, something waits behind it, and nothing but the sink holds
+        that up."""
         asked = buffer.life.phase in (Phase.OPENING, Phase.WRITING)
         waits = bool(buffer.queue.chunks or buffer.staged_files)
         alone = buffer.quarantine is None and buffer.load is None

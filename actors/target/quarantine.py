@@ -88,7 +88,7 @@ class Quarantines:
     ) -> list[fx.TargetEffect]:
         """A release broke off: the spill is whole, the target's marks say what of it is written.
 
-        ``refused``: somebody has to look why, also where the sink was only away until now.
+        ``refused``: a person has to find out why, also where the sink was only away until now.
         """
         quarantine = buffer.quarantine
         assert quarantine is not None

@@ -34,11 +34,11 @@ class Quarantine:
     broken: bool = False
     """It can't be read, or not be filled: the pipeline stops."""
     away: bool = False
-    """Its sink does not answer. Nobody has to do anything: it goes on once that does."""
+    """Its sink does not answer. No action is needed: it continues once the sink answers."""
     since: float | None = None
     """When that began. None: in an earlier run."""
     left_to_reread: tuple[fx.LogRange, ...] = ()
-    """What is left of ``rereads`` once the disk has what it was asked for."""
+    """What is left of ``rereads`` once the disk has what was requested."""
     fresh: bool = False
     """It is of an earlier run: of a target that is being loaded nobody has tried to release it."""
     position: int | None = None
@@ -49,7 +49,7 @@ class Quarantine:
     dropped: bool = False
     """What has no room in the spill is dropped, and that was said."""
     busy: bool = False
-    """The disk has been asked, and its answer comes next."""
+    """A request to the disk is open; its answer comes next."""
     retry_at: float | None = None
     attempts: int = 0
 
@@ -105,7 +105,7 @@ class Quarantine:
         self.fresh = False
 
     def break_off(self, reason: str, *, refused: bool) -> None:
-        """The replay is over. ``refused``: somebody has to look why."""
+        """The replay is over. ``refused``: a person has to find out why."""
         self.away = self.away and not refused
         self.position, self.reason = None, reason
 
@@ -123,7 +123,7 @@ class Quarantine:
         self.position, self.busy = position, False
 
     def spilled(self, state: SpillState) -> tuple[Lanes, Lanes]:
-        """The disk has what it was asked for. Gives through and epochs of what is done now: nothing
+        """The disk has what was requested. Returns through and epochs of what is done now: nothing
         while pieces of the log are still to be read again."""
         self.spill, self.attempts, self.busy = state, 0, False
         self.rereads = self.left_to_reread
@@ -178,8 +178,8 @@ class Quarantine:
         )
 
     def next_rereads(self, most: int | None) -> tuple[fx.LogRange, ...]:
-        """What is read again next: at most so many offsets, None: all. What comes after it is asked
-        for later."""
+        """What is read again next: at most so many offsets, None: all. What comes after it is
+        requested later."""
         if most is None:
             self.left_to_reread = ()  # of when its sink was away
             return self.rereads

@@ -59,8 +59,8 @@ class Releases:
         return self._begin(buffer)
 
     def of_away(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:
-        """Begin by itself where the sink was away: the opening is asked for until it answers. What
-        is to be read again from the log comes before all that."""
+        """Begin by itself where the sink was away: it is opened again and again until it answers.
+        What has to be read again from the log comes first."""
         quarantine = buffer.quarantine
         if quarantine is None or not quarantine.away or quarantine.releasing or draining:
             return []

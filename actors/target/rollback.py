@@ -72,7 +72,7 @@ class PublishHistory:
             if now is None or now < before:
                 return (
                     f"{name}: lane {source} stood at {before} and now at {now}: the target was"
-                    f" rolled back or made anew beneath this daemon. {ways_out('', name)}"
+                    f" rolled back or recreated while this daemon ran. {ways_out('', name)}"
                 )
         return None
 
@@ -89,7 +89,7 @@ class PublishHistory:
         missing = gaps(self.recorded.hwms, found.hwms, {**starts, **spilled})
         if not missing:
             return None
-        what = "the table is gone" if found.schema is None else "it was rolled back or made anew"
+        what = "the table is gone" if found.schema is None else "it was rolled back or recreated"
         return (
             f"{name}: {what}: {'; '.join(map(str, missing))}: changes in between would be "
             f"missing for ever. {ways_out(pipeline, name, missing[0])}"

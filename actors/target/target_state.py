@@ -32,7 +32,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The sink is asked for its state, or, with ``retry_at``, will be again: it was away."""
+    """The target's state is requested, or with ``retry_at`` will be again: the sink was away."""
 
     retry_at: float | None = None
 
@@ -63,8 +63,8 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """``flying``: a write from before, whose end is still to come; ``asked``: so is the answer of
-    an opening."""
+    """``flying``: an earlier write that has not ended yet. ``asked``: a request to open it has no
+    answer yet."""
 
     flying: msg.WriteBatch | None = None
     asked: bool = False
@@ -90,7 +90,7 @@ class Life:
     _state: State
 
     def __init__(self, *, quarantined: bool = False) -> None:
-        """Its state is asked for, unless an earlier run left it ``quarantined``."""
+        """Its state is requested, unless an earlier run left it ``quarantined``."""
         self.phase = Phase.OPENING
         self._become(Quarantined() if quarantined else Opening())
         self.attempts = 0
@@ -124,12 +124,12 @@ class Life:
 
     @property
     def releasable(self) -> bool:
-        """Whether nothing of before the quarantine is still to come."""
+        """Whether nothing from before the quarantine is still to come."""
         return self._state == Quarantined()
 
     @property
     def retry_at(self) -> float | None:
-        """When the sink is asked again, for the write or the opening. None: not waiting."""
+        """When the write or the opening is tried again. None: not waiting."""
         match self._state:
             case Opening(at) | Open(Write(_, at)):
                 return at
@@ -154,7 +154,7 @@ class Life:
     # --- the opening
 
     def look(self) -> None:
-        """Its state is asked for, at first or again, while nothing is on its way."""
+        """Its state is requested, for the first time or again, while nothing is on its way."""
         if self._state not in (Open(), Quarantined()):
             raise NotAllowed(f"an opening while {self._state}")
         self._become(Opening())

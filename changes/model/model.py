@@ -321,7 +321,7 @@ class BadRecord(Exception):
 
 
 class Origins(Protocol):
-    """Where the rows of decoded changes come from. Made when it is asked for."""
+    """Where the rows of decoded changes come from. Computed when it is first read."""
 
     @property
     def ops(self) -> bytes:
@@ -349,7 +349,7 @@ class Changes:
     because the lake can't hold them (zero dates). ``carried`` are the columns that each insert
     carries, in formats whose inserts leave out columns that took their default; None where no row
     is an insert, or inserts are always whole. ``begins`` is the letter of the first change: I, U
-    or D; empty where nobody can tell whether the source had its row before.
+    or D; empty where it is unknown whether the source had the row before.
     """
 
     table: pa.Table
@@ -360,7 +360,7 @@ class Changes:
     carried: frozenset[str] | None = None
     begins: str = ""
     origins: Origins | None = None
-    """Where its rows come from; None where nobody may ask."""
+    """Where its rows come from; None where that is not kept."""
 
     @property
     def lacking(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ class Cause(Enum):
     AWAY = "away"
     """Another connection, later: this one has ended, or the server ends."""
     SERVER = "server"
-    """The same, once somebody has mended the server: a login, a database that is missing, a server
+    """The same, once the server is repaired: a login, a database that is missing, a server
     that can't be written, a fault inside it. A stream waits for that; a job ends with the line."""
     LATER = "later"
     """The same again, later: a lock, a deadlock, a full disk, a limit of time or memory."""
@@ -50,7 +50,7 @@ class DatabaseAway(DatabaseError):
 
 
 class DatabaseRefused(DatabaseError):
-    """The question can't be answered, however often it is asked: one line that says why."""
+    """The query can't be answered, however often it is repeated: one line that says why."""
 
     def __init__(self, text: str, cause: Cause = Cause.REFUSED) -> None:
         super().__init__(text, cause)
@@ -74,7 +74,7 @@ _FULL = re.compile(
 _MYSQL = {
     Cause.UNIQUE: {1062, 1586},
     Cause.OTHER_ROW: {1216, 1217, 1451, 1452},
-    # Locks, disks, memory, statements that somebody ended.
+    # Locks, disks, memory, statements that were killed.
     Cause.LATER: MYSQL_FULL
     | {1180, 1205, 1206, 1213, 1317, 1412, 1568, 1969, 3024, 3058, 3101, 3572, 3675},
     # Logins, read-only servers; 1105 is an error that has no number of its own.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from databases.base.port import Findings, SourceTable
 
 MOST_SKEW_S = 5.0
-"""Clocks that differ by more make times in messages and times asked here two different things."""
+"""If the clocks differ by more, times in messages and times queried here can't be compared."""
 
 
 class Finding(NamedTuple):

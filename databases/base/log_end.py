@@ -1,7 +1,7 @@
 """What a server says of its log at a moment, and what messages say of theirs. Pure.
 
-A message's position counts only where it is of the very server that was asked, and where the order
-of positions is that of the log. What can't be compared is ``NoEnd``, with the reason.
+A message's position counts only where it is from the very server that was queried, and where the
+order of positions is that of the log. What can't be compared is ``NoEnd``, with the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BinlogEnd(Struct, frozen=True, tag="binlog"):
 
     ``server``: MySQL's UUID, MariaDB's number. ``last``: the highest number of a transaction that
     is in the log, in MySQL of its own (under an empty name), in MariaDB by domain. ``file`` and
-    ``pos``: where the log ends; empty where that is not told. ``committing``: transactions that may
+    ``pos``: where the log ends; empty where that is unknown. ``committing``: transactions that may
     be in the log and not be visible yet, as far as the server tells them by name.
     """
 
@@ -112,7 +112,7 @@ class WalEnd(Struct, frozen=True, tag="wal"):
 LogEnd = NoEnd | BinlogEnd | WalEnd
 
 
-NOT_ASKED = NoEnd("it was not asked")
+NOT_ASKED = NoEnd("the server was not queried")
 
 
 def compared(end: LogEnd, places: Sequence[Place]) -> LogEnd:

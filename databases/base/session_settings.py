@@ -102,7 +102,7 @@ _MYSQL_READING = {
     "information_schema_stats_expiry": "0",
 }
 _MYSQL_WRITING = {
-    # Nothing is rounded, cut or made zero without an error; 0 is no wish for a number of an
+    # Nothing is rounded, cut or made zero without an error; 0 does not request a number of an
     # AUTO_INCREMENT; a backslash escapes.
     "sql_mode": "NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,"
     "NO_ENGINE_SUBSTITUTION",
@@ -177,7 +177,7 @@ def set_mysql(settings: Mapping[str, str], known: Mapping[str, str], mark: str) 
 
 def set_all_mysql(settings: Mapping[str, str], known: Mapping[str, str]) -> str:
     """The statement of MySQL that sets all that the server knows, for a connection that can't be
-    asked first."""
+    queried first."""
     made = (f"SESSION {name} = {_value(v)}" for name, v in settings.items() if name in known)
     return f"SET {', '.join(made)}"
 

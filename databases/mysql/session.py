@@ -153,7 +153,7 @@ def _connected(login: Login, purpose: Purpose) -> Connection[Any]:
             charset="utf8mb4", autocommit=True,
             connect_timeout=CONNECT_WITHIN_S, read_timeout=purpose.silence_s,
             write_timeout=None if purpose.silence_s is None else CONNECT_WITHIN_S,
-            # An UPDATE that changes nothing has found its row all the same.
+            # An UPDATE that changes nothing still counts the rows that it found.
             client_flag=CLIENT.FOUND_ROWS,
             ssl=login.context() if encrypted else None, ssl_disabled=not encrypted,
             local_infile=False, program_name="binlogd",

@@ -123,7 +123,7 @@ class PostgreSqlDatabase(PostgreSqlWords, Database):
         return postgresql_log.shows(self.ask, end)
 
     def _position(self) -> object:
-        """None where it is not told to this user, or not by this kind of server."""
+        """None where this user may not read it, or this kind of server has none."""
         try:
             ((position,),) = self.ask(_POSITION)
         except DatabaseRefused:

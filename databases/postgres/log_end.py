@@ -30,7 +30,7 @@ WHERE locktype = 'transactionid' AND mode = 'ExclusiveLock' AND granted"""
 
 
 def log_end(ask: Ask) -> LogEnd:
-    """Of the server that was asked. Any user may ask all of this."""
+    """Where the server's log ends. Any user may query this."""
     ((version, standby, origins, readers, lsn),) = ask(_SERVER)
     if _OWN.match(str(version)) is None:
         return NoEnd(f"it is another server than PostgreSQL: {version}")

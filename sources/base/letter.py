@@ -24,7 +24,7 @@ its key. ``unfit``: anything else in a row that can't be applied."""
 
 REASONS: tuple[str, ...] = get_args(Reason)
 
-_NO_KEY = re.compile(r"\bkey column .*\b(missing|null|not told)\b")
+_NO_KEY = re.compile(r"\bkey column .*\b(missing|null|unknown|not told)\b")
 
 PREFIX = "binlogd."
 """Of the headers that a stored letter gets."""

@@ -1,8 +1,8 @@
-"""Asks for the logs' ends and for what is kept of them, on a thread of its own.
+"""Queries the logs' ends and beginnings, on a thread of its own.
 
 The group's consumer learns an end only with fetched data, so nothing while reading pauses or no
-broker is there. A lag computed from such an end would stand still, or be 0, just when somebody
-looks. And while reading stands still a log's beginning comes close to what is not applied yet.
+broker is there. A lag computed from such an end would stand still, or be 0, just when it is
+needed. And while reading stands still a log's beginning comes close to what is not applied yet.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class OutcomeUnknown(AppendFailed):
 
 
 class AppendRefused(Exception):
-    """The pipeline's settings make an append unsafe: one line. Nothing was asked of the broker."""
+    """The pipeline's settings make an append unsafe: one line. Nothing was sent to the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TopicMissing(Exception):
 
 class NotAnswered(Exception):
     """The broker did not answer: one line. ``away``: nobody was there; otherwise it refused.
-    ``settling``: what was asked about came up a moment ago, and may be known soon."""
+    ``settling``: the subject appeared a moment ago, and may be known soon."""
 
     def __init__(self, reason: str, away: bool, settling: bool = False) -> None:
         super().__init__(reason)

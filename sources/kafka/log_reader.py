@@ -175,7 +175,7 @@ def _await_word(
 
 def _cut(source: TopicPartition, log: LogEpoch, error: KafkaError) -> str:
     return (
-        f"{source}: the log was cut below the recorded position {log.below} and written anew (an "
+        f"{source}: the log was cut below the recorded position {log.below} and written again (an "
         "unclean leader election, or a broker that lost its disk): what it now holds there was "
         f"not applied ({error.str()})"
     )

@@ -131,7 +131,7 @@ class KafkaSource:
         return Polled(batches, positions, error, state, counts)
 
     def _follow(self, following: FollowedTopics) -> Polled:
-        """Subscribe to the topics that are there now. Who is gone is told before the revoke."""
+        """Subscribe to the topics that exist now. Missing ones are reported before the revoke."""
         self._topics, before = following.topics, self._topics
         self._must_rejoin = self._must_rejoin or following.missed
         if self._topics != before:
@@ -190,7 +190,7 @@ class KafkaSource:
             self._refused(error)
             self._assign(consumer, [])
             return
-        # One whose topic was not found is the group's to give all the same: nobody hears of it.
+        # The group assigns one whose topic was not found, too: it is not passed on.
         starts = [KafkaPartition(s.topic, s.partition, assigned.starts.get(s, 0)) for s in sources]
         self._assign(consumer, starts)
         self._assigned |= set(sources)

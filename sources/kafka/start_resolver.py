@@ -63,7 +63,7 @@ class PositionResolver:
     ) -> None:
         """``apply_force``: the configuration's force text was not carried out yet.
 
-        ``within_s``: how long a broker that does not answer is asked again. ``check_topics``: see
+        ``within_s``: how long a broker that does not answer is queried again. ``check_topics``: see
         ``TopicWatch.check``. ``begun``: the topics that the configured start is for
         (``topics_begun``); ``there``: the partitions that a forced one is for. None: all.
         """
@@ -82,7 +82,7 @@ class PositionResolver:
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
         """Read the file, the broker's commits and the logs, and decide.
 
-        Raises PositionError. A broker that does not answer is asked again for a while; then the
+        Raises PositionError. A broker that does not answer is queried again for a while; then the
         error is PositionUnknown, because a partition must not be read from a guess.
         """
         if not sources:
@@ -191,7 +191,7 @@ class PositionResolver:
     ) -> frozenset[str]:
         """The topics of which this member, or the group, has read another partition.
 
-        The group is asked only if a partition would start at the configured place and that is not
+        The group is queried only if a partition would start at the configured place and that is not
         the log's beginning: then the answer decides between skipping and reading.
         """
         known = {source.topic for source in (*recorded.partitions, *commits)}

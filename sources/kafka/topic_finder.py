@@ -27,7 +27,7 @@ REFRESH_MS = 30_000
 large cluster has all its topics' names sent more often. More: a new table is waited for."""
 
 ANSWER_WITHIN_S = 10.0
-"""The limit for one answer. A broker that is away is asked again the next time."""
+"""The limit for one answer. A broker that is away is queried again the next time."""
 
 ABSENT = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}

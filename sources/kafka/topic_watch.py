@@ -22,7 +22,7 @@ EVERY_S = 5.0
 costs the broker nothing."""
 
 ANSWER_WITHIN_S = 10.0
-"""The limit for one answer. A broker that is away is asked again the next time."""
+"""The limit for one answer. A broker that is away is queried again the next time."""
 
 
 class TopicWatch:

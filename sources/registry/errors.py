@@ -10,7 +10,7 @@ Cause = Literal["unreachable", "timeout", "refused", "fault", "redirect", "answe
 
 
 class RegistryAway(Exception):
-    """No answer now, for one line's reason. It is asked again later."""
+    """No answer now, with the reason in one line. The query is repeated later."""
 
     def __init__(self, cause: Cause, reason: str, status: int = 0) -> None:
         """``status``: of HTTP, where there was an answer."""

@@ -142,7 +142,7 @@ class SchemaKeeper:
             away = RegistryAway("fault", f"schema {identity} can't be stored: {error}")
             self._log.error("schema_not_kept", schema=str(identity), reason=str(error))
             return partial(schedule.failed, identity, away)
-        except Exception as error:  # or it would never be asked for again
+        except Exception as error:  # otherwise it would never be requested again
             self._log.exception("registry_not_asked", schema=str(identity))
             return partial(schedule.failed, identity, RegistryAway("answer", repr(error)))
         if second is not None:
@@ -170,7 +170,7 @@ class SchemaStore:
         try:
             kept = self._kept(identity) is not None and not self._note(identity).exists()
             return kept and not (self._origin is not None and self._origin.doubts(identity))
-        except (OSError, ValueError):  # damaged: it is fetched again, or why not is told then
+        except (OSError, ValueError):  # damaged: it is fetched again, or that fetch reports why not
             return False
 
     def keep(self, identity: SchemaId, fetched: Schema) -> str | None:
@@ -188,8 +188,8 @@ class SchemaStore:
             return (
                 f"schema {identity} is another one than before (the kept one is in {path}, the "
                 f"registry's now in {note}). The registry was emptied, and its numbers have a "
-                "second meaning: what was written before can't be told from what was written "
-                "since. Give the registry its first schemas back"
+                "second meaning: what was written before can't be distinguished from what was "
+                "written since. Restore the registry's first schemas"
             )
         if note.exists():
             note.unlink()

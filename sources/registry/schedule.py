@@ -1,6 +1,6 @@
-"""Which schema is asked for next, and what the registry's answers mean. Pure: times are arguments.
+"""Which schema is requested next, and what the registry's answers mean. Pure: times are arguments.
 
-A schema is *wanted* while it is not kept: messages wait for it. A kept one is *compared* with the
+A schema is *missing* while it is not kept: messages wait for it. A kept one is *compared* with the
 registry's now and then, since a registry that was emptied gives its numbers a second meaning.
 """
 
@@ -19,13 +19,13 @@ WAITS = Waits(1.0, 30.0)
 """Between questions to a registry that does not answer, and for a schema that it does not have."""
 
 Answers = list[tuple[Address, object]]
-"""Messages, each with who is to get it."""
+"""Messages, each with its receiver."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """An identity that somebody uses. ``due``: when the registry is asked for it, None: it is being
-    asked. ``missing_since``: since when the registry says that it has none. ``failures``: questions
+    """An identity that is in use. ``due``: when the registry is queried for it; None: a query is
+    open. ``missing_since``: since when the registry says that it has none. ``failures``: queries
     for it in a row that had no answer."""
 
     users: set[Address] = field(default_factory=set)
@@ -69,9 +69,9 @@ class Schedule:
                 del self._asked[identity]
 
     def take_due(self, now: float, most: int) -> list[SchemaId]:
-        """The identities to ask for now, those that messages wait for first. Of a registry that
-        does not answer one alone is asked, and seldom: each in its turn, since it may fail for a
-        single one."""
+        """The identities to query now, those that messages wait for first. A registry that does not
+        answer gets a single query, and seldom: for each identity in turn, since it may fail for
+        one alone."""
         away = self._away is not None
         if away and now < self._retry_at:
             return []

@@ -1,4 +1,4 @@
-"""``[registry.NAME]``: a schema registry, and how it is asked."""
+"""``[registry.NAME]``: a schema registry, and how it is queried."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RegistrySection(Section):
 
     @property
     def urls(self) -> list[str]:
-        """The addresses, asked in their order."""
+        """The addresses, in the order in which they are queried."""
         return [self.url] if isinstance(self.url, str) else self.url
 
     def as_formats_see_it(self, folder: Path) -> Registry:

@@ -112,7 +112,7 @@ class CountedRows:
         fields = [whole.field(name) for name in self._names]
         shown = [field.with_name(SHOWN_OP) if field.name == OP else field for field in fields]
         self.left = self._file.metadata.num_rows
-        """Rows that nobody has taken yet."""
+        """Rows that were not read yet."""
         self.reader = pa.RecordBatchReader.from_batches(pa.schema(shown), self._batches(shown))
 
     def _batches(self, shown: list[pa.Field]) -> Iterator[pa.RecordBatch]:

@@ -35,7 +35,7 @@ _LINES = 6
 
 
 class NotUsable(Exception):
-    """The entry can't be loaded, or lacks what is asked of it: one line."""
+    """The entry can't be loaded, or lacks a required member: one line."""
 
 
 class Handler:
@@ -116,7 +116,7 @@ def main() -> None:
     """Serve the parent until it is gone."""
     parent = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before it could be asked for
+    if os.getppid() != parent:  # it ended before the call above
         return
     # A signal to the group (Ctrl-C) is the parent's: it drains, and then ends this process.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -66,8 +66,8 @@ class HandlerLedger:
         absent: TargetName | None,
         anew: Sequence[TargetName],
     ) -> str:
-        """All entries in one transaction; targets that begin ``anew`` get a higher generation.
-        Gives the version of the first entry's target. Raises LostRace."""
+        """All entries in one transaction; targets in ``anew`` get a higher generation.
+        Returns the version of the first entry's target. Raises LostRace."""
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self.check(seen, absent)
@@ -84,7 +84,7 @@ class HandlerLedger:
             return self._ledger.version(entries[0].target)
 
     def generation(self, target: TargetName) -> int:
-        """How often the target has begun anew."""
+        """How often the target was started again."""
         found = self._connection.execute(
             "SELECT generation FROM __binlogd_generations WHERE target = ?", (table_name(target),)
         ).fetchone()

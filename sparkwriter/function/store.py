@@ -45,7 +45,7 @@ from sparkwriter.kit.store import Absent, Capabilities, Delivery
 
 GENERATION_BITS = 15
 MOST_REJECTED_BYTES = 256 << 20
-"""Of rejected rows that nobody has looked at. The batch that passes it is still kept whole."""
+"""Of rejected rows that were not collected. The batch that passes it is still kept whole."""
 
 OFFSET_BITS = 48
 """Of a version: so many messages of a target's partitions."""
@@ -195,7 +195,7 @@ class HandlerStore(LedgeredStore):
         """The generation, and the sum of the marks, which only grow within one."""
         generation = self._ledger.generation(target)
         if generation >> GENERATION_BITS:
-            raise TargetRefused(f"it has begun anew more than {generation - 1} times")
+            raise TargetRefused(f"it was started again more than {generation - 1} times")
         return (generation << OFFSET_BITS) + sum(at + 1 for at in marks.offsets.values())
 
     def _keep_rejected(self, target: TargetName, done: CallDone) -> None:

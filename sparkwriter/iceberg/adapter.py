@@ -66,7 +66,7 @@ class IcebergSink(Sink):
     def problems(self) -> Iterator[str]:
         """What Iceberg would say only once Spark has started."""
         catalog = self._section.catalog
-        if "catalog-impl" in catalog:  # a class of somebody's own, which knows what it needs
+        if "catalog-impl" in catalog:  # a custom class, which knows what it needs
             return
         kind = catalog.get("type", "hive").lower()
         if kind not in CATALOG_TYPES:
@@ -80,7 +80,7 @@ class IcebergSink(Sink):
                 yield f"catalog.{key}: is missing; a catalog of type {kind} needs it"
 
     def warnings(self, spark: SparkSection) -> Iterator[str]:
-        """A catalog for one daemon; files that nobody waits for."""
+        """A catalog for one daemon only; files that are not synced to disk."""
         if self._is_hadoop:
             yield f"catalog.type: {_HADOOP}"
         local = is_local(spark.master)

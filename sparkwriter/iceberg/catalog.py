@@ -56,7 +56,7 @@ class LakeCatalog:
     def load(self, target: TargetName) -> LakeTable | None:
         """The table as the catalog has it now, None where there is none.
 
-        Raises TargetRefused where the name can be nobody's, or is that of another kind of table.
+        Raises TargetRefused where the name is invalid, or is that of another kind of table.
         """
         catalog, name = self._catalog(target.sink), self._name(target)
         try:
@@ -70,7 +70,7 @@ class LakeCatalog:
 
     def begin(self, target: TargetName, schema: str) -> Java:
         """A table that is never committed: no one else sees it. Raises as ``load``, and where the
-        catalog lets nobody make a table there."""
+        catalog allows no table there."""
         catalog, name = self._catalog(target.sink), self._name(target)
         parsed = self._jvm.org.apache.iceberg.SchemaParser.fromJson(schema)
         return catalog.buildTable(name, parsed).createTransaction().table()

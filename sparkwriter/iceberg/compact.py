@@ -1,4 +1,4 @@
-"""Compaction: files written anew by the table's own writer, between two of its writes.
+"""Compaction: files rewritten by the table's own writer, between two of its writes.
 
 It is published like a write, with the marks as they were, by compare-and-set.
 ``rewrite_data_files`` is not, can't be cancelled by the group of its jobs, and leaves equality
@@ -161,10 +161,10 @@ class Compactor:
         self._all.looked(target, more)
 
     def run(self, target: TargetName, table: LakeTable) -> bool:
-        """Write anew what is due, one round; tells whether there is more of it.
+        """Rewrite what is due, one round. Returns whether there is more.
 
-        A table in a layout that we don't lay is left as it is: somebody chose it. Raises Fenced,
-        SinkUnavailable, one of JavaFailure; then nothing is published.
+        A table in a layout that binlogd never makes is left as it is: somebody chose it. Raises
+        Fenced, SinkUnavailable, one of JavaFailure; then nothing is published.
         """
         begun = time.monotonic()
         table.refresh()
@@ -291,7 +291,7 @@ def _each(iterable: Java) -> Iterator[Java]:
 
 def _seen(file: dict[str, Any], deletes: list[dict[str, Any]]) -> FileSeen:
     keys = [one["record-count"] for one in deletes if one["content"] == "equality-deletes"]
-    # One without it is of several files of rows: how many of them are this one's is not told.
+    # A delete without it concerns several data files: this one's part of its rows is unknown.
     dead = [one["record-count"] for one in deletes if "referenced-data-file" in one]
     return FileSeen(
         file["file-size-in-bytes"],

@@ -1,4 +1,4 @@
-"""Which of a table's files are worth writing anew, and when it is time to look. Pure.
+"""Which of a table's files are worth rewriting, and when it is time to look. Pure.
 
 Each write adds files: of rows, and of what it deletes (keys, or places in other files). A reader
 opens them all, and applies to each file of rows every deletion that may concern it.
@@ -13,10 +13,10 @@ from typing import NamedTuple
 from sparkwriter.iceberg.section import CompactionSection
 
 DEAD_SHARE = 0.3
-"""A file is written anew when so large a part of its rows is deleted: Iceberg's own default."""
+"""A file is rewritten once this part of its rows is deleted: Iceberg's own default."""
 
 SMALL_SHARE = 0.5
-"""A file below this part of the wanted size is a small one."""
+"""A file below this part of the target size is a small one."""
 
 
 class FileSeen(NamedTuple):
@@ -42,7 +42,7 @@ class Choice(NamedTuple):
 
 
 def choose(files: Sequence[FileSeen], settings: CompactionSection) -> Choice:
-    """The files to be written anew now, those that readers suffer from most before the others."""
+    """The files to be rewritten now, those that slow readers down most first."""
     halves = _half(settings.max_deletes), _half(settings.max_deleted_keys)
     burdened = [
         at
@@ -70,8 +70,8 @@ def _small(
     """Small files of one partition that are put together, the smallest first; none while they are
     few.
 
-    One that is larger than all smaller ones together waits until those have grown: so a row is
-    written anew a number of times that grows with the logarithm of the table's size only.
+    One that is larger than all smaller ones together waits until those have grown: so the
+    number of times that a row is rewritten grows only with the logarithm of the table's size.
     """
     limit = settings.file_bytes * SMALL_SHARE
     small = sorted(

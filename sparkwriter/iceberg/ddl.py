@@ -4,7 +4,7 @@ Inside a table one metadata commit changes columns and properties, moves main to
 the statement's offset, and takes the branch away: nothing can come between the change and its mark.
 
 A table's name is the catalog's, so a renaming has no snapshot to carry a mark. Three steps: the
-table is told the marks that it will have under its new name (which count only then), the namespace
+table gets the marks that it will have under its new name (which count only then), the namespace
 those of the old name (which count only while no table has it), and the catalog renames. The last
 one publishes both; before it, all is as it was and is done again.
 """

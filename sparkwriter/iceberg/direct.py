@@ -1,6 +1,6 @@
 """Publishing an update of Iceberg's own API as main's next snapshot, in one commit, fenced.
 
-An update commits itself anew on whatever main shows by then, so its ``commit`` is no
+An update commits itself again on whatever main shows by then, so its ``commit`` is no
 compare-and-set. Its ``apply`` only makes the snapshot; that is put into the metadata on which it
 was made, and the catalog takes it if that metadata is still the current one.
 """
@@ -68,7 +68,7 @@ class _Tries:
     """What has become of one publish so far."""
 
     made: list[Java] = field(default_factory=list)
-    """The snapshots that were to be committed: one, made anew on each metadata, of one id."""
+    """The snapshot that was to be committed, built again on each new metadata, with one id."""
     may_land: bool = False
     """A commit failed of which it is not sure that it did not, or will not, land."""
 
@@ -89,8 +89,8 @@ def _publish(
             table.commit(partial(_add, snapshot=snapshot, also=also))
         except JavaFailure as error:
             failure, before = error, tries.may_land
-            # A refusal may be that of a commit of ours, which somebody on the way repeated: while
-            # nobody has seen the table without it, it counts as landed.
+            # A refusal may follow a commit of ours that a proxy repeated: unless the table was seen
+            # without it, it counts as landed.
             tries.may_land = before or not never_began(error)
             table.refresh()
             if table.head(MAIN) == head:
@@ -106,7 +106,7 @@ def _publish(
 def _applied(
     table: LakeTable, expected: int, update: Update, failure: BaseException | None
 ) -> Java:
-    """The update's snapshot on what the catalog has now, which it asks for: nobody else need to."""
+    """The update's snapshot on what the catalog has now. It queries the catalog itself."""
     try:
         snapshot = update.java.apply()
     except JavaFailure:

@@ -46,7 +46,7 @@ class EqualityWrites:
         self._told: set[tuple[TargetName, str]] = set()
 
     def plan(self, seen: Seen, batch: StagedBatch, path: str) -> EqualityPlan | None:
-        """How the batch is to be written so, None where it is not wanted or can't be.
+        """How the batch is to be written so; None where it is not configured, or impossible.
 
         Where it can't, the log says why, once for each reason and target.
         """

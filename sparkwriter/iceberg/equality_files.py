@@ -109,7 +109,7 @@ def lay_files(
     """Write the batch's rows to one file, or one for each partition, and its keys to the other, in
     bounded memory.
 
-    Not ``with_keys``: no file of keys, which are looked at all the same.
+    Not ``with_keys``: no file of keys; the keys are checked nevertheless.
 
     Raises TargetRefused where a value does not fit its column or a key comes twice, Scattered
     where the rows are of too many partitions, and what Arrow and the disk raise.

@@ -135,7 +135,7 @@ class TableFiles:
     def _metrics(self, local: Path, config: Java) -> Java:
         """What Iceberg keeps of a file's columns, read from its footer.
 
-        In the steps of ``ParquetUtil.fileMetrics``, which reads Hadoop's settings anew for each
+        In the steps of ``ParquetUtil.fileMetrics``, which reads Hadoop's settings again for each
         file: that takes four times as long as the footer.
         """
         parquet = self._iceberg.shaded.org.apache.parquet
@@ -164,7 +164,7 @@ class TableFiles:
             sync(here)
             sync(here.parent)
             return place, here.stat().st_size
-        # Nobody else has the name, so nobody needs to be asked whether it is free.
+        # The name is unique, so there is no need to check whether it is free.
         out = lake.io().newOutputFile(place).createOrOverwrite()
         try:
             path = self._jvm.java.io.File(str(local)).toPath()

@@ -145,7 +145,7 @@ class LakeTable:
     def begin(self) -> LakeTable:
         """The table as a write of its own sees it, from what the catalog has now.
 
-        What is committed to it stays in memory, shown to nobody.
+        What is committed to it stays in memory, and is visible nowhere else.
         """
         iceberg, name = self._jvm.org.apache.iceberg, self.table.name()
         begun = iceberg.Transactions.newTransaction(name, self.operations)
@@ -277,14 +277,14 @@ class LakeTable:
         """Remove older snapshots that no ref needs, and then the files that only they need.
 
         A ref keeps the last few of its history whatever their age. The commit is a compare-and-
-        set, made anew on what is current when another came first. Raises one of JavaFailure.
+        set, repeated on the current state when another came first. Raises one of JavaFailure.
         """
         self.table.refresh()
         expiry = self.table.expireSnapshots().expireOlderThan(older_than_ms)
         # Iceberg has two ways to find these files. The quick one, for tables without branches,
         # removes a file as soon as one entry of it was replaced, though it holds the deletion
-        # vectors of other data files, too: the table can't be read any more. Whoever names a
-        # snapshot gets the other way: what nothing that is left refers to.
+        # vectors of other data files, too: the table can't be read any more. With a named
+        # snapshot it works the other way: it removes what no remaining snapshot refers to.
         expiry = expiry.expireSnapshotId(NO_SNAPSHOT)
         expiry.retainLast(retain_last).cleanExpiredFiles(True).commit()
 

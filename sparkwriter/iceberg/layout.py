@@ -1,4 +1,4 @@
-"""How a table is laid out in files: told from its metadata, compared with what its route asks."""
+"""How a table is laid out in files: read from its metadata, compared with its route's options."""
 
 from __future__ import annotations
 

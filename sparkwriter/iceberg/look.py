@@ -82,7 +82,7 @@ def look(
     if main is None or mark is None:
         raise TargetRefused(
             f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
-            " rolled back beyond the first), so nobody can tell what the table contains."
+            " rolled back beyond the first), so what the table contains is unknown."
             f" {ways_out('', str(target))}"
         )
     catalog.foreign.tell(target, table, mark.above)

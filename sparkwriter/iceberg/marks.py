@@ -44,12 +44,12 @@ def nearest_mark(table: LakeTable, main: int) -> Mark | None:
 DELETE_MODE = "write.delete.mode"
 WHOLE_FILES = "copy-on-write"
 """A changelog's ``_partition`` stands where Iceberg has a metadata column of that name, which a
-delete on the reader's side (merge-on-read) asks for and then can't read. One that writes the
-touched files anew does not."""
+delete on the reader's side (merge-on-read) asks for and then can't read. One that rewrites
+the touched files does not."""
 
 
 def delete_whole_files(table: LakeTable, main: int) -> None:
-    """Have deletes from the table write files anew. Nothing else deletes from a changelog.
+    """Have deletes from the table rewrite files. Nothing else deletes from a changelog.
 
     Raises LostRace when main shows anything but ``main``, SinkUnavailable.
     """

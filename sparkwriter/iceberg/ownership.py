@@ -1,7 +1,7 @@
-"""Whose attempt a branch is, told by its name, and whether that owner may still be at work.
+"""Which writer a branch belongs to, read from its name, and whether that one may still run.
 
-A write's branch is left behind when its process dies in the middle. Whoever opens the table next
-reads from the name which run made the branch, where and when. The rule is in decision 6.
+A write's branch is left behind when its process dies in the middle. The next run that opens
+the table reads from the name which run made the branch, where and when. The rule is in decision 6.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def attempt_of(branch: str) -> Attempt | None:
 
 
 def is_dead(attempt: Attempt, me: Owner, now_s: float, foreign_age_s: float) -> bool:
-    """Whether the attempt's run has ended for sure, or is so old that nobody waits for it.
+    """Whether the attempt's run has ended for sure, or is so old that it counts as ended.
 
     Where process ids are comparable they decide. A run of our own state directory in another
     place has ended, since we hold the directory's lock. Of all others only the age is known.
@@ -116,7 +116,7 @@ def _place() -> str:
     return sha256(place.encode()).hexdigest()[:12]
 
 
-# Snapshots that others put on a target: told once each, before a write of ours hides them.
+# Snapshots that others put on a target: each is reported once, before our next write hides it.
 
 SAME_ROWS = "replace"
 """The operation of a snapshot that has the rows of the one before."""
@@ -125,14 +125,14 @@ log: Any = structlog.get_logger(__name__)
 
 
 class ForeignSnapshots:
-    """What has been told of. Shared by the writers of a sink; any thread."""
+    """Those that were reported. Shared by the writers of a sink; any thread."""
 
     def __init__(self) -> None:
         self._told: set[int] = set()
         self._lock = threading.Lock()
 
     def tell(self, target: TargetName, table: LakeTable, snapshots: Iterable[int]) -> None:
-        """Warn of those that changed rows and were not told of by this process."""
+        """Warn of those that changed rows, unless this process did already."""
         for snapshot in snapshots:
             operation = table.operation(snapshot)
             if operation == SAME_ROWS or not self._is_news(snapshot):
@@ -144,7 +144,7 @@ class ForeignSnapshots:
                 target=str(target),
                 snapshot=snapshot,
                 operation=operation,
-                by=" ".join(filter(None, (engine, app))) or "not told",
+                by=" ".join(filter(None, (engine, app))) or "unknown",
                 what="others changed rows of the table: it may differ from its source until it is"
                 f" read again: binlogd tables rebuild {target}",
             )

@@ -67,7 +67,7 @@ def probe_catalog(
         begun = _begin(catalog, sink, properties, targets)
         if begun is not None:
             yield from _elsewhere(sink, properties, begun)
-            for step in _try(begun, properties):  # noqa: B007 (the step that fails is told)
+            for step in _try(begun, properties):  # noqa: B007 (the step that fails is reported)
                 pass
     except JavaFailure as error:
         yield f"sink {sink}: can't {step} the warehouse: {explain(error, sink, properties)}"

@@ -36,7 +36,7 @@ _NOT_IN_ORDER = (
     "Invalid update timestamp",
 )
 """Iceberg's words where its clock stands before the table's last commit, by more than a minute. It
-says so while it makes the metadata, before the catalog is asked."""
+says so while it makes the metadata, before the catalog gets it."""
 
 
 def why(error: BaseException) -> str:
@@ -84,7 +84,7 @@ def _is_unknown(error: BaseException) -> bool:
 MAIN = "main"
 SWAP_ATTEMPTS = 10
 """A swap fails when any commit to the table came between, also one to another branch, and each
-such failure means that somebody else got on. Fewer: a busy table refuses good writes. More: a
+such failure means that another commit succeeded. Fewer: a busy table refuses good writes. More: a
 catalog that can't take commits is noticed later."""
 
 log: Any = structlog.get_logger(__name__)
@@ -161,7 +161,7 @@ def publish_attempt(
 
 
 def discard(table: LakeTable, attempt: LakeTable, since: int) -> None:
-    """Delete the files of an attempt that nobody has published nor will. A failure is logged."""
+    """Delete the files of an attempt that will never be published. A failure is logged."""
 
     def paths() -> Iterator[str]:
         for snapshot in attempt.made_since(since):

@@ -52,7 +52,7 @@ class Ranges:
         return found
 
     def _keep(self, key: tuple[str, int, int], found: bytes) -> None:
-        self._kept[key] = found  # each key comes once: it is asked for first
+        self._kept[key] = found  # each key comes once: it is looked up first
         self._bytes += len(found)
         while self._bytes > KEPT_BYTES:
             _, gone = self._kept.popitem(last=False)

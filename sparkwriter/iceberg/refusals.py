@@ -58,7 +58,7 @@ _BY_METASTORE = "types incompatible with the existing columns in their respectiv
 """Hive's words where a column that is not the last one is dropped or moved: its own default."""
 
 _LONGEST_NAME = 255
-"""Bytes of one part of a path, where the file system itself can't be asked for its own bound."""
+"""Bytes of one part of a path, where the file system itself does not report its own limit."""
 
 
 @contextmanager

@@ -72,7 +72,7 @@ class LooseTables:
         """The table as it is now: a relation shows the snapshot that it was made at.
 
         Its catalog has the functions by which a table may be partitioned. Without a name of its
-        own nobody looks the table up there.
+        own the table is never looked up there.
         """
         java = self._java
         catalog = self._session.sessionState().catalogManager().catalog(sink)

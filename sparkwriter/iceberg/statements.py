@@ -125,7 +125,7 @@ class StatementWrites:
                     self._state(attempt, work, way, view)
             attempt.refresh()
             if attempt.head(MAIN) == seen.main:
-                # Rows that changed nothing: the marks need a snapshot all the same.
+                # Rows that changed nothing: the marks still need a snapshot.
                 attempt.stamp(MAIN, HWM, stamp)
                 attempt.refresh()
         except BaseException:

@@ -136,7 +136,7 @@ def _is_narrow(kind: pa.DataType) -> bool:
 
 
 def _names(fields: Sequence[LakeField], schema: pa.Schema) -> list[str]:
-    """The file's names of the table's columns, which may have been renamed since: told by ids."""
+    """The file's names of the table's columns, which may have been renamed since: found by ids."""
     if any(pa.types.is_nested(field.type) for field in schema):
         raise Unseekable("a file has columns of nested types")
     names = {int((field.metadata or {}).get(FIELD_ID, -1)): field.name for field in schema}

@@ -1,4 +1,4 @@
-"""What a lake's table stores of some keys, by one job of Spark that reads the columns asked for."""
+"""The rows that a lake's table stores of some keys, by one Spark job over the requested columns."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _with_marks(
 
 
 def _remember(new: Seen, name: TargetName) -> None:
-    """Before the names change: afterwards nobody could tell."""
+    """Before the names change: afterwards it is unknown."""
 
     def done() -> bool:
         return new.table.property(REBUILT) == str(name)

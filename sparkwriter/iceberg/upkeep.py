@@ -127,7 +127,7 @@ class Upkeep:
         if table.snapshots() < 2 or table.oldest_ms() >= cutoff_ms:
             return False
         stamped = self._stamped(target, table)
-        # Whatever others commit before the expiry does, and however often it is applied anew:
+        # Whatever others commit before the expiry does, and however often it is applied again:
         # the snapshot that carries the marks is never older than the cut.
         table.expire(min(cutoff_ms, table.time_ms(stamped)), self.settings.retain_last)
         return True

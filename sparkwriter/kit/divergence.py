@@ -31,7 +31,7 @@ def labels_after(batch: StagedBatch, seen: Existing) -> str:  # type: ignore[typ
 
 
 def lost_labels(batch: StagedBatch, seen: Existing) -> list[str]:  # type: ignore[type-arg]
-    """What is to be told of labels that went, but for what the batch itself tells."""
+    """What to report of labels that are gone, except what the batch itself reports."""
     held = _held(seen)
     lost = [
         f"column {name} from {held[name]} to {words}"

@@ -1,8 +1,8 @@
 """Decides rows that lack columns under a route's filter: by what the target stores of them.
 
 The target's rows are those that pass. So a row that is stored is completed, and the filter decides
-anew. A row that is not stored was outside: it stays there if nothing changed that the filter uses,
-and can't enter, for nobody has the rest of it.
+again. A row that is not stored was outside: it stays there if nothing changed that the filter uses,
+and can't enter, because the rest of it is unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sparkwriter.kit.store import FOUND, E, TableStore
 
 
 def decided(store: TableStore[E], files: StagedTables, seen: E, batch: StagedBatch) -> StagedBatch:
-    """The batch with rows that pass and deletes alone: itself, where nothing is to be asked, or
+    """The batch with rows that pass and deletes alone: itself, where nothing is looked up, or
     with a file of its own. Raises TargetRefused where a row enters that is not whole."""
     if batch.filter is None or batch.path is None:
         return batch

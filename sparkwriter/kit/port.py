@@ -88,7 +88,7 @@ class Sink(ABC):
         return None
 
     def exchanges(self) -> Exchanges | None:
-        """Its tables as they are now; None where nothing can be told before they are exchanged. Any
+        """Its tables as they are now; None where nothing is known before they are exchanged. Any
         thread."""
         return None
 

@@ -1,6 +1,6 @@
 """Which shape a target's rows have: that of its route, and no other.
 
-Rows of two shapes in one table would be a difference that nobody asked for. Kept with the target,
+Rows of two shapes in one table would be an unintended difference. Kept with the target,
 so that a route that was changed is noticed at the next write, after a restart and in another member
 too.
 """
@@ -74,7 +74,7 @@ def not_whole(column: str) -> TargetRefused:
 
 
 def columns_added(batch: StagedBatch, held: str) -> list[str]:
-    """What is to be told of a target that shows more columns than before."""
+    """What to report of a target that shows more columns than before."""
     if held == batch.shape or batch.is_barrier:
         return []
     return [
@@ -100,15 +100,16 @@ def rows_above(
     identifier of a column's name.
 
     A row says its partition's number and not its topic, so where another topic of the same
-    number is in the table nobody can tell whose a row is. Raises TargetRefused.
+    number is in the table it is unknown whose a row is. Raises TargetRefused.
     """
     lowered = sorted(source for source, mark in after.items() if mark < before[source])
     for source in lowered:
         for other in before:
             if other.partition == source.partition and other.topic != source.topic:
                 raise TargetRefused(
-                    f"its rows of {source} can't be told from those of {other}: a changelog names"
-                    " the partition, not the topic. It can't be reset; read into another target"
+                    f"its rows of {source} can't be distinguished from those of {other}: a "
+                    "changelog names the partition, not the topic. It can't be reset; read into"
+                    " another target"
                 )
     partition, offset = column("_partition"), column("_offset")
     terms = [f"({partition} = {s.partition} AND {offset} > {after[s]})" for s in lowered]

@@ -67,7 +67,7 @@ class Statements(Generic[E]):
         return self._take(batch, here, batch.takes_from)
 
     def move_aside(self, seen: E) -> None:
-        """Give a kept table another name, for the source has made its own anew."""
+        """Give a kept table another name, because the source has recreated its own."""
         assert seen.dropped is not None
         number = seen.dropped.rpartition(":")[2]
         aside = seen.target._replace(table=f"{seen.target.table}{ASIDE}{number}")
@@ -147,7 +147,7 @@ class Statements(Generic[E]):
         self._store.move(seen, to, change, _marks(batch, seen))
 
     def _gone(self, batch: StagedBatch, here: E | Absent) -> TargetState:
-        """There was no table to rename or drop: who waits for it must be told all the same."""
+        """There was no table to rename or drop. Targets that wait for it must still learn that."""
         if not isinstance(here, Absent):
             raise SinkUnavailable("the table came back meanwhile")
         if not here.marks.cover(batch):

@@ -77,7 +77,7 @@ class Existing(Generic[T]):
     ``version``: the sink's name of what was seen. ``renamed``: its marks came with the name that it
     got, and are in no step of its own yet. ``dropped``: where the source dropped its table.
     ``positions`` as of ``TargetState``. ``diverged``: its history is whole and does not hold the
-    version that was asked for. ``differs``: what may have changed its rows at the source alone.
+    version that was requested. ``differs``: what may have changed its rows at the source alone.
     ``source``: the source's table, None where that is not known or several. ``shape``: the
     fingerprint of the shape that its rows have. ``labels``: those of its enumerations, as JSON.
     ``key_partitioning``: how its keys are spread (``offsets.key_partitioning``), as JSON.

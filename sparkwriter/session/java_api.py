@@ -100,18 +100,18 @@ class JavaGarbage:
 class JavaNames:
     """A place in the tree of names that keeps what was found below it.
 
-    As good as the JVM that it was made of: one that was started anew needs another.
+    Valid as long as its JVM: one that was started again needs another.
     """
 
     def __init__(self, place: Java) -> None:
         self._place = place
 
     def __getattr__(self, name: str) -> Java:
-        """What has that name here; asked of the JVM the first time alone."""
+        """What has that name here; queried from the JVM only the first time."""
         found = getattr(self._place, name)
         if isinstance(found, (JavaPackage, JavaClass)):
             found = JavaNames(found)
-        # Never a value: a static field is asked for anew.
+        # Never a value: a static field is read again each time.
         if isinstance(found, JavaNames) or callable(found):
             self.__dict__[name] = found
         return found

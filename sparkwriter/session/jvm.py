@@ -1,7 +1,7 @@
 """The process behind a Spark session: watched, killed, and forgotten so that another can come.
 
-pyspark keeps its one gateway and context in class variables: what is asked of them after a second
-JVM was started is answered by that one. So everything that belongs to a JVM is held here.
+pyspark keeps its one gateway and context in class variables: calls to them after a second
+JVM was started go to that one. So everything that belongs to a JVM is held here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SparkJvm:
         return how_ended(self._process.wait())
 
     def kill(self) -> None:
-        """End the process, even one that is suspended; whoever waits for its answer wakes. Any
+        """End the process, even one that is suspended; callers that wait for its answer wake. Any
         thread, never blocks."""
         self._process.kill()
 

@@ -1,8 +1,8 @@
 """Keeps one session alive: when its JVM has ended, another is started, without a restart.
 
-Nobody has to use the session for its end to be noticed: a thread waits for the process. Whoever
-wants to write meanwhile waits a little for the next generation, and is then told to come again; it
-holds its batch, and asks the target's marks before it writes it again.
+Nobody has to use the session for its end to be noticed: a thread waits for the process. A
+writer that comes meanwhile waits a little for the next generation, and is then told to retry; it
+keeps its batch, and reads the target's marks before it writes it again.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class SessionKeeper(Generic[J]):
                 log.error("session_not_rebuilt", reason=str(error), attempt=self._failures)
                 continue
             except Exception:
-                # Nobody foresaw it; without a session nothing would ever be written again.
+                # An unforeseen fault; without a session nothing would ever be written again.
                 self._failures += 1
                 log.exception("session_not_rebuilt", attempt=self._failures)
                 continue

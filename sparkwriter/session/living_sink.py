@@ -81,7 +81,7 @@ class Deadline:
         try:
             self._cancel()
         except Exception as error:
-            # What is asked to cancel may be what died, or hang until it is killed.
+            # The process that should cancel may have died, or hang until it is killed.
             log.warning("cancel_failed", reason=str(error), **self._fields)
 
     def _on_no_end(self) -> None:
@@ -135,7 +135,7 @@ class LivingSink(Generic[J]):
         where after a failed call ``outdated`` says that the sink was made with what is no more
         valid, such as a password.
 
-        ``garbage`` is one for all sinks of a JVM: it is told of each call that has ended.
+        ``garbage`` is one for all sinks of a JVM: it is notified of each call that has ended.
         """
         self._keeper = keeper
         self._make = make

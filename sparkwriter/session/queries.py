@@ -12,7 +12,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 LOOK_UP_S = 0.5
-"""How often a query under way looks whether it is still wanted."""
+"""How often a running query checks whether it was cancelled."""
 
 _SETTINGS = {
     # Instants are printed in the session's zone, and a name with ${…} is that name.
@@ -24,14 +24,14 @@ _SETTINGS = {
 
 
 class NotWanted(Exception):
-    """The query was cancelled, for the caller is asked to leave."""
+    """The query was cancelled, because the caller has to stop."""
 
 
 class SparkQueries:
     """Queries of one session of its own. One thread's."""
 
     def __init__(self, spark: SparkSession, asked: Callable[[], bool]) -> None:
-        """``asked``: whether the caller is to leave; from then on queries end with NotWanted."""
+        """``asked``: whether the caller has to stop; from then on queries end with NotWanted."""
         self._spark = spark.newSession()
         for name, value in _SETTINGS.items():
             self._spark.conf.set(name, value)

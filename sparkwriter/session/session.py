@@ -59,7 +59,7 @@ _DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.scheduler.mode": "FAIR",
     # A window server of one user in a process that lives for months: off, and what Spark
-    # retains for it is bounded, since the listener keeps the executions all the same.
+    # retains for it is bounded, since the listener keeps the executions nevertheless.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "20",
@@ -153,8 +153,8 @@ def _java_options(log4j2_file: Path, scratch: Path, theirs: str) -> str:
         f"-Dlog4j2.configurationFile={log4j2_file.absolute().as_uri()}",
         f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log",
         f"-Djava.io.tmpdir={scratch.absolute()}",
-        # Threads that the lack of memory killed are missed by nobody: a JVM without them hangs, or
-        # half works. One that has ended is started again.
+        # Nothing notices that threads died from a lack of memory: a JVM without them hangs, or half
+        # works. One that has ended is started again.
         "-XX:+ExitOnOutOfMemoryError",
     )
     return f"{shlex.join(ours)} {theirs}".rstrip()
@@ -194,9 +194,9 @@ def start_session(
     There is one at a time: call it again only when the JVM has ended and ``SparkJvm.forget`` was
     called. Any thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
     its log4j2 settings beside it. ``scratch`` is a folder of this JVM's own for temporary
-    files, made anew here: one that was killed leaves 60 MB of copied jars and libraries there, and
-    in the machine's common folder nobody would know whose they are. Whoever ends the last JVM
-    removes it. ``secrets`` stay off the command line.
+    files, recreated here: one that was killed leaves 60 MB of copied jars and libraries there, and
+    in the machine's common folder their owner would be unknown. The end of the last JVM removes
+    it. ``secrets`` stay off the command line.
     Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start, or saying
     which jar it lacks; then nothing of it is left.
     """
@@ -261,7 +261,7 @@ def _make_anew(folder: Path) -> None:
         make_private_folder(folder)
     except OSError as error:
         text = os.strerror(error.errno) if error.errno else str(error)
-        raise SinkUnavailable(f"can't make the JVM's folder {folder} anew: {text}") from error
+        raise SinkUnavailable(f"can't recreate the JVM's folder {folder}: {text}") from error
 
 
 def _local_cores(master: str) -> int:

@@ -40,9 +40,9 @@ def identified(entry: Entry, ledger: str, table: DbTable | None) -> Entry:
 def without_old(
     session: Session, target: TargetName, entry: LedgerRow | None, ledger: str, table: DbTable
 ) -> LedgerRow | None:
-    """What the ledger has of the table that is there: nothing where it tells of another one. Where
-    altering a table changes its identity, too, one with rows in it is told, and goes on. Raises
-    DatabaseError."""
+    """What the ledger has of the present table: nothing where its row is of another one. Where
+    altering a table changes its identity, too, a table with rows is reported, and continues.
+    Raises DatabaseError."""
     if entry is None or entry.made is None or not _differs(entry.made, ledger, table):
         return entry
     certain = _surely_another(session, target, table)
@@ -61,15 +61,16 @@ def _surely_another(session: Session, target: TargetName, table: DbTable) -> boo
 
 
 def check_same(session: Session, target: TargetName, before: DbTable) -> None:
-    """Raise LostRace where somebody has altered the table, or made it again, since the look.
+    """Raise LostRace where somebody has altered or recreated the table since the look.
 
-    Asked inside the transaction, once a row is written: from then on nobody can. Where an identity
-    lasts, the next look finds it, too, and nothing is asked here. Raises DatabaseError.
+    Checked inside the transaction, once a row is written: from then on nobody can alter it.
+    Where an identity lasts, the next look finds it, too, and nothing is checked here. Raises
+    DatabaseError.
     """
     if session.lasting_identity:
         return
     if session.identity(target) != before.identity:
-        raise LostRace("somebody has altered the table, or made it again, meanwhile")
+        raise LostRace("somebody has altered or recreated the table meanwhile")
 
 
 def unknown_marks(session: Session, target: TargetName, made: Made, table: DbTable) -> list[str]:
@@ -131,12 +132,12 @@ def has_rows(session: Session, target: TargetName, table: DbTable) -> bool:
 
 
 # Triggers of a target: those that decide what is written are refused (``DbTable.unsafe``), others
-# are told.
+# are reported.
 
 
 def unseen_triggers(session: Session, target: TargetName) -> list[str]:
-    """Why a table of which the ledger knows nothing can't be taken: nobody has looked at its
-    triggers. Raises DatabaseError."""
+    """Why a table of which the ledger knows nothing can't be taken over: its triggers were
+    never checked. Raises DatabaseError."""
     if session.sees_triggers(target):
         return []
     return [

@@ -2,8 +2,8 @@
 
 MySQL commits before and after each statement about a table. So the ledger first tells, in the row
 of each target that takes part, what is going to be done and what the ledger says afterwards. Each
-statement leaves a stamp in its table's comment, in the same ALTER TABLE, by which whoever comes
-after a crash sees how far it came: the next look at one of the targets does the rest. Pure.
+statement leaves a stamp in its table's comment, in the same ALTER TABLE, which shows after a crash
+how far it came: the next look at one of the targets does the rest. Pure.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ class JdbcStore(LedgeredStore):
         return not has_rows(self.session, seen.target, self._table(seen.target))
 
     def filled(self, seen: Row) -> frozenset[str]:
-        """Those with a default, which somebody else gave them."""
+        """Those with a default that somebody else set."""
         return self._table(seen.target).filled
 
     def may_hold_null(self, seen: Row, column: str) -> bool:

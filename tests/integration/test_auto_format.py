@@ -71,6 +71,6 @@ def test_a_topic_whose_format_can_not_be_told_stops_the_pipeline(rig: Rig) -> No
     config = rig.write_config(p=rig.pipeline(format="auto"))
     rig.produce(b'{"id": 1, "name": "x"}', b'{"id": 2, "name": "y"}')
     assert rig.run(config) is Exit.PIPELINE_FAILED
-    assert f"{rig.topic}: its format can't be told from its first 2 messages" in rig.stderr
+    assert f"{rig.topic}: its format can't be detected from its first 2 messages" in rig.stderr
     assert "an object of id, name (2); it may be of none that is known" in rig.stderr
     assert {state.frontier for state in rig.snapshot().partitions.values()} == {0}

@@ -188,7 +188,7 @@ def test_a_table_that_changes_its_key_is_named_with_the_way_out(rig: Rig) -> Non
         canal(t, "INSERT", [{"id": 1, "name": "b", "qty": 2}], pkNames=["id", "name"]),
     )
     assert rig.run() is Exit.PIPELINE_FAILED
-    assert "the table's key is (id), wanted is (id, name): set keys in its route" in rig.stderr
+    assert "the table's key is (id), required is (id, name): set keys in its route" in rig.stderr
     assert "binlogd tables rebuild" in rig.stderr
     assert rig.rows("orders") == [(1, "a", 1)]
 

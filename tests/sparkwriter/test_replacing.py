@@ -78,7 +78,7 @@ def test_what_a_crash_left_of_the_question_is_in_nobodys_way(
     assert said(server) == ""
     assert session.rows("SHOW TABLES FROM shop") == [("t",)]
     session.run(f"CREATE TABLE shop.t__rebuild_{TRIED} (a int)")
-    assert "somebody else's: rename it, or drop it" in said(server)
+    assert "made by somebody else: rename it, or drop it" in said(server)
 
 
 def test_a_plain_table_and_one_that_is_not_there_can_be(server: Server, session: Session) -> None:

@@ -172,8 +172,10 @@ def as_rows_declare(ddl: Ddl) -> Ddl:
         if isinstance(step, AddColumn) and step.column.type == _WIDE and step.default is not None
     ]
     if unknown:
-        reason = f"ADD {', '.join(unknown)} with a DEFAULT: whether rows tell a long or a decimal"
-        return replace(ddl, steps=(), lenient=(), refused=f"{reason} can't be told")
+        reason = (
+            f"ADD {', '.join(unknown)} with a DEFAULT: whether rows declare a long or a decimal"
+        )
+        return replace(ddl, steps=(), lenient=(), refused=f"{reason} is unknown")
     return retyped(ddl, _as_row_column)
 
 

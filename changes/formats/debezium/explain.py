@@ -1,4 +1,4 @@
-"""Explains Debezium's records: each change with its key and what is known of before and after."""
+"""Explains Debezium's records: each change with its key and what is known of both images."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explain_row(
     shown = _Shown(record.fields or columns_of(key.field if key else None), options)
     if record.letter == "D":
         if record.before is None and key is None:
-            raise Refused("a deleted row of which nothing is told, neither image nor key")
+            raise Refused("a deleted row without image and without key")
         image = shown.image(deleted_key(record, key, keys, configured=False))
         before = None if record.before is None else shown.image(record.before)
         yield RowChange(table, "D", image, before, None, ts_ms, shown.misfit)

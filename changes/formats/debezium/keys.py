@@ -12,7 +12,7 @@ from changes.formats.debezium.record import Record
 from changes.formats.debezium.types import Field
 from changes.formats.engine.layout import Refused
 
-FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
+FULL = "PostgreSQL sends it with REPLICA IDENTITY FULL"
 
 
 def deleted_key(
@@ -33,7 +33,7 @@ def deleted_key(
         elif name in before and configured and not _only_key(before, key_columns, keys):
             found[name] = before[name]
         else:
-            where = "is null" if name in before else "is not told"
+            where = "is null" if name in before else "is missing"
             raise Refused(f"key column {name} {where} in a deleted row ({FULL})")
     return found
 
@@ -42,7 +42,7 @@ def deleted_row(record: Record, key: Key | None) -> Members:
     """The known columns of a deleted row, for a changelog. Raises Refused where there are none."""
     found = record.before if record.before is not None else (key and key.columns)
     if not found:
-        raise Refused(f"a deleted row of which nothing is told ({FULL})")
+        raise Refused(f"a deleted row without any column ({FULL})")
     return found
 
 
@@ -61,7 +61,7 @@ def replaced_key(
         if covered:
             return None
         raise Refused(
-            f"whether an update changed the key ({', '.join(keys)}) is not told: its old row is "
+            f"whether an update changed the key ({', '.join(keys)}) is unknown: its old row is "
             f"null ({FULL})"
         )
     old: dict[str, Raw] = {}
@@ -76,7 +76,7 @@ def replaced_key(
         ):
             old[name] = after[name]
         elif _only_key(before, key_columns, keys):
-            raise Refused(f"the old value of key column {name} is not told ({FULL})")
+            raise Refused(f"the old value of key column {name} is unknown ({FULL})")
         else:
             old[name] = before[name]
     changed = any(name in after and bytes(old[name]) != bytes(after[name]) for name in keys)

@@ -146,8 +146,8 @@ class RepeatedStatements:
         if packed != self._doubtful or not any(ddl.renames for ddl in found):
             return None
         return (
-            f"{found[0].table}: sent again by its connector, behind rows of before it that were "
-            f"sent again, too, and are stored without it: not done once more"
+            f"{found[0].table}: sent again by its connector, behind older rows that were sent "
+            f"again, too, and are stored without it: not applied a second time"
         )
 
     def _read(self, packed: bytes) -> _Identity | None:

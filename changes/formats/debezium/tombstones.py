@@ -123,7 +123,7 @@ class Tombstones:
         name = tombstone.schema_name
         begin = "a tombstone whose delete is not known"
         if self._placed:
-            return f"{begin} tells no position among the rows"
+            return f"{begin} has no position among the rows"
         known: Collection[TableName] = self._came_with.get(name or "", ())
         sure = table_of(name) if self._delete else spelled_surely(name)
         if sure is not None and {*known} <= {sure} and NOT_COLUMNS not in tombstone.text:

@@ -28,7 +28,7 @@ from changes.sql.convert import ValueMisfit
 
 # Reads records without types by the types of the table's stored columns.
 
-_WHAT_HELPS = ", as which the column is stored, and the record tells no type (types declares one)"
+_WHAT_HELPS = ", as which the column is stored, and the record declares no type (set types)"
 _BASE64 = re.compile(r'"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"')
 _NO_NUMBER = re.compile(r'"[+-]?(?:nan|inf|infinity)"', re.IGNORECASE)
 _UNSIGNED = pa.decimal128(20, 0)

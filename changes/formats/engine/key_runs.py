@@ -18,7 +18,9 @@ from changes.formats.engine.layout import Refused
 
 Key = tuple[object, ...]
 
-PARTIAL_ROW = "a row leaves its key after another one has taken it, and is told in part only"
+PARTIAL_ROW = (
+    "a row leaves its key after another row has taken it, and only some of its columns are known"
+)
 
 
 MOVES_ALONE = (

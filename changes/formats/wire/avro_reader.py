@@ -49,7 +49,7 @@ def branch_name(schema: AvroSchema) -> str:
 def compiled(
     schema: AvroSchema, named: Mapping[str, AvroSchema], names: Mapping[tuple[str, str], str]
 ) -> Reader:
-    """Make the reader of a schema. Raises Refused for one whose values can't be told from damage.
+    """Make the reader of a schema. Raises Refused for one whose values look like damage.
 
     ``names``: by record and field what the field is called in JSON, where that is another name.
     """

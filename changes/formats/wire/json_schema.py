@@ -1,7 +1,7 @@
 """JSON Schema as Connect's converter writes it, and as anybody else does: the payload is JSON.
 
-So only the schema is translated. What Connect's own properties don't say is told by JSON Schema's
-types and formats; what has no one type is a document.
+So only the schema is translated. What Connect's own properties don't say, JSON Schema's types
+and formats do; what has no single type is a document.
 """
 
 from __future__ import annotations

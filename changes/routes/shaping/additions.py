@@ -54,7 +54,7 @@ class Read(NamedTuple):
     shards: Sequence[str] = ()
     """Of each record, where the shape has a shard."""
     times: Sequence[int | None] = ()
-    """Of each record when its change happened, in milliseconds since 1970; where that is asked."""
+    """When each record's change happened, in milliseconds since 1970; where the shape needs it."""
     images: Callable[[int], Sequence[RowChange]] = lambda _: ()
     """What a record says of each of its rows, before and after its change."""
     now_ms: int = 0

@@ -1,7 +1,7 @@
 """Filters a changelog: a change is kept whose row passes before or after it.
 
 A row of a changelog is the row after its change, or the one that was deleted. What it was before
-is asked of the message itself, and only where that decides: of updates that don't pass, and where
+is read from the message itself, and only where that decides: for updates that don't pass, and where
 a value is NULL that the message may not have carried.
 """
 
@@ -69,7 +69,7 @@ def filtered_changelog(
 def _asked(
     origins: Origins, columns: Mapping[str, pa.Array], keeps: pa.Array
 ) -> list[tuple[int, bool]]:
-    """The rows whose messages are asked, each with whether one of its values is NULL."""
+    """The rows whose messages are read, each with whether one of its values is NULL."""
     nulls = pa.repeat(pa.scalar(False), len(keeps))
     for column in columns.values():
         nulls = pc.or_(nulls, pc.is_null(column))

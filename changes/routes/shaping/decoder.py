@@ -52,7 +52,7 @@ class ShapedDecoder:
         shape: Shape,
         records: Records,
     ) -> None:
-        """``records`` is asked where the shape needs more than rows."""
+        """``records`` is called where the shape needs more than rows."""
         self._inner = inner
         self._shape = shape
         self._records = records

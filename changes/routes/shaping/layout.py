@@ -78,11 +78,11 @@ def transform_of(text: str) -> Transform:
     """One entry of ``partition_by``. Raises ValueError."""
     if "(" not in text:
         if not (name := text.strip()):
-            raise ValueError(f"an entry is empty; wanted: {_WORDS}")
+            raise ValueError(f"an entry is empty; expected: {_WORDS}")
         return Transform("identity", name)
     found = _CALL.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no transform; wanted: {_WORDS}")
+        raise ValueError(f"{text!r} is no transform; expected: {_WORDS}")
     kind, width, column = found[1].lower(), found[2], found[3]
     if kind == "identity" and width is None:
         return Transform(kind, column)
@@ -90,7 +90,7 @@ def transform_of(text: str) -> Transform:
         return Transform(_TIMES[kind], column)
     if kind in _WIDE and width is not None and 0 < int(width) <= _LARGEST:
         return Transform(kind, column, int(width))
-    raise ValueError(f"{text!r} is no transform; wanted: {_WORDS}")
+    raise ValueError(f"{text!r} is no transform; expected: {_WORDS}")
 
 
 def transforms_of(texts: Iterable[str]) -> tuple[Transform, ...]:
@@ -111,7 +111,7 @@ def sort_of(text: str) -> Sort:
     """One entry of ``sort_by``. Raises ValueError."""
     found = _SORT.fullmatch(text)
     if found is None or not text.strip():
-        raise ValueError("an entry is empty; wanted: column, column asc or column desc")
+        raise ValueError("an entry is empty; expected: column, column asc or column desc")
     return Sort(found[1], (found[2] or "").lower() == "desc")
 
 

@@ -47,8 +47,8 @@ def check_inserts(changes: Changes, uses: Sequence[str]) -> None:
 def with_own_time(
     changes: Changes, shown: Sequence[str], uses: Sequence[str], old: Set[str]
 ) -> pa.Table:
-    """The table, rows of before a column's first one having NULL there, where they had all columns
-    of their time: inserts have, and updates with all that the target had before."""
+    """The table. Rows before the first one with a column have NULL there, if they had all columns
+    of their time: inserts have, and so have updates with all that the target had before."""
     table = changes.table
     whole = _inserts(changes)
     if old:
@@ -98,7 +98,7 @@ def check_partial(changes: Changes, table: pa.Table, needs: Needs, old: Set[str]
         if decides and name not in old:
             first = _first(table, name)
             if pc.any(lacks.slice(0, None if first < 0 else first)).as_py():
-                raise _refused(name, "the filter uses it, and nobody knows it of these rows")
+                raise _refused(name, "the filter uses it, and its value in these rows is unknown")
 
 
 def _inserts(changes: Changes) -> pa.Array:

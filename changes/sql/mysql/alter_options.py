@@ -107,7 +107,7 @@ def check_together(steps: Sequence[DdlStep], defaults: Collection[str], *, optio
         if isinstance(step, ChangeColumn) and step.old.lower() == step.column.name.lower()
     }
     for name in sorted(added & {*defaults, *modified}):
-        raise NotUnderstood(f"{name} is added and defined anew in one statement")
+        raise NotUnderstood(f"{name} is added and redefined in one statement")
     if optional:
         for name, count in Counter(name for step in steps for name in _names(step)).items():
             if count > 1:

@@ -20,7 +20,7 @@ _OF_MARIADB = re.compile(r"/\*M!.*?\*/", re.DOTALL)
 
 _DOUBTFUL = (
     "a statement with names that have no database, while the message's database is that of another "
-    "name in it, so the session's is not told,"
+    "name in it, so the session's is unknown,"
 )
 
 
@@ -82,7 +82,7 @@ def _placed(sql: str, header: TableName, session: bool, *, escapes: bool = True)
     names = StatementNames(header.database, in_session=session and bool(header.database))
     found = read_statements(sql, header, names, escapes=escapes)
     if names.unplaced:
-        why = NotUnderstood("its names have no database, and the message tells none")
+        why = NotUnderstood("its names have no database, and the message names none")
         return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, why) for ddl in found)
     if names.doubtful:
         found = read_statements(sql, header, StatementNames("", in_session=True), escapes=escapes)

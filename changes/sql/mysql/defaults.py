@@ -51,7 +51,7 @@ def as_added(column: Definition) -> AddColumn:
     if kind.labels and "\\" in column.type:
         raise Unknowable("whether a backslash in its labels stands for itself depends on sql_mode")
     if column.generated:
-        raise Unknowable("it is generated, its values in stored rows are not told")
+        raise Unknowable("it is generated, and its values in stored rows are unknown")
     if column.auto_increment or column.base == "SERIAL":
         raise Unknowable("AUTO_INCREMENT numbers the stored rows")
     if column.default is not None:
@@ -122,7 +122,7 @@ def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -
     if not number and (column.base == "BIT" or (column.base == "YEAR" and len(token.text) != 4)):
         own_way = True
     if own_way:
-        raise Unknowable(f"DEFAULT {token.text} of a {column.type} column can't be told")
+        raise Unknowable(f"DEFAULT {token.text} of a {column.type} column is unknown")
 
 
 def _check_character_set(introducer: Token, text: Token) -> None:
@@ -168,7 +168,7 @@ def _value(column: Definition, kind: SourceType, text: str) -> object:
         raise Unknowable("a TIMESTAMP's default depends on the time zone of who ran the statement")
     shown = _as_printed(column, kind, text)
     if shown is None:
-        raise Unknowable(f"DEFAULT {text!r} of a {column.type} column can't be told")
+        raise Unknowable(f"DEFAULT {text!r} of a {column.type} column is unknown")
     try:
         return convert(pa.array([shown], pa.string()), kind, "UTC")[0].as_py()
     except pa.ArrowInvalid as error:

@@ -80,7 +80,7 @@ def apply_ddl(
 
 
 class _Statement:
-    """One statement. All names in it are those of before, whatever its clauses' order."""
+    """One statement. All its names are those before it, in whatever order its clauses are."""
 
     def __init__(self, table: DdlTable, mode: Mode, aside: str) -> None:
         self._table = table
@@ -139,7 +139,7 @@ class _Statement:
         )
 
     def _key(self, key: str) -> str:
-        """The name that a column of before has now."""
+        """The present name of a column that existed before the statement."""
         field = self._now.get(key.lower())
         return key if field is None else field.name
 

@@ -23,7 +23,7 @@ SUFFIX = "__binlogd_tombstones"
 """What a target's table of tombstones is named: the target's name and this."""
 
 OF = "__binlogd_of"
-"""The UUID of the table that a tombstone is of. One that was made anew has another."""
+"""The UUID of the table that a tombstone is of. A recreated table has another."""
 
 AT = "__binlogd_at"
 """When the tombstone was written: it goes once no lane can lag that far behind."""
@@ -79,7 +79,7 @@ def add_tombstones(guard: Guard, key: Mapping[str, str], source: str) -> str:
     )
 
 
-# Columns of a target that others made NOT NULL: a null in one makes a file nobody can read.
+# Columns of a target that others made NOT NULL: a null in one makes a file that can't be read.
 
 
 def check_not_null(required: Sequence[str], staged: str) -> None:

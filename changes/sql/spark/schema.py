@@ -170,8 +170,8 @@ def plan_schema(
 ) -> tuple[SchemaStep, ...]:
     """The steps after which the table holds ``wanted``; none when it does already.
 
-    A column that is required narrower than it is stored stays as it is; a stored one that is not
-    wanted stays too. Raises TargetRefused, naming columns and types, where no step can do it.
+    A column that is stored wider than required stays as it is; a stored one that is not required
+    stays too. Raises TargetRefused, naming columns and types, where no step can do it.
     """
     columns = _wanted_columns(wanted, mode)
     if mode is Mode.UPSERT:
@@ -179,11 +179,11 @@ def plan_schema(
     if stored is None:
         return (CreateTable(columns),)
     if stored.mode is not mode:
-        raise TargetRefused(f"the table is kept as {stored.mode.value}, wanted is {mode.value}")
+        raise TargetRefused(f"the table is kept as {stored.mode.value}, required is {mode.value}")
     if mode is Mode.UPSERT and _lower(stored.keys) != _lower(wanted.keys):
         raise TargetRefused(
-            f"the table's key is ({', '.join(stored.keys)}), wanted is ({', '.join(wanted.keys)}):"
-            f" set keys in its route, and read it again: binlogd tables rebuild"
+            f"the table's key is ({', '.join(stored.keys)}), required is ({', '.join(wanted.keys)})"
+            f": set keys in its route, and read it again: binlogd tables rebuild"
         )
     held = {column.name.lower(): column for column in stored.columns}
     own = stored.keys if mode is Mode.UPSERT else [lake_name(name) for name, _ in CHANGELOG_COLUMNS]

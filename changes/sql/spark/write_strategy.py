@@ -12,8 +12,8 @@ from enum import Enum
 SEEK_ROW_S = 26e-9
 """One thread of ours looks through a stored key."""
 SEEK_TABLE_ROW_S = 0.3e-6
-"""It puts a key of the batch into the table that it looks in: made anew for each file, and for each
-million rows of it."""
+"""It puts a key of the batch into its lookup table, which is built again for each file, and for
+each million rows of it."""
 SEEK_BATCH_ROW_S = 1.0e-6
 """It looks a key of the batch up, and makes the deletion of its row."""
 JOB_S = 1.1

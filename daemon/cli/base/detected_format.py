@@ -35,4 +35,4 @@ def detected_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | Non
         seen.append(record)
     if not seen:
         return None
-    raise FormatUnclear(f"its format can't be told: {unclear(seen)}. --format names one")
+    raise FormatUnclear(f"its format can't be detected: {unclear(seen)}. --format names one")

@@ -218,7 +218,7 @@ class TakeAbove:
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """A table that was filled anew gets what the one has whose name it takes: rights, comments."""
+    """A recreated table gets rights and comments of the table whose name it takes."""
 
     new: TargetName
     old: TargetName

@@ -132,8 +132,8 @@ def runs_before(trigger: str) -> str:
 
 
 def check_new(table: DbTable, before: Made, after: Made) -> None:
-    """Raise TargetRefused where a column that is to be added is there, of somebody else's making.
-    It is not taken instead: its stored rows have not what the source's have."""
+    """Raise TargetRefused where a column that is to be added is there already, made by somebody
+    else. It is not used instead: its stored rows do not have the source's values."""
     ours = {field.name.lower() for field in before.fields}
     for field in after.fields:
         column = table.find(field.name) if field.id is None else None

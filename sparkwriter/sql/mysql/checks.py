@@ -63,13 +63,13 @@ it."""
 def tried(session: Session, into: TargetName, aside: TargetName) -> list[str]:
     """Why a table can't be made, altered, renamed and dropped; it is gone afterwards, or named.
 
-    One trial of the name at a time. Raises DatabaseError where the server can't be asked now.
+    One trial of the name at a time. Raises DatabaseError where the server does not answer now.
     """
     with session.exclusive(f"binlogd tries {zlib.crc32(repr(into).encode()):08x}"):
         try:
             for name in (into, aside):
                 if not _is_free(session, name):
-                    return [f"{name} is there, and somebody else's: rename it, or drop it"]
+                    return [f"{name} exists, and was made by somebody else: rename it, or drop it"]
         except DatabaseError as error:
             if error.cause is not Cause.REFUSED:
                 raise
@@ -78,7 +78,7 @@ def tried(session: Session, into: TargetName, aside: TargetName) -> list[str]:
 
 
 def _is_free(session: Session, name: TargetName) -> bool:
-    """Whether nobody has the name, once what a trial left there is gone."""
+    """Whether the name is free, once what a trial left there is gone."""
     left = session.describe(name)
     if left is None or left.comment != MADE:
         return left is None

@@ -164,7 +164,7 @@ class MySqlDialect(SqlDialect):
         return f"{left} <=> {right}"
 
     def stage(self, columns: Sequence[tuple[str, str]], key: Sequence[str]) -> list[str]:
-        """It outlives the transaction: the one of before goes first."""
+        """It outlives the transaction: the previous one is dropped first."""
         made = ", ".join(f"{self.quote(name)} {type_} NULL" for name, type_ in columns)
         return [
             f"DROP TEMPORARY TABLE IF EXISTS {STAGE}",

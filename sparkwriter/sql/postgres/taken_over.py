@@ -1,4 +1,4 @@
-"""What a table that is loaded anew takes over from the one whose name it gets, in PostgreSQL.
+"""What a loaded table takes over from the one whose name it gets, in PostgreSQL.
 
 Owner, rights, row security, comments, storage options, statistics targets, replica identity and
 publications are the table's, not the name's: without them readers were locked out, or saw rows that
@@ -91,7 +91,7 @@ JOIN pg_publication_rel r ON r.prrelid = c.oid JOIN pg_publication p ON p.oid = 
 WHERE NOT pg_has_role(p.pubowner, 'MEMBER')
 ORDER BY 1
 """
-"""What a table that is loaded anew does not have any more: to be recreated."""
+"""What a loaded table does not take over: it has to be recreated."""
 
 
 def take_over(session: Session, old: TargetName, new: TargetName) -> Iterator[str]:

@@ -173,7 +173,9 @@ def test_what_waits_is_bounded(bounds: RecognitionBounds) -> None:
         out = logic.handle(msg.Polled((fetched(A0, ROW, first=first),)), 0.0)
         assert failure(out) == ""
     reason = failure(logic.handle(msg.Polled((fetched(A0, TOMBSTONE, first=3),)), 0.0))
-    assert reason.startswith("a: its format can't be told from its first 4 messages: an object of ")
+    assert reason.startswith(
+        "a: its format can't be detected from its first 4 messages: an object of "
+    )
     assert "debezium-json (1)" in reason  # the tombstone
 
 
@@ -181,7 +183,7 @@ def test_a_late_message_tells_nothing_whatever_the_size_of_a_poll() -> None:
     """Or one run would stop and the next would not."""
     late = fetched(A0, ROW, ROW, canal())
     logic = fetcher(bounds=RecognitionBounds(messages=2))
-    assert "can't be told" in failure(logic.handle(msg.Polled((late,)), 0.0))
+    assert "can't be detected" in failure(logic.handle(msg.Polled((late,)), 0.0))
 
 
 def test_a_run_to_the_end_ends_where_a_format_is_not_told() -> None:
@@ -190,7 +192,7 @@ def test_a_run_to_the_end_ends_where_a_format_is_not_told() -> None:
     out = logic.handle(msg.Polled((fetched(A0, TOMBSTONE),), {A0: 1, A1: 1}), 0.0)
     assert failure(out) == ""
     out = logic.handle(msg.Polled((), {A0: 1, A1: 2}), 0.0)
-    assert "a: its format can't be told from its first 1 messages: no value (1)" in failure(out)
+    assert "a: its format can't be detected from its first 1 messages: no value (1)" in failure(out)
 
 
 def test_an_empty_topic_holds_up_nothing() -> None:

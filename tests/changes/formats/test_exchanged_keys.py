@@ -194,6 +194,6 @@ def test_a_row_that_is_told_in_part_is_not_exchanged() -> None:
     whole = message("UPDATE", [{"id": "2", "name": "a", "qty": "1"}], [{"id": "1"}], types=types)
     old = {"id": "2", "name": "c"}
     part = message("UPDATE", [{"id": "1", "name": "b"}], [old], types=types)
-    with pytest.raises(BadRecord, match="after another one has taken it") as caught:
+    with pytest.raises(BadRecord, match="after another row has taken it") as caught:
         decoder("canal-json").decode(0, [0, 1], [whole, part])
     assert caught.value.index == 1

@@ -69,7 +69,9 @@ def test_a_file_that_tells_nothing_is_one_line(tmp_path: Path) -> None:
     """With what it holds, and what it may be."""
     good, printed, said = decoded(tmp_path / "f", b'{"a": 1}\nhello')
     assert (good, printed, len(said)) == (False, [], 1)
-    assert said[0].startswith("its format can't be told: an object of a (1); 5 bytes that begin")
+    assert said[0].startswith(
+        "its format can't be detected: an object of a (1); 5 bytes that begin"
+    )
     assert said[0].endswith("it may be of none that is known. --format names one")
 
 

@@ -18,7 +18,7 @@ def test_a_cluster_that_takes_anybody_is_a_warning(tmp_path: Path) -> None:
     assert result.exit_code == 0
     driver, ports, *_ = lines(result, tmp_path)
     assert driver.startswith("warning: spark.conf.spark.driver.host: is localhost")
-    assert ports.startswith("warning: spark.conf.spark.authenticate: whoever reaches the ports")
+    assert ports.startswith("warning: spark.conf.spark.authenticate: anyone who reaches the ports")
 
 
 CLUSTER = '[spark]\nmaster = "spark://far:7077"\n'

@@ -55,7 +55,7 @@ def test_a_route_with_all_keys_is_a_shape(tmp_path: Path) -> None:
         ('rename = { a = "x", b = "x" }', "rename: column x is there twice (case aside)"),
         (
             'partition_by = ["day(a)"]',
-            "partition_by: 'day(a)' is no transform; wanted: column, years(c)",
+            "partition_by: 'day(a)' is no transform; expected: column, years(c)",
         ),
         ('sort_by = ["a", "a desc"]', "sort_by: column a is there twice"),
         (

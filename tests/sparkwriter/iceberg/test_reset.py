@@ -68,7 +68,7 @@ def test_which_rows_are_above() -> None:
 def test_rows_of_two_topics_can_not_be_told_apart() -> None:
     """A changelog of several topics is refused, not guessed at: others' rows would go."""
     before = {LANE: 9, TopicPartition("bank", 0): 5}
-    with pytest.raises(TargetRefused, match=r"rows of shop:0 can't be told from those of bank:0"):
+    with pytest.raises(TargetRefused, match=r"rows of shop:0 can't be distinguished"):
         rows_above(before, {**before, LANE: 4})
 
 

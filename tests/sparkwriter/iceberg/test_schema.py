@@ -166,7 +166,7 @@ def test_refused_type(writer, staging, rows: Rows, orders) -> None:
 def test_refused_mode(writer, staging, orders) -> None:
     """An upsert table takes no changelog."""
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
-    with pytest.raises(TargetRefused, match="kept as upsert, wanted is append"):
+    with pytest.raises(TargetRefused, match="kept as upsert, required is append"):
         writer.write(staging.batch(None, 2, mode=Mode.APPEND))
 
 

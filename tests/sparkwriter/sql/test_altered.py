@@ -258,7 +258,7 @@ def test_a_table_that_is_made_again_between_look_and_write(
         writer.write(batch)
         batch = table.batch(orders(("U", 1, "c", 1)), 3)
     else:
-        with pytest.raises(LostRace, match="made it again, meanwhile"):
+        with pytest.raises(LostRace, match="recreated the table meanwhile"):
             writer.write(batch)
     with pytest.raises(Straggler):
         writer.write(batch)

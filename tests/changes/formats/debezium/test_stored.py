@@ -122,7 +122,7 @@ REFUSED: list[tuple[pa.DataType, str]] = [
 @pytest.mark.parametrize(("stored", "given"), REFUSED)
 def test_what_may_be_another_value_is_refused(stored: pa.DataType, given: str) -> None:
     """The record alone, with what is stored and what helps."""
-    said = r"^shop\.orders: v: .*the column is stored, and the record tells no type \(types"
+    said = r"^shop\.orders: v: .*the column is stored, and the record declares no type \(set types"
     with pytest.raises(BadRecord, match=said) as error:
         decode(table(stored, OTHER), raw("null"), raw(given))
     assert error.value.index == 1
