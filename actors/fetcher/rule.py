@@ -293,15 +293,8 @@ class FetcherLogic:
         partition = self._partitions[source]
         for to, mine in by_shard.items():
             size = sum(share.messages.size for share in mine)
-            batch = msg.RecordBatch(
-                partition.epoch,
-                source,
-                tuple(mine),
-                size,
-                partition.log,
-                partition.start,
-                partition.unrecorded,
-            )
+            begun = partition.log, partition.start, partition.unrecorded, self._epoch
+            batch = msg.RecordBatch(partition.epoch, source, tuple(mine), size, *begun)
             out += self._offers.give(to, batch)
         if problem is None:
             return out, None
