@@ -38,7 +38,18 @@ def fill(
     written = sum(map(sum, ends.values()))
     if written != workload.messages:
         raise ProduceError(f"{workload.topic} has {written}, expected {workload.messages}")
+    _use_groups(bootstrap, workload.topics[0])
     return ends
+
+
+def _use_groups(bootstrap: str, topic: str) -> None:
+    """Have the broker make its topic of groups: the first contestant that joins one would wait up
+    to 3 s for it."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench-ends"})
+    try:
+        consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+    finally:
+        consumer.close()
 
 
 def end_offset(bootstrap: str, topic: str, partition: int = 0) -> int:
