@@ -54,7 +54,7 @@ class Collector:
         self._log: Any = structlog.get_logger().bind(actor="collector", collector=wiring.name)
         self._lock = threading.RLock()
         self._state: State = "waiting"
-        self._reason = "not looked at yet"
+        self._reason = "not checked yet"
         self._since_s = clock()
         self._failures = Failures()
         self._kept = Kept()
@@ -142,7 +142,7 @@ class Collector:
             return
         if self._memory.now.removed:
             if rest.config(self._connector) is not None:
-                self.hands.remove(topics=False)  # what was asked for was cut short
+                self.hands.remove(topics=False)  # the removal was cut short
             self._turn("removed", "it was removed by hand, and its section is still there")
             return
         found, state = rest.config(self._connector), rest.state(self._connector)
@@ -204,7 +204,7 @@ class Collector:
             self._memory.note(lost=why)
 
     def _stop_lost(self, rest: ConnectRest, state: ConnectorState) -> None:
-        """It has no task from now on; by choice it begins anew, and its tables are loaded."""
+        """It has no task from now on. If configured, it starts again, and its tables are loaded."""
         if state.connector not in ("STOPPED", "MISSING"):
             rest.stop(self._connector)
         self._turn("lost", self._memory.now.lost)
@@ -237,7 +237,7 @@ class Collector:
         elif state.failed:
             self._failed(rest, state)
         elif state.connector in ("PAUSED", "STOPPED"):
-            self._turn("paused", "it was asked to")
+            self._turn("paused", "on request")
         else:
             self._turn("starting", "")
 

@@ -35,7 +35,7 @@ class Hands:
             self._rest().stop(self._connector)
 
     def resume(self) -> None:
-        """Read on from the position; one that was removed begins anew."""
+        """Read on from the position; a removed connector starts again from the beginning."""
         with self.lock:
             rest = self._rest()
             if self.memory.now.removed:

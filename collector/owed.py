@@ -51,7 +51,7 @@ class Owed:
 
     def load(self) -> None:
         """What was before a new position, or before a table joined, is in no record: have rows
-        read anew. A table that has not joined yet waits for that. Raises OSError."""
+        read again. A table that has not joined yet waits for that. Raises OSError."""
         if not self._memory.now.loads:
             return
         wanted, now = self._memory.loads(self._wiring.patterns()), self._clock()

@@ -29,7 +29,7 @@ class SourceWatch:
     def look(
         self, offset: Callable[[], Offset | None], known_offset: Offset | None, identity: str
     ) -> Kept:
-        """``known_offset``: as it was before the server is asked; ``offset`` asks for it again."""
+        """``known_offset``: as it was before the server is queried; ``offset`` reads it again."""
         database = self._open()
         if database is None:
             return Kept()
@@ -43,7 +43,7 @@ class SourceWatch:
         return mysql.look(database.ask, known_offset, identity, time.time())
 
     def identity(self) -> str:
-        """Which server it is now; empty where that is not told."""
+        """Which server it is now; empty where that is unknown."""
         database = self._open()
         if database is None:
             return ""

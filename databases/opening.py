@@ -106,8 +106,8 @@ class Primary:
     def _told(self, moment: Moment) -> str:
         if moment.position is None:
             raise DatabaseRefused(
-                f"database.{self._name} is a replica, and positions can't be read, so that nobody "
-                "knows what it lacks: `binlogd check-config --connect` names the right"
+                f"database.{self._name} is a replica, and positions can't be read, so what it "
+                "lacks is unknown: `binlogd check-config --connect` names the right"
             )
         return moment.position
 

@@ -1,4 +1,4 @@
-"""The embedded broker as its keeper sees it: started, asked, with the topics that it is to have."""
+"""The embedded broker as its keeper sees it: start, health check, and its topics."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from actors.runtime.programs import HOST
 
 USER = "binlogd"
 MECHANISM = "SCRAM-SHA-256"
-"""For clients: neither side tells the other the secret. With PLAIN, whoever takes the port while
-the broker is down would be told it by the first client that comes."""
+"""For clients: neither side tells the other the secret. With PLAIN, a process that takes the port
+while the broker is down would get it from the first client that comes."""
 
 LARGEST_RECORD = 64 << 20
 """Bytes of a record. Kafka's 1 MB is less than a row may have."""
@@ -38,7 +38,7 @@ def new_cluster_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """What a broker is told. ``login`` None lets everybody on this machine in: for tests alone.
+    """A broker's settings. ``login`` None lets everybody on this machine in: for tests alone.
 
     ``heap``: options of its JVM about memory. ``more``: further properties. ``cluster_id``: 22
     characters of base64, by which clients tell one log from another; each new one has its own.

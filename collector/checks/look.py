@@ -35,10 +35,10 @@ class Looked:
 
 
 def look_at(looked: Looked, clock_us: Callable[[], int]) -> SeenSource:
-    """Raises DatabaseAway, DatabaseRefused where the server can't be asked at all. ``clock_us`` is
-    this machine's clock. Nothing is changed there."""
+    """Raises DatabaseAway, DatabaseRefused where the server can't be queried at all. ``clock_us``
+    is this machine's clock. Nothing is changed there."""
     opened = ADAPTERS[looked.section.address.kind]
-    # Whether publications have a table is looked at by name here, and told with its statement.
+    # Whether publications have a table is checked by name here, and reported with its statement.
     section = TargetSection(**looked.section.model_dump())
     database = opened(looked.name, section, looked.login)
     try:

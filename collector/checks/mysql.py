@@ -28,7 +28,7 @@ LEAST_KEPT_S = 86_400
 """What is purged sooner leaves a collector that stopped in the evening without a way on."""
 
 KEPT_S = 604_800
-"""What is told instead."""
+"""The recommended value."""
 
 _SETTINGS = (
     "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata",
@@ -93,7 +93,7 @@ def _of_rights(account: Account, *, mariadb: bool) -> Iterator[Finding]:
         yield problem("its log can't be read", account.grant("REPLICATION SLAVE"))
     if account.lacks("REPLICATION CLIENT", "BINLOG MONITOR"):
         right = "BINLOG MONITOR" if mariadb else "REPLICATION CLIENT"
-        yield problem("its position in the log can't be asked for", account.grant(right))
+        yield problem("its position in the log can't be read", account.grant(right))
     if account.lacks("RELOAD", "FLUSH_TABLES", "LOCK TABLES"):
         yield problem(
             "the collector can't hold its tables for the moment in which it reads their "
@@ -164,7 +164,7 @@ def left_out(ask: Ask, schemas: Collection[str]) -> Iterator[Finding]:
         try:
             rows = ask(sql)
         except DatabaseRefused:
-            continue  # a word of other versions, or no right to it, which is told by itself
+            continue  # a word of other versions, or no right to it, which is reported by itself
         only, never = (_names(row) for row in rows[0][2:4]) if rows else ((), ())
         for schema in schemas:
             if schema in never or (only and schema not in only):

@@ -1,7 +1,7 @@
 """What PostgreSQL lacks to be followed: rights, its log, a publication, replica identities.
 
 A table that is published without a replica identity is a danger to the source itself: its own
-UPDATE and DELETE are refused from then on. So none is told to be published before it has one.
+UPDATE and DELETE are refused from then on. So it is recommended to publish it after it has one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Ask(Protocol):
 
 
 PUBLICATION = "binlogd"
-"""The one that is told to be made where the configuration names none."""
+"""The recommended name where the configuration has none."""
 
 _KINDS = ("insert", "update", "delete", "truncate")
 

@@ -30,7 +30,7 @@ class SeenTable:
 
 @dataclass(frozen=True, slots=True)
 class SeenSource:
-    """A server and the tables that were asked for, in order."""
+    """A server and the requested tables, in order."""
 
     server: tuple[Finding, ...]
     tables: tuple[SeenTable, ...]

@@ -81,7 +81,7 @@ MISSING = ConnectorState("MISSING", None)
 
 
 class ConnectRest:
-    """One Connect cluster. A redirect is not followed, and no proxy asked: the login stays here.
+    """One Connect cluster. No redirect is followed and no proxy used: the login stays here.
     ``url`` and ``auth`` are those of its login."""
 
     def __init__(self, login: Login) -> None:
@@ -121,7 +121,7 @@ class ConnectRest:
             return None
 
     def create(self, name: str, config: Mapping[str, str], stopped: bool) -> None:
-        """Create a connector, on wish one that reads nothing until it is resumed."""
+        """Create a connector; ``stopped``: it reads nothing until it is resumed."""
         if not stopped:
             self.put_config(name, config)
             return
@@ -220,7 +220,7 @@ def _refused(error: urllib.error.HTTPError, path: str) -> ConnectError:
         # A worker that starts knows no path at all, and so says nothing of a connector.
         named = path.removeprefix("/connectors/").partition("/")[0]
         return NoSuchConnector(line) if unquote(named) in message else ConnectAway(line)
-    # 409: its members are being counted anew.
+    # 409: the group is rebalancing.
     return (
         ConnectAway(line)
         if error.code in (408, 409, 429) or error.code >= 500

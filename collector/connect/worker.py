@@ -1,7 +1,7 @@
 """The worker of Kafka Connect that binlogd starts, as its keeper needs it.
 
 It is a cluster of one, in distributed mode: only that mode writes records and their position in one
-transaction. It listens on the loopback interface, and answers who knows a secret that is made anew
+transaction. It listens on the loopback interface, and answers clients with a secret that is new
 at each start. Its replacement after a ``kill -9`` begins at once: nothing waits for the dead one.
 """
 
@@ -37,7 +37,7 @@ _SETTINGS = {
     "offset.storage.partitions": "1",
     "status.storage.replication.factor": "-1",
     "status.storage.partitions": "1",
-    # Five minutes of its own accord, in which the tasks of a killed worker would wait for it.
+    # By default five minutes, in which the tasks of a killed worker would wait for it.
     "scheduled.rebalance.max.delay.ms": "0",
     "session.timeout.ms": "10000",
     "heartbeat.interval.ms": "3000",
@@ -82,7 +82,7 @@ class ConnectWorker:
         members: Callable[[], Sequence[GroupMember]],
         client_id: Callable[[], str],
     ) -> None:
-        """``clients``: the settings of its Kafka clients, asked at each start; ``jars``: raises
+        """``clients``: the settings of its Kafka clients, called at each start; ``jars``: raises
         JarsError; ``members``: those of its group, raises NotAnswered. ``client_id``: by which
         the group knows this installation's."""
         self._files, self._section, self._members = files, section, members

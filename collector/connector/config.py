@@ -123,7 +123,7 @@ def server_id(name: str, section: CollectorSection) -> int:
     """A replica's number, which no other reader of the same server may have.
 
     The same at each start, and of all collectors of this topic: a second one, which would write the
-    same changes twice, takes the first one's place at the server, and both are told.
+    same changes twice, takes the first one's place at the server, and both are reported.
     """
     if section.server_id is not None:
         return section.server_id
@@ -233,7 +233,7 @@ def _postgresql(section: CollectorSection, around: Surroundings) -> dict[str, st
         "slot.drop.on.stop": "false",
         # Where the server has it, a standby that takes over has the slot, too.
         "slot.failover": "true",
-        # A slot that somebody made anew is ahead of the position: changes between them are lost.
+        # A slot that somebody recreated is ahead of the position: changes between them are lost.
         "offset.mismatch.strategy": "trust_offset",
         "lsn.flush.mode": "connector",
         "publication.name": publication_of(around.name, section, around.publication),

@@ -21,7 +21,7 @@ SELECT application_name, client_addr::text FROM pg_stat_activity WHERE pid = {pi
 def look(
     ask: Ask, slot: str, offset: Callable[[], Offset | None], known: str, now_s: float
 ) -> Kept:
-    """``offset`` is asked after the slot: a slot never moves past a position that is stored.
+    """``offset`` is read after the slot: a slot never moves past a position that is stored.
 
     Raises DatabaseAway, DatabaseRefused.
     """
@@ -67,18 +67,18 @@ def _lost(
     places = _places(offset)
     if confirmed is not None and places and confirmed > max(places):
         return (
-            f"the slot {slot} is ahead of the position that was read: it was made anew, or moved "
+            f"the slot {slot} is ahead of the position that was read: it was recreated, or moved "
             "by somebody"
         )
     return ""
 
 
 def identity_of(ask: Ask) -> str:
-    """Which cluster it is, empty where that is not told. Raises DatabaseAway."""
+    """Which cluster it is, empty where that is unknown. Raises DatabaseAway."""
     try:
         ((system,),) = ask("SELECT system_identifier FROM pg_control_system()")
     except DatabaseRefused:
-        return ""  # not told to this user, or not by this kind of server
+        return ""  # this user may not read it, or this kind of server has none
     return str(system)
 
 

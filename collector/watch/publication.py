@@ -41,8 +41,8 @@ def keep(
 ) -> dict[str, str]:
     """Have the collector's own one, with all tables that match; why each that lacks, lacks.
 
-    ``late`` is told the tables that will join, before they do, where changes are read already;
-    None: nothing is read yet. Raises DatabaseAway, DatabaseRefused.
+    ``late`` is called with the tables that will join, before they do, where changes are read
+    already; None: nothing is read yet. Raises DatabaseAway, DatabaseRefused.
     """
     sign = quoted(name, '"')
     if not database.ask("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)):

@@ -1,7 +1,7 @@
 """Reports to the service manager: ready, a line of status, and the watchdog's ping.
 
-The ping is sent only while every actor and the main thread answer within their bound. A writer is
-not asked: a write may take as long as it takes, and the processors that wait for it answer.
+The ping is sent only while every actor and the main thread answer within their bound. Writers are
+left out: a write may take as long as it takes, and the processors that wait for it answer.
 """
 
 from __future__ import annotations

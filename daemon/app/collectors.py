@@ -50,7 +50,7 @@ def _worker(config: Config, files: WorkerFiles) -> ConnectWorker:
         config.connect,
         lambda: worker_clients(_clients(config)),
         connect_jars,
-        # Opened anew: where an embedded broker is, is known once it is up.
+        # Opened each time: the address of an embedded broker is known once it is up.
         lambda: open_topics(config).of_collectors().workers(config.connect.group),
         lambda: f"binlogd-{state_id(config.daemon.state_dir)}",
     )

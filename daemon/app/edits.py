@@ -163,7 +163,7 @@ class Edits:
         if name in self._open:
             return EditBusy(f"pipeline {name} is being changed already")
         if begins and name in stages:
-            return EditRefused(f"pipeline {name} is there already")
+            return EditRefused(f"pipeline {name} exists already")
         return None
 
     def _run(self, open_: _Open, held: PipelineHeld) -> None:

@@ -54,7 +54,7 @@ class InTurns:
 
 @dataclass(slots=True)
 class _Sink:
-    """What waits for one sink's writers, and what they have in hand, by pipeline. The pipeline
+    """What waits for one sink's writers, and what they are working on, by pipeline. The pipeline
     that was served last is the last one of ``waiting``."""
 
     queue: Endpoint

@@ -1,8 +1,8 @@
 """SIGTERM and Ctrl-C: events for the supervisor while it listens, otherwise the end at once.
 
-The handler only queues an event, because an exception in it would lose a batch. But nobody reads
-events while Spark starts, a broker is asked, or the last things are closed. There a second signal
-ends the process itself; the next start then finds everything.
+The handler only queues an event, because an exception in it would lose a batch. But events are
+not read while Spark starts, a broker is queried, or the last things are closed. There a second
+signal ends the process itself; the next start then finds everything.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StopSignals:
 
     def take(self) -> None:
         """Handle both again: Spark's driver, started meanwhile, takes Ctrl-C for itself, and
-        would end the process with what is in hand. Main thread; nothing elsewhere."""
+        would end the process with unwritten changes. Main thread; no effect elsewhere."""
         if threading.current_thread() is threading.main_thread():
             for number in _TAKEN:
                 signal.signal(number, self._note)

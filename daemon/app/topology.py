@@ -198,7 +198,7 @@ class Topology:
         return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
 
     def keep(self, pipelines: Collection[str]) -> None:
-        """Actors of other pipelines, which have ended for good, are asked nothing more."""
+        """Query actors of other pipelines no more: they have ended for good."""
         self._asked = [address for address in self._asked if address.pipeline in pipelines]
 
     def stop(self) -> None:

@@ -108,7 +108,7 @@ def _printed(
 
 
 def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator[LoadRefused]:
-    """The loads that nobody asked for and that the next start plans."""
+    """The automatic loads that the next start plans."""
     for name, section in settings.pipeline.items():
         if not section.loads_unasked:
             continue

@@ -22,7 +22,7 @@ def run(
     ] = False,
     progress: Annotated[bool, typer.Option(help="Draw a progress bar on standard error.")] = False,
 ) -> None:
-    """Run the daemon. SIGTERM and Ctrl-C write what is in hand, commit, and end with status 0."""
+    """Run the daemon. SIGTERM and Ctrl-C write what was read, commit, and end with status 0."""
     settings = load_config(config)
     status = serve(settings, config, until_caught_up, Bar() if progress else Quiet())
     if status is Exit.KILLED:

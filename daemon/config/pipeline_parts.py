@@ -78,7 +78,7 @@ def unfit_shares(quotas: Mapping[str, QuotaSection]) -> Iterator[str]:
     found = shares(quotas)
     fixed = sum(quota.memory or 0.0 for quota in quotas.values())
     if fixed > 1 + 1e-9:
-        yield f"pipeline.*.quota.memory: together {fixed:g}, and 1 is all there is"
+        yield f"pipeline.*.quota.memory: together {fixed:g}, which is more than 1"
     elif min(found.values(), default=1) < SMALLEST:
         left = [name for name, quota in quotas.items() if quota.memory is None]
         yield (

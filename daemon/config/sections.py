@@ -27,9 +27,9 @@ from settings.section import Section
 
 
 def as_many_as_cores() -> int:
-    """Writers where none are asked for: what a write costs is mostly this machine's processor time,
-    and more at once are more, smaller writes (decision 34). Two at least: one target's long write
-    must not hold all others.
+    """Writers where none are configured. A write costs mostly this machine's processor time, and
+    more at once are more, smaller writes (decision 34). Two at least: one target's long write must
+    not hold all others.
     """
     return min(max(2, len(os.sched_getaffinity(0))), 8)
 
@@ -134,7 +134,7 @@ class MetricsSection(Section):
 
 
 class EventsSection(Section):
-    """``[events]``: where is told what begins and ends to be ill; empty: nowhere."""
+    """``[events]``: where conditions are reported as they begin and end; empty: nowhere."""
 
     file: str = ""
     webhook: str = ""
@@ -164,7 +164,7 @@ class BatchSection(Section):
 
 
 class MemorySection(Section):
-    """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
+    """``[memory]``: one budget for all messages held in memory, and one for staged files on disk.
 
     Each pipeline has its share of both, an even one if ``quota.memory`` says nothing. An eighth of
     the memory is librdkafka's queue, a quarter the mailboxes (reading goes on while batches are

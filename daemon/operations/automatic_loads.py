@@ -1,4 +1,4 @@
-"""Loads that nobody asked for: of tables that appear, and of targets that can't be followed."""
+"""Automatic loads: of tables that appear, and of targets that can't be followed."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def remember(state_dir: Path, pipeline: str, known: Collection[str]) -> None:
     write_durably(folder / f"{pipeline}.json", json.dumps(sorted(known), indent=1))
 
 
-class UnaskedLoads:
+class AutomaticLoads:
     """A thread of its own: planning asks databases, which may be away."""
 
     def __init__(
@@ -136,7 +136,7 @@ class UnaskedLoads:
         self._rests_until: dict[str, float] = {}
         self._clock = clock
         self._rounds = Periodic(
-            "unasked-loads", self.look, LOOK_EVERY_S, "jobs", "loads_not_looked_for"
+            "automatic-loads", self.look, LOOK_EVERY_S, "jobs", "loads_not_looked_for"
         )
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 

@@ -82,7 +82,7 @@ def figures_of(job: Job) -> JobFigures:
 
 
 def refused_figures(refused: LoadRefused) -> JobFigures:
-    """A load that nobody asked for and that is not recorded, as ``figures_of`` shows jobs."""
+    """An automatic load that is not recorded, as ``figures_of`` shows jobs."""
     job, state = _refused(refused)
     return {**figures_of(job), "state": state, "created_ms": refused.since_ms}
 
@@ -103,7 +103,7 @@ def _refused(refused: LoadRefused) -> tuple[Job, str]:
 
 
 def in_full(job: Job) -> dict[str, Any]:
-    """The same with what was asked for and what the job remembers."""
+    """The same with the parameters and what the job remembers."""
     params, memory = msgspec.to_builtins(job.wanted.params), msgspec.to_builtins(job.memory)
     whole = {"result": msgspec.to_builtins(job.result)}
     return {**figures_of(job), **whole, "params": params, "memory": memory, "steps": job.steps}
@@ -116,7 +116,7 @@ AGGREGATES = {"load": "Incremental Snapshot"}
 
 
 def notification(job: Job, type_: str, data: Mapping[str, str], unix_ms: int) -> dict[str, Any]:
-    """One notification. ``id`` is the signal's where one asked for the job, else the job's.
+    """One notification. ``id`` is that of the signal that requested the job, else the job's.
 
     ``additional_data`` holds texts alone, as Debezium's does.
     """

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from daemon.operations.automatic_loads import UnaskedLoads
+from daemon.operations.automatic_loads import AutomaticLoads
 from daemon.operations.engine.context import Daemon, DaemonLook
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.runner import JobRunner
@@ -49,7 +49,7 @@ class JobsDesk:
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
         self._schedule = VerifySchedule(self.runner, lambda: DaemonLook(daemon))
-        self._unasked = UnaskedLoads(self.runner, lambda: DaemonLook(daemon))
+        self._unasked = AutomaticLoads(self.runner, lambda: DaemonLook(daemon))
 
     @property
     def answers(self) -> dict[str, Answer]:

@@ -1,7 +1,7 @@
 """Reads the signals' topic, each record once, and remembers where it is.
 
-The first start begins at the topic's end: signals of before were meant for somebody else. From then
-on none is left out, also of those that came while no daemon ran.
+The first start begins at the topic's end: earlier signals were meant for somebody else. From then
+on none is skipped, not even those that came while no daemon ran.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class NotForUs(SignalRefused):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What is asked. ``tables``: patterns (``*``) on ``database.table``; for ``pause`` and others
+    """A request. ``tables``: patterns (``*``) on ``database.table``; for ``pause`` and others
     none means all. ``pipelines``: for which."""
 
     id: str
@@ -111,7 +111,7 @@ def _object(value: bytes | str | None, problem: str) -> dict[str, Any]:
 def _asked_tables(data: dict[str, Any]) -> tuple[str, ...]:
     kind = str(data.get("type", "incremental"))
     if kind.lower() != "incremental":
-        raise SignalRefused(f"a snapshot of type {kind!r} is asked for, not an incremental one")
+        raise SignalRefused(f"a snapshot of type {kind!r} is requested, not an incremental one")
     for name in ("additional-conditions", "additional-condition", "surrogate-key"):
         if data.get(name):
             raise SignalRefused(f"{name!r} is not supported: a table is loaded whole")

@@ -29,7 +29,7 @@ from changes.model.printable import holds_half, json_text, printable_within_line
 def claim(listener: socket.socket, path: Path) -> None:
     """Bind to a path. A socket of a dead process is replaced. Raises OSError."""
     if path.exists() and not stat.S_ISSOCK(path.lstat().st_mode):
-        raise OSError(errno.EEXIST, "is in the way and not a socket", str(path))
+        raise OSError(errno.EEXIST, "exists and is not a socket", str(path))
     path.unlink(missing_ok=True)
     # Before bind: the file is created with this mode, so nobody else can ever connect.
     os.fchmod(listener.fileno(), 0o600)
@@ -68,7 +68,7 @@ UNKNOWN = "unknown request"
 
 
 class ControlError(Exception):
-    """The daemon did not do what was asked: one line."""
+    """The daemon did not carry out the request: one line."""
 
 
 class NotRunning(ControlError):

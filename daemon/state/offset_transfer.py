@@ -107,7 +107,7 @@ def _owner(pipelines: Mapping[str, PipelineConfig], snapshot: Snapshot) -> Pipel
     if not pipeline.section.remembers:
         raise EditRefused(
             f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic); "
-            "the group's commit is all there is, and Kafka's own tools move it"
+            "it has the group's commit alone, which Kafka's own tools move"
         )
     return pipeline
 
@@ -117,7 +117,7 @@ def _check_broker(source: Source, snapshot: Snapshot) -> Iterator[str]:
         ids = source.topic_ids()
     except NotAnswered as error:
         if not error.away:
-            raise EditRefused(f"the topics can't be asked: {error}") from error
+            raise EditRefused(f"the topics can't be queried: {error}") from error
         yield f"warning: not compared with the topics: {error}"
         return
     except TopicMissing as error:
@@ -128,7 +128,7 @@ def _check_broker(source: Source, snapshot: Snapshot) -> Iterator[str]:
     except (PositionError, StoreError) as error:
         raise EditRefused(str(error)) from error
     except NotAnswered as error:
-        raise EditRefused(f"the logs can't be asked: {error}") from error
+        raise EditRefused(f"the logs can't be queried: {error}") from error
 
 
 def _check_positions(snapshot: Snapshot, opened: Source, topics: Collection[str]) -> None:

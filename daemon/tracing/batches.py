@@ -1,8 +1,8 @@
 """The traces of batches: from the polls that brought their messages to the commit behind them.
 
 A trace is one batch of one target: the span ``batch``, and below it ``poll`` for each poll that
-brought messages of it, ``stage``, ``publish`` for each attempt, ``commit``. Most of it is told once
-it is over: what was polled is noted without a span, since nobody knows then which batches get it.
+brought messages of it, ``stage``, ``publish`` for each attempt, ``commit``. Most spans are written
+once the batch is over: what was polled is noted without a span, since its batches are unknown then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opens the traces where the configuration asks for them. Without that no package is imported."""
+"""Opens the traces if the configuration has them. Otherwise no package is imported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
 
 
 class Tracing:
-    """The traces of a run; none where none are asked for. The main thread makes and closes it."""
+    """The traces of a run; none where none are configured. The main thread makes and closes it."""
 
     def __init__(self, section: TracingSection, run: str, redact: Callable[[str], str]) -> None:
         self.around: Callable[[Address, Perform], Perform] | None = None
@@ -38,7 +38,7 @@ class Tracing:
 
 
 def missing_packages(section: TracingSection) -> Iterator[str]:
-    """One line where traces are asked for and their packages are not here."""
+    """One line where traces are configured and their packages are not installed."""
     if not section.endpoint:
         return
     try:

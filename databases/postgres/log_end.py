@@ -39,7 +39,7 @@ def log_end(ask: Ask) -> LogEnd:
     if int(str(origins)):
         return NoEnd("it replicates another server (pg_replication_origin)")
     if not int(str(readers)):
-        return NoEnd("nobody reads the log of this database here (pg_replication_slots)")
+        return NoEnd("no slot reads the log of this database (pg_replication_slots)")
     return WalEnd(int(str(lsn)), tuple(_writing(ask)))
 
 

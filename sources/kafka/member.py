@@ -65,7 +65,7 @@ class Claim:
             if self._again_at is not None:
                 return None
             return (
-                f"{self._member}: another daemon has come under this id and this one is out: a"
+                f"{self._member}: another daemon joined with this id, and this one was put out: a"
                 " copy of the state directory, or the same id in two configurations. Stop one of"
                 " them; a copy becomes a member of its own when its file `id` is removed, then"
                 " start it with `binlogd run`"

@@ -207,7 +207,7 @@ class HandlerStore(LedgeredStore):
             # They are nowhere else: none is dropped for a new one.
             raise SinkUnavailable(
                 f"{target}: {path} has {MOST_REJECTED_BYTES >> 20} MiB of rejected rows: look at"
-                " them, then move it away or remove it, and writing goes on"
+                " them, then move it away or remove it, and writing continues"
             )
         try:
             with open(path, "a", encoding="utf-8", opener=private_opener) as file:

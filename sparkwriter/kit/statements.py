@@ -161,7 +161,7 @@ class Statements(Generic[E]):
         if here.marks.of(lane) != place_of(batch) - 1:
             here.marks.check(batch)
         if not isinstance(here, Absent):
-            raise TargetRefused(f"{of} is renamed to it, and it is there already")
+            raise TargetRefused(f"{of} is renamed to it, and it exists already")
         self._store.free(batch.target, f"{lane}:{place_text(batch)}")
         other = self._store.look(of)
         if not other.marks.are_past(batch):

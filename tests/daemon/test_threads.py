@@ -18,7 +18,7 @@ from daemon.admin.page.document import PageDesk
 from daemon.admin.service_manager import Monitor, Notifier
 from daemon.operations import automatic_loads as unasked
 from daemon.operations import verify_schedule as schedule
-from daemon.operations.automatic_loads import UnaskedLoads
+from daemon.operations.automatic_loads import AutomaticLoads
 from daemon.operations.engine.port import JobKind
 from daemon.operations.engine.record import Job, State
 from daemon.operations.engine.store import JobStore
@@ -101,7 +101,7 @@ PERIODIC: dict[str, tuple[type, str, Any]] = {
     "history": (PageDesk, "sample", desk),
     "log-watch": (LogWatch, "look", log_watch),
     "verify-schedule": (VerifySchedule, "look", schedule),
-    "unasked-loads": (UnaskedLoads, "look", unasked),
+    "unasked-loads": (AutomaticLoads, "look", unasked),
 }
 """What they do in a round, and the module with the time between two."""
 

@@ -286,7 +286,7 @@ def test_a_log_that_lost_what_came_between_is_doubted(world: World) -> None:
     admin.delete_records([place])[place].result(20)
     done = world.run("replay", "--all")
     assert done.exit_code == 2
-    assert "the log begins at 2: what came between is not known" in done.stderr
+    assert "the log begins at 2: what came in between is unknown" in done.stderr
     assert world.run("replay", "--all", "--execute", "--force").exit_code == 0
     assert world.records(3)[0].value == world.row(1)
 

@@ -210,7 +210,11 @@ def test_a_copied_state_directory_puts_the_older_daemon_out(rig: Rig, log: Log) 
     younger = Member(rig, copied)
     reason = log.of("p", "pipeline_ended")["failure"]
     assert older.ended() is Exit.PIPELINE_FAILED
-    for part in ("this id and this one is out", "copy of the state directory", "binlogd run"):
+    for part in (
+        "with this id, and this one was put out",
+        "copy of the state directory",
+        "binlogd run",
+    ):
         assert part in reason
     rig.produce(canal(f"{rig.db}.t", "INSERT", [{"id": 2, "name": "b", "qty": 2}]))
     log.wait_for("written")

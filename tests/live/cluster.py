@@ -25,7 +25,7 @@ _SETTINGS = {
     "plugin.discovery": "service_load",
     "config.providers": "file",
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
-    # Five minutes of its own accord, in which the tasks of a killed worker would wait for it.
+    # By default five minutes, in which the tasks of a killed worker would wait for it.
     "scheduled.rebalance.max.delay.ms": "0",
     "session.timeout.ms": "10000",
     "heartbeat.interval.ms": "3000",

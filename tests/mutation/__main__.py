@@ -230,7 +230,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "the position stays below messages whose format is not told",
+        "the position stays below messages whose format is not detected",
         "actors/fetcher/rule.py",
         "            if self._recognition.holds(source):\n                continue\n",
         "",

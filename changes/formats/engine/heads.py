@@ -89,7 +89,7 @@ def stretches(flat: Sequence[Any], mark: object, count: int) -> list[Sequence[An
         found.append(flat[start:end])
         start = end + 1
     if start != len(flat):
-        raise ValueError("something stands behind the last mark")
+        raise ValueError("there is text after the last mark")
     return found
 
 

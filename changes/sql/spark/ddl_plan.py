@@ -182,10 +182,10 @@ class _Statement:
                 self._kept.discard(lower)
                 field = replace(field, name=f"{field.name}{self._aside}")
                 if field.name.lower() in here:
-                    raise TargetRefused(f"column {field.name} is there already")
+                    raise TargetRefused(f"column {field.name} exists already")
             made.append(field)
         names = [field.name.lower() for field in made]
         for name in names:
             if names.count(name) > 1:
-                raise TargetRefused(f"a column is renamed to {name}, which is there already")
+                raise TargetRefused(f"a column is renamed to {name}, which exists already")
         return made

@@ -48,7 +48,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rule of one server. ``host`` None: a Unix socket. ``token`` empty: none is asked for.
+    """The rule of one server. ``host`` None: a Unix socket. ``token`` empty: none is required.
     ``hosts``: further names by which clients may call it."""
 
     host: str | None

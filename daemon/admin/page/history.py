@@ -55,7 +55,7 @@ class Course:
 
 
 class _Ring:
-    """The points of one target, and the counts that the next ones are told from."""
+    """The points of one target, and the counts from which the next ones are computed."""
 
     __slots__ = ("_points", "counts")
 

@@ -41,7 +41,7 @@ def _row(job: JobFigures) -> Html:
         "tr",
         tag("td", name(job["job"])),
         tag("td", name(", ".join(job["targets"]) or job["pipeline"])),
-        tag("td", job["state"] + (f", {job['asked']} asked" if job["asked"] else "")),
+        tag("td", job["state"] + (f", {job['asked']} requested" if job["asked"] else "")),
         tag("td", _bar(ratio), done),
         tag("td", "-" if rate is None else f"{short(rate)}/s", class_="n"),
         tag("td", duration(progress["eta_seconds"]), class_="n"),

@@ -22,7 +22,7 @@ SORTS = {
     "lag": "lag",
     "rows": "rows per second",
     "write": "seconds of a write",
-    "buffered": "bytes in hand",
+    "buffered": "bytes held",
 }
 """The orders of the targets, by their name in the address."""
 
@@ -208,7 +208,7 @@ def _counted(found: list[Row], page: int, pages: int, view: View) -> Html:
 
 
 def _table(rows: list[Row]) -> Html:
-    head = ("target", "state", "lag", "fresh to", "rows/s", "write", "in hand", "not well")
+    head = ("target", "state", "lag", "fresh to", "rows/s", "write", "held", "not well")
     return tag(
         "table",
         tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head))),

@@ -25,7 +25,7 @@ def of_collectors(found: Iterable[CollectorFigures], lasting_s: float) -> Iterat
         yield from _kept(one)
         if one["edited"] and (one["edited_seconds"] or 0.0) < EDITED_S:
             options = ", ".join(one["edited"])
-            line = f"somebody had changed its connector by hand, which was put right: {options}"
+            line = f"its connector was changed by hand, and was corrected: {options}"
             yield Condition("collector_edited", line, "passing", subject=_name(one))
 
 

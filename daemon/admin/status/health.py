@@ -168,7 +168,7 @@ def _reading(p: doc.Pipeline) -> Iterator[Condition]:
 def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
     """What stands still on its way, or does not fit."""
     for topic, waiting in p["formats_awaited"].items():
-        line = f"its format is not told yet, {waiting:,} messages wait for it"
+        line = f"its format is not detected yet, {waiting:,} messages wait for it"
         yield Condition("format_awaited", line, "passing", subject=topic)
     if gone := p["topics_gone"]:
         line = f"{_some(gone, p['topics_gone_count'])}: not there any more; "

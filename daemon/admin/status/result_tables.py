@@ -48,11 +48,11 @@ def print_job(console: Console, job: Mapping[str, Any]) -> None:
         "progress": done_of(progress),
         "left": duration(progress["eta_seconds"]),
         "failed attempts": str(job["attempts"]),
-        "asked by": job["origin"],
+        "requested by": job["origin"],
         "recorded": _time(job["created_ms"]),
         "started": _time(job["started_ms"]),
         "ended": _time(job["ended_ms"]),
-        "asked for": json_text(job["params"]),
+        "parameters": json_text(job["params"]),
         "result": json_text(job["result"]),
     }
     table = Table(box=None, show_header=False)
@@ -67,8 +67,8 @@ def open_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def state_of(job: Mapping[str, Any]) -> str:
-    """Its state, and what was asked of it that it has not followed yet."""
-    return f"{job['state']}, {job['asked']} asked" if job["asked"] else str(job["state"])
+    """Its state, and what was requested and is not done yet."""
+    return f"{job['state']}, {job['asked']} requested" if job["asked"] else str(job["state"])
 
 
 def done_of(progress: Mapping[str, Any]) -> str:

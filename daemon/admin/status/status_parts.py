@@ -32,7 +32,7 @@ def partitions_of(
 
 
 def lag_of(partitions: Sequence[doc.Partition], reading: bool) -> doc.Lag:
-    """The pipeline's lag: unknown if one partition's is. Pending changes have an age all the same.
+    """The pipeline's lag: unknown if one partition's is. Pending changes have an age nevertheless.
     ``reading``: without partitions nothing is behind, because other members have them all."""
     reads = bool(partitions) or reading
     known = [p["lag_messages"] for p in partitions if p["lag_messages"] is not None]

@@ -80,7 +80,7 @@ def _print_pipeline(
         f"{p['rows_written']:,} written"
     )
     console.print(
-        f"  in hand: {size(p['buffered_bytes'])} buffered, {size(p['staged_bytes'])} staged, "
+        f"  held: {size(p['buffered_bytes'])} buffered, {size(p['staged_bytes'])} staged, "
         f"{p['writes_in_flight']} writes in flight, the oldest for "
         f"{duration(p['oldest_write_seconds'])}"
     )

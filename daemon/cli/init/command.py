@@ -28,7 +28,7 @@ BrokerOption = Annotated[
 TopicOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A topic with changes, or a pattern that begins with ^; may be said several times."
+        help="A topic with changes, or a pattern that begins with ^; may be given several times."
     ),
 ]
 LakeOption = Annotated[
@@ -66,7 +66,7 @@ def init(
 ) -> None:
     """Write a first configuration: ask what no flag says, look at the topics, write the file."""
     if output.exists():
-        refuse(f"{output} is there already; --output names another file")
+        refuse(f"{output} exists already; --output names another file")
     settings = {"bootstrap.servers": _said(broker, "--broker", "Kafka broker (HOST:PORT)")}
     settings |= dict(_setting(text) for text in kafka or ())
     topics = topic or _said(None, "--topic", "Topics").replace(",", " ").split()
@@ -108,7 +108,7 @@ def _said(flag: str | None, name: str, question: str) -> str:
     if flag is not None:
         return flag
     if not sys.stdin.isatty():
-        refuse(f"{name} is required: nobody is here to ask")
+        refuse(f"{name} is required: there is no terminal to ask on")
     return str(typer.prompt(question))
 
 
@@ -142,7 +142,7 @@ def _look(config: Config) -> list[SeenTopic]:
 
 def _summary(seen: SeenTopic) -> str:
     if seen.format is None:
-        return f"{seen.topic}: the format could not be told, {seen.why}: format = auto"
+        return f"{seen.topic}: the format could not be detected, {seen.why}: format = auto"
     tables = f"{len(seen.tables):,} tables in {seen.records:,} records"
     keyless = sum(not table.keys for table in seen.tables.values())
     more = f", {keyless:,} of them without a key" if keyless else ""

@@ -15,7 +15,7 @@ from sources.base.consumed import as_consumed
 from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered, Source
 
 FIRST = LAST = 500
-"""Records at each end of a partition. A table that shows up in none of them is routed all the same:
+"""Records at each end of a partition. A table that shows up in none of them is routed nevertheless:
 what is seen only goes into comments."""
 
 MOST_PARTITIONS = 16
@@ -37,7 +37,7 @@ class SeenTable:
 
 @dataclass(frozen=True, slots=True)
 class SeenTopic:
-    """A topic. ``format`` None: it can't be told, ``why`` says so; also of an empty topic."""
+    """A topic. ``format`` None: not detected, for the reason in ``why``; also of an empty topic."""
 
     topic: str
     format: str | None

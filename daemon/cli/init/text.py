@@ -27,7 +27,7 @@ def comment(text: str) -> str:
     return f"# {printable(text)}"
 
 
-# The sink's part of a first configuration, told from one word: where the tables shall be. Pure.
+# The sink's part of a first configuration, from one word: where the tables shall be. Pure.
 
 STORES = {"s3": "org.apache.iceberg.aws.s3.S3FileIO", "hdfs": ""}
 """Schemes of a lake that is not a folder, with Iceberg's class for its files, empty: the usual."""
@@ -108,8 +108,8 @@ def configuration(
     state: str,
     entries: Sequence[str] = (),
 ) -> str:
-    """The whole file: one pipeline over all topics. ``entries``: what was asked for, where it has
-    patterns; ``topics`` are some of theirs. ``state`` is the folder for binlogd's own files. Raises
+    """The whole file: one pipeline over all topics. ``entries``: the requested topics, if any is a
+    pattern; ``topics`` are some of theirs. ``state`` is the folder for binlogd's own files. Raises
     NotASink."""
     lines = [
         "# Written by `binlogd init`. docs/configuration.md explains every key.",
@@ -159,7 +159,7 @@ def _format(topics: Sequence[SeenTopic]) -> Iterator[str]:
     known = {topic.format for topic in topics if topic.format is not None}
     for topic in topics:
         if topic.format is None:
-            yield comment(f"The format of {topic.topic} could not be told: {topic.why}.")
+            yield comment(f"The format of {topic.topic} could not be detected: {topic.why}.")
     if len(known) == 1:
         yield f"format = {quote(known.pop())}"
     else:

@@ -122,6 +122,6 @@ def _places(address: DatabaseAddress) -> set[tuple[str, int]]:
     ((host, port),) = address.parts.hosts
     try:
         found = {str(info[4][0]) for info in socket.getaddrinfo(host, port)}
-    except OSError:  # whoever connects says so
+    except OSError:  # the connection reports it
         found = set()
     return {(place, port) for place in found | {host}}

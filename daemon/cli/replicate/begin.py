@@ -34,7 +34,7 @@ from settings.exit import Exit
 
 
 class How(NamedTuple):
-    """The options beside what is asked for: files of passwords, and how far it goes."""
+    """The options beside the request: files of passwords, and how far it goes."""
 
     password_file: Path | None
     into_password_file: Path | None
@@ -47,7 +47,7 @@ def begin(asked: Replication, place: Folder, how: How) -> Note:
     """What was written. Exits where anything is in the way, or nothing was to be written. Raises
     NoPassword, NotASink, OSError."""
     if not (how.yes or how.dry_run or sys.stdin.isatty()):
-        refuse("nobody is here to say yes: --yes begins without asking, --dry-run only shows")
+        refuse("no terminal to confirm on: --yes begins without asking, --dry-run only shows")
     own = from_environment(
         str(asked.source), how.password_file, "--password-file", "BINLOGD_PASSWORD"
     )

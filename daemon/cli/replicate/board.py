@@ -1,6 +1,6 @@
-"""How far a replication is: each table's state, and what is to be asked for next. Pure.
+"""How far a replication is: each table's state, and the next request to the daemon. Pure.
 
-Everything is told by the daemon's status document and by what was asked for before.
+All of it is derived from the daemon's status document and the earlier requests.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Known:
 
     ``equal``: when a comparison found it so, as Unix seconds. ``differs``: rows of the last
     comparison. ``refused``: why, and when it is tried again. ``later``: when it is compared again,
-    as the last comparison decided nothing. ``alone``: is asked for by itself, as one of a group was
-    refused. ``failed``: the last job that did. ``alone_until``: when the others are asked for,
-    whatever becomes of the first job.
+    as the last comparison decided nothing. ``alone``: is requested by itself, as one of a group was
+    refused. ``failed``: the last job that did. ``alone_until``: when the others are requested,
+    whatever the first job's outcome.
     """
 
     loaded: set[str] = field(default_factory=set)
@@ -58,7 +58,7 @@ class Known:
 
 
 class Request(NamedTuple):
-    """What is asked of the daemon."""
+    """A request to the daemon."""
 
     words: Literal["tables load", "tables verify"]
     targets: tuple[str, ...]
@@ -88,7 +88,7 @@ def learn(memory: Known, jobs: Iterable[Mapping[str, Any]], now_s: float) -> Non
 
 
 def refuse(memory: Known, asked: Request, said: Sequence[str], now_s: float) -> None:
-    """The daemon did not record what was asked for: each table is asked for by itself then."""
+    """The daemon did not record the request: each table is requested by itself then."""
     for target in asked.targets:
         if asked.words == "tables verify":
             memory.later[target] = now_s + AGAIN_S
@@ -125,7 +125,7 @@ def under_way(jobs: Iterable[Mapping[str, Any]]) -> set[str]:
 def next_request(
     memory: Known, tables: Sequence[FollowedTable], busy: Collection[str], now_s: float
 ) -> Request | None:
-    """What is asked for now; None: nothing. ``busy``: targets that are being loaded."""
+    """The next request; None: none now. ``busy``: targets that are being loaded."""
     none_yet = not memory.equal and not memory.later
     if none_yet and (first := _to_compare(memory, tables, now_s)):
         # One table alone, before the others are read: it shows that all of it works.

@@ -113,6 +113,6 @@ def _noted(asked: Replication, place: Folder, how: How) -> Note | None:
     if (other := note.unlike(asked.note({}))) is not None:
         refuse(f"{place.path} replicates something else: {other}. --dir names another folder")
     if how.dry_run:
-        print(f"{place.config} is written: this command goes on from there")
+        print(f"{place.config} is written: this command continues from there")
         return None
     return note

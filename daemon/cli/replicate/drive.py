@@ -65,7 +65,7 @@ class Driver:
         self._screen.close()
 
     def look(self) -> None:
-        """One round: how it stands, what is asked for, what is shown. On the thread."""
+        """One round: read the state, send the next request, show it. On the thread."""
         try:
             status = self._ask(self._state_dir, {"ask": "status"})
             self._follow(status)
@@ -126,7 +126,7 @@ class Driver:
         except control.NotRunning:
             raise
         except control.ControlError:
-            # Another daemon, which knows no such ticket: it is asked again for what is left.
+            # Another daemon, which knows no such ticket: what is left is requested again.
             self._asked = None
             raise
 
@@ -164,7 +164,7 @@ class Driver:
 
 
 def _log() -> Any:
-    """Made anew each time: where it goes is only known once the daemon starts."""
+    """Created each time: where it goes is only known once the daemon starts."""
     return structlog.get_logger().bind(actor="replicate")
 
 

@@ -37,7 +37,7 @@ class Note:
             ("tables", " ".join(self.asked), " ".join(other.asked)),
         ):
             if mine != theirs:
-                return f"{what} is {mine or 'all'} here, and {theirs or 'all'} was asked for"
+                return f"{what} is {mine or 'all'} here, and {theirs or 'all'} was requested"
         return None
 
 
@@ -54,9 +54,9 @@ class Folder:
         """What it replicates; None where nothing yet. Raises NotOurs, OSError."""
         if not self._note.exists():
             if self.config.exists():
-                raise NotOurs(f"{self.config} is there already and not of this command: --dir")
+                raise NotOurs(f"{self.config} exists already, and not from this command: --dir")
             if self.own.exists() and any(self.own.iterdir()):
-                raise NotOurs(f"{self.own} is there already and not of this command: --dir")
+                raise NotOurs(f"{self.own} exists already, and not from this command: --dir")
             return None
         try:
             found: Any = json.loads(self._note.read_text(encoding="utf-8"))

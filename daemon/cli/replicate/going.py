@@ -37,7 +37,7 @@ def go_on(asked: Replication, place: Folder, note: Note, began_s: float) -> NoRe
         screen.close()
         refuse(f"{kept} can't be read: {error}; without that file all is compared again")
     if seen(state, name) is None:
-        # Their loads are asked for here, together: nobody else is to take them for new ones.
+        # Their loads are requested here, together: automatic loads must not take them for new ones.
         close_folder(state)
         remember(state, name, [one.target for one in tables])
     screen.event(_page(config))

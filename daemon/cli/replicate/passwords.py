@@ -27,7 +27,7 @@ class Password(NamedTuple):
 def password_of(
     who: str, file: Path | None, option: str, variable: str, environment: Mapping[str, str]
 ) -> Password:
-    """A password. ``who`` is asked for in the prompt. Raises NoPassword."""
+    """A password. The prompt names ``who``. Raises NoPassword."""
     if file is not None:
         try:
             return Password(read_secret("file", str(file.absolute()), environment, file), file)
@@ -38,7 +38,7 @@ def password_of(
     if not sys.stdin.isatty():
         raise NoPassword(
             f"no password of {who}: {option} FILE, or the environment variable {variable} (empty: "
-            "none), as nobody is here to ask"
+            "none), as there is no terminal to ask on"
         )
     return Password(str(typer.prompt(f"Password of {who}", default="", hide_input=True,
                                      show_default=False, err=True)))  # fmt: skip

@@ -63,7 +63,7 @@ def _open_to_others(metrics: MetricsSection) -> Iterator[str]:
     if metrics.token:
         said = "the token goes over the network as it is; put a proxy with TLS before it"
     else:
-        said = "whoever reaches it may read the metrics; the page needs metrics.token"
+        said = "anyone who reaches it may read the metrics; the page needs metrics.token"
     yield f"metrics.listen: {address[0]} is no loopback address; {said}"
 
 
@@ -178,7 +178,7 @@ def plan(config: Config) -> Iterator[str]:
         )
         if pipeline.format == AUTO:
             yield (
-                "  each topic's format is told from its first messages, which wait until it is; "
+                "  each topic's format is detected from its first messages, which wait for that; "
                 "it stays from then on (`binlogd status`, `binlogd offsets show`)"
             )
         yield from (f"  {line}" for line in _routes(config.routes(name)))
@@ -238,7 +238,7 @@ def _exposed_secrets(config: Config, path: Path) -> Iterator[str]:
                 yield f"{at}.{key}: under {SHORTEST} characters, so it is not masked in the log"
             if open_to and value in text:
                 yield (
-                    f"{at}.{key}: stands in {path}, which others may read; "
+                    f"{at}.{key}: is in {path}, which others may read; "
                     "take it from ${file:…} or ${credential:…}, or chmod 600"
                 )
     for name in sorted(set(re.findall(r"\$\{file:(?!-)([^}]+)\}", text))):

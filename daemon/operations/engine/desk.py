@@ -40,7 +40,7 @@ KEPT = 100
 
 
 class Task:
-    """One operation that was asked for."""
+    """One requested operation."""
 
     def __init__(self) -> None:
         self.said: list[tuple[bool, str]] = []
@@ -157,5 +157,5 @@ def asked(state_dir: Path, name: str, given: Mapping[str, Any], act: bool, tell:
             state = ask(state_dir, {"ask": LOOK, "ticket": state["ticket"], "from": known})
         except NotRunning as error:
             raise ControlError(
-                f"{error} any more: what is recorded is whole, and the next start goes on from it"
+                f"{error} any more: what is recorded is whole, and the next start continues from it"
             ) from error

@@ -121,7 +121,7 @@ class Undone:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A step was left because something is asked."""
+    """A step was left because of a request to its job."""
 
     id: str
 

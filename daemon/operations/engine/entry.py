@@ -63,7 +63,7 @@ def fields_of(job: Job) -> dict[str, object]:
 class JobEntry:
     """``active``: it has a place among those of its kind. ``busy``: its thread is in a step.
 
-    ``due_s``: the monotonic second before which no step begins. ``polls``: its last step asked for
+    ``due_s``: the monotonic second before which no step begins. ``polls``: its last step requested
     a wait. ``unsaved``: the record is ahead of its file. ``waits_from_s``: the monotonic second
     since which it has only waited, None while it gets on. ``lent_s``: when it last lent its place
     to another job because of that.
@@ -106,7 +106,7 @@ class JobEntry:
         )
         done = state is State.DONE
         told = {} if done else {"reason": message}
-        # The record comes last: where it can't be stored, the others are done all the same.
+        # The record comes last: where it can't be stored, the others are still done.
         type_ = "COMPLETED" if done else "ABORTED"
         return [ReleaseThread(self.job.id), Notify(self.job, type_, told), *saved]
 

@@ -185,8 +185,8 @@ class InDaemon(DaemonLook, Here):
         return in_time(self.lent.runner.add(wanted, id_))
 
     def ask_actors(self, question: object, actors: Iterable[Address]) -> Iterator[Any]:
-        """What these actors answer. One that ends meanwhile has none: the next one in its place is
-        asked. Raises ControlError at the end where one has not answered in time."""
+        """What these actors answer. For one that ends meanwhile, its replacement is queried.
+        Raises ControlError at the end where one has not answered in time."""
         directory, deadline = self.lent.directory, time.monotonic() + ANSWER_WITHIN_S
         if directory is None:
             return

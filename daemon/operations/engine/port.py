@@ -37,8 +37,8 @@ class JobFailed(Exception):
     """The job can't go on: one line. What it has begun in targets and snapshots is undone by its
     kind before it raises, or stays as the line says.
 
-    ``TargetRefused``, ``DatabaseRefused`` and ``EditRefused`` count as this, and any exception that
-    nobody foresaw, which is logged with its traceback.
+    ``TargetRefused``, ``DatabaseRefused`` and ``EditRefused`` count as this, and any
+    unforeseen exception, which is logged with its traceback.
     """
 
 
@@ -50,9 +50,9 @@ class JobStopped(Exception):
 class Plan:
     """A dry run. ``lines`` are for people, ``document`` is the same as JSON.
 
-    ``wanted``: the request with all that was left open decided (patterns as targets); one for each
-    job that would be recorded. ``refusals``: why it can't be done, one line each; nothing is
-    recorded then. ``notes``: warnings. ``nothing``: there is nothing to do.
+    ``wanted``: the request with everything open decided (patterns as targets), one for each job
+    that would be recorded. ``refusals``: why it can't be done, one line each; nothing is recorded
+    then. ``notes``: warnings. ``nothing``: there is nothing to do.
     ``status``: what a dry run ends with where nothing refuses it.
     """
 
@@ -78,8 +78,8 @@ class Notice:
 class Advanced:
     """A step is done and the next follows at once, or after ``wait_s`` with the state waiting.
 
-    ``message`` says what comes next, or what it waits for. ``wait_s`` ends early where something is
-    asked of the job. Without ``progress`` the last one stays.
+    ``message`` says what comes next, or what it waits for. ``wait_s`` ends early on a request
+    to the job. Without ``progress`` the last one stays.
     """
 
     memory: Mapping[str, Any]
@@ -124,12 +124,12 @@ class Control(Look, Protocol):
 
     @property
     def asked(self) -> Literal["", "pause", "cancel", "stop"]:
-        """What is asked of the job. A long step looks between its parts, and returns ``Advanced``
-        with what it has; the runner then does what was asked. ``stop`` allows seconds."""
+        """The open request to the job. A long step checks it between its parts, and returns
+        ``Advanced`` with what it has; the runner then carries it out. ``stop`` allows seconds."""
         ...
 
     def wait(self, seconds: float) -> bool:
-        """Wait, or until something is asked; tells whether something is."""
+        """Wait, at most until a request to the job; returns whether there is one."""
         ...
 
     def tell(self, progress: Progress, message: str = "") -> None:
@@ -189,8 +189,8 @@ class JobKind(Protocol):
         ...
 
     def wrong(self, wanted: JobRequest) -> Sequence[str]:
-        """Why a request is none that a step can carry out, one line each; nothing is asked of
-        anybody. No job is recorded of such a one."""
+        """Why no step can carry out a request, one line each, without a query to anything. No job
+        is recorded for such a request."""
         ...
 
     def step(self, job: Job, control: Control) -> Outcome:

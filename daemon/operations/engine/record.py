@@ -1,4 +1,4 @@
-"""A job as it is recorded: what was asked for, how far it is, and what it still remembers. Pure."""
+"""A job as it is recorded: the request, how far it is, and what it still remembers. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from changes.model.printable import own_json_text
 
 Wish = Literal["", "pause", "cancel"]
-"""What an operator asked of a job that has not followed yet."""
+"""An operator's request to a job that is not carried out yet."""
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 """A job's id: it names a file, and a lane in a target's marks."""
@@ -68,7 +68,7 @@ class Progress:
 class JobRequest:
     """A request for a job. ``targets`` as in ``tables list``; ``params`` is JSON, the kind's own.
 
-    ``origin``: who asked, as ``command``, ``signal TOPIC:PARTITION@OFFSET`` or ``first sight``.
+    ``origin``: who requests it: ``command``, ``signal TOPIC:PARTITION@OFFSET`` or ``first sight``.
     ``signal``: the id that came with a signal, which the notifications repeat.
     """
 

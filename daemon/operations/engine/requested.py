@@ -40,4 +40,4 @@ def wrong_tables(wanted: JobRequest) -> Iterator[str]:
 def check(kind: str, wrong: Sequence[str]) -> None:
     """Raise ValueError where anything is wrong."""
     if wrong:
-        raise ValueError(f"a {kind} can't be asked for like this: {'; '.join(wrong)}")
+        raise ValueError(f"a {kind} can't be requested like this: {'; '.join(wrong)}")

@@ -35,7 +35,7 @@ from daemon.operations.engine.record import Job, State
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
 """Between two attempts of a step: something that restarts is found soon, and one that stays away is
-asked seldom."""
+tried seldom."""
 
 Out = list[Effect | Log]
 

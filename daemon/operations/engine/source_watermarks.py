@@ -85,7 +85,7 @@ class Passage:
 
 
 def passage(moment: Moment, ends: Mapping[TopicPartition, int], skew_ms: int = SKEW_MS) -> Passage:
-    """A search that begins. ``ends``: the ends of the logs, asked for before the moment."""
+    """A search that begins. ``ends``: the ends of the logs, queried before the moment."""
     return Passage(moment.unix_us // 1000 + skew_ms, dict(ends))
 
 

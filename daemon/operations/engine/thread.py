@@ -60,7 +60,7 @@ class JobThread:
         self._thread.start()
 
     def do(self, effect: DoStep | Undo) -> None:
-        """Have a step done next. Only one at a time is asked for."""
+        """Have a step done next. Only one at a time is requested."""
         self._hands.ask("")
         self._todo.put(effect)
 

@@ -26,7 +26,7 @@ def look(step: Step) -> None:
         elif load is None and (filled.stage == "following" or _recorded(step, target)):
             filled.stage = "done"  # it has taken its name
         elif load is None:
-            filled.stage, filled.why = "failing", "it was given up by somebody"
+            filled.stage, filled.why = "failing", "it was cancelled by hand"
         elif load.broken is not None and not load.broken.behind:
             filled.stage, filled.why = "failing", load.broken.reason
         elif load.broken is not None:
@@ -37,11 +37,11 @@ def look(step: Step) -> None:
     for target, filled in step.memory.at("again").items():
         load = load_of(snapshot, target, filled, step.job.id)
         if load is None:
-            filled.stage, filled.why = "failing", "it was given up by somebody"
+            filled.stage, filled.why = "failing", "it was cancelled by hand"
         elif load.broken is not None:
             filled.behind = texts(load.broken.behind)
     if (ending := step.memory.ending) is not None:
-        # The next attempt reads later than the moment that was asked for.
+        # The next attempt reads later than the requested moment.
         filled_now = step.memory.at("filled")
         ending.targets = [name for name in ending.targets if name in filled_now]
 

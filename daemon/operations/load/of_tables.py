@@ -74,7 +74,7 @@ class OfTables(Operation[P]):
 
     @abstractmethod
     def recorded(self, params: P, plan: Plan, here: InDaemon, jobs: list[Job]) -> Done:
-        """The jobs are recorded: tell, and follow them where that was asked for."""
+        """The jobs are recorded: say so, and follow them where that was requested."""
 
 
 def together(plans: Mapping[str, Plan], patterns: Sequence[str]) -> dict[str, Plan]:
@@ -113,4 +113,4 @@ def followed(here: InDaemon, job: Job) -> Job:
         if found.state.is_final:
             return found
         if here.wait(LOOK_EVERY_S):
-            raise ControlError(f"job {job.id} goes on: `binlogd jobs show {job.id}`")
+            raise ControlError(f"job {job.id} continues: `binlogd jobs show {job.id}`")

@@ -27,7 +27,7 @@ from offsets.snapshot import Snapshot
 from sparkwriter.sinks import left_behind, unreplaceable
 
 FIRST_SIGHT, RELOAD = "first sight", "reload"
-"""The origins of loads that nobody asked for."""
+"""The origins of automatic loads."""
 
 MOST_TARGETS = 100
 """Of one job: all of its tables stand in spills until the last one is read."""
@@ -115,7 +115,7 @@ def _tables(
 def _estimate(
     look: Look, pipeline: str, tables: list[Loaded], asked: Sequence[Compared]
 ) -> Estimate:
-    """Of ``tables``. The log and the databases of those that are ``asked`` for are looked at."""
+    """Of ``tables``. The log is read, and the databases of the tables in ``asked``."""
     rows, size = sum(each.rows for each in tables), sum(each.bytes for each in tables)
     flow, why = Flow(0.0, 0), ""
     if tables and asked:

@@ -168,8 +168,8 @@ class SourceTables:
     # --- inside
 
     def _definition(self, wanted: FittedTable) -> str:
-        """What rows come from and become: by the source, by the route, and by which database is
-        asked. What was found out of one, that it is far enough, is not true of another."""
+        """What rows come from and become: by the source, by the route, and by the database that is
+        read. Whether one is far enough says nothing about another."""
         pipeline, source = self._pipeline, wanted.source
         name = pipeline.database_of(source.name.database)
         assert name is not None

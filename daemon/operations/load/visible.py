@@ -20,8 +20,8 @@ LOOK_S = 1.0
 
 
 def log_end(settings: LoadSettings, places: Sequence[Place], ask: Callable[[], LogEnd]) -> LogEnd:
-    """Where a database has its log now, if messages are of it. ``places``: where these say that
-    they are, asked before this. ``ask``: the database."""
+    """Where a database has its log now, if messages are of it. ``places``: their positions, read
+    before this. ``ask``: queries the database."""
     if not settings.by_positions:
         return NoEnd("load.by_positions is off")
     if not places:

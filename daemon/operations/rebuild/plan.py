@@ -72,7 +72,7 @@ class RebuildRequest:
             low = questions.begins(sorted(behind(snapshot.rebuilds[self.target])))
         except NotAnswered as error:
             if error.away:
-                raise EditRefused(f"the broker can't be asked: {error}") from error
+                raise EditRefused(f"the broker can't be queried: {error}") from error
             low = {}  # the topic is not there any more
         return cancelled(snapshot, self.target, low)
 
@@ -90,14 +90,14 @@ class RebuildRequest:
             low = questions.begins(sorted(lanes))
             holed = questions.compacted({source.topic for source in lanes})
         except NotAnswered as error:
-            raise EditRefused(f"the broker can't be asked: {error}") from error
+            raise EditRefused(f"the broker can't be queried: {error}") from error
         missing = missing_in_log(lanes, low)
         missing += [f"{topic} is compacted" for topic in sorted(holed)]
         if missing and not self.force:
             raise EditRefused(
                 f"{self.target}: the log is not whole any more: {'; '.join(missing)}. What was "
                 "written before and has not changed since would be missing from the new table. "
-                "With --force it is made all the same, and the old one kept beside it"
+                "With --force it is rebuilt nevertheless, and the old one kept beside it"
             )
         return low
 

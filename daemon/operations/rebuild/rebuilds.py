@@ -42,7 +42,7 @@ def lacking(
         if mark < last:
             why = (
                 f"the log lost {source} below {last + 1}, which came while a load or rebuild of it "
-                "was under way that was given up"
+                "was under way and later given up"
             )
             yield StagedBatch(
                 batch_id=f"lost-{source}-{last}",
@@ -58,7 +58,7 @@ def lacking(
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
 """The first wait between two attempts. Each wait is twice the one before, so that a catalog that
-restarts is found soon, and one that stays away is asked seldom."""
+restarts is found soon, and one that stays away is tried seldom."""
 
 AT_START = 5
 """Attempts, 15 s in all: the operator who starts the daemon hears soon, and systemd tries again."""

@@ -88,7 +88,7 @@ class Reload:
         try:
             told = tuple(notes(self._config, fresh, found, status))
         except (NotAnswered, TopicMissing) as error:
-            raise EditRefused(f"the log was not asked where it begins: {error}") from error
+            raise EditRefused(f"where the log begins is unknown: {error}") from error
         return fresh, replace(found, lines=found.lines + told)
 
     def carry_out(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class ReloadParams(Params):
     discard: Annotated[
         list[str] | None,
         Option(
-            "Give up what is kept for a target without a route; or end a pipeline all the same, "
+            "Give up what is kept for a target without a route; or end a pipeline nevertheless, "
             "and leave that where it is.",
             metavar="NAME",
         ),

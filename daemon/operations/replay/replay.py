@@ -183,7 +183,7 @@ class Replay:
         lines = [f"refused: {c.place}: {why}" for c in left for why in (*c.problems, *c.doubts)]
         if any(not candidate.problems for candidate in left):
             lines.append(
-                "--force replays them all the same, over what came later. In the right order a "
+                "--force replays them nevertheless, over what came later. In the right order a "
                 "table gets them when it is read again from there, while the log has it:"
             )
             lines += self._resets(plan, left)

@@ -76,7 +76,7 @@ class Planner:
         try:
             ends = self._look(self._source.questions(), candidates)
         except NotAnswered as error:
-            raise ControlError(f"the broker can't be asked: {error}") from error
+            raise ControlError(f"the broker can't be queried: {error}") from error
         except (LogGone, LogUnreadable) as error:
             raise ControlError(str(error)) from error
         for candidate in candidates:
@@ -167,11 +167,11 @@ class Planner:
             low, end = lows[source], ends[source]
             for candidate in mine:
                 if candidate.record.offset + 1 < low:
-                    candidate.doubt(f"the log begins at {low}: what came between is not known")
+                    candidate.doubt(f"the log begins at {low}: what came in between is unknown")
                 if candidate.record.offset >= end:
                     candidate.doubt(f"the log ends at {end}: it was cut, or is another one")
                 if source.topic in holed:
-                    candidate.doubt("the topic is compacted: what came between is not all there")
+                    candidate.doubt("the topic is compacted: records in between may be missing")
             self._examine_all(source, mine, max(low, mine[0].record.offset), end)
         return ends
 

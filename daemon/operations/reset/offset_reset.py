@@ -85,7 +85,7 @@ def make_plan(pipeline: PipelineConfig, recorded: Snapshot, wish: ResetParams) -
     except (TopicMissing, PositionError, StoreError) as error:
         raise EditRefused(str(error)) from error
     except NotAnswered as error:
-        raise EditRefused(f"the broker can't be asked: {error}") from error
+        raise EditRefused(f"the broker can't be queried: {error}") from error
     plan = plan_reset(recorded, around, request)
     _check_targets(pipeline.sinks, plan)
     return plan
@@ -145,12 +145,12 @@ def refuse_members(source: Source, group: str, own: int = 0) -> None:
     try:
         members = source.members()
     except NotAnswered as error:
-        raise EditRefused(f"group {group!r} can't be asked: {error}") from error
+        raise EditRefused(f"group {group!r} can't be queried: {error}") from error
     others = [m for m in members if ours is None or m.instance_id != ours]
     if len(others) > own:
         names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
         raise EditRefused(
-            f"group {group!r} has members that read ({names}): what they read is theirs to say. "
+            f"group {group!r} has members that read ({names}): what they have read is unknown. "
             "Stop them first, and reset in each one's state directory what it has read"
         )
 

@@ -104,7 +104,7 @@ class ResetOperation(Operation[ResetParams]):
 def _shown(plan: ResetPlan, force: bool) -> Plan:
     """For people. What is lost refuses it, or is a warning."""
     if plan.nothing and not plan.refusals and not plan.losses:
-        return Plan(lines=("nothing to do: all stands there already",), nothing=True)
+        return Plan(lines=("nothing to do: all is at that position already",), nothing=True)
     lines, against = tuple(describe(plan)), (*plan.refusals, *plan.losses)
     if _allowed(plan, force):
         return Plan(lines=lines, notes=tuple(f"warning: {line}" for line in against))

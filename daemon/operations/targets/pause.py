@@ -139,7 +139,7 @@ class DrainOperation(Operation[DrainParams]):
         return self._pause.plan(self._paused(params), here)
 
     def step(self, params: DrainParams, here: Here) -> Done:
-        """Pause it, and wait where that was asked for."""
+        """Pause it, and wait where that was requested."""
         self._pause.step(self._paused(params), here)
         pipeline, end = params.pipeline, time.monotonic() + params.within
         while params.wait:

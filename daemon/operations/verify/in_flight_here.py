@@ -32,7 +32,7 @@ heartbeat each table would otherwise wait, also one that nobody changes."""
 
 
 class Interrupted(Exception):
-    """Something is asked of the job: the step is left."""
+    """There is a request to the job: the step is left."""
 
 
 class LiveLookout:

@@ -121,7 +121,7 @@ class VerifyKind:
 
     def undo(self, job: Job, control: Control) -> str:
         """Nothing is left of a comparison; rows that were repaired stay so."""
-        return "is given up; it has changed nothing but the rows that it says"
+        return "is given up; it has changed only the rows that it reports"
 
 
 def _progress(work: Work) -> Progress:

@@ -102,7 +102,7 @@ class Opening:
             yield Open(database, primary, described, state, wanted, shape, values, source, there)
 
     def parted(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> TargetSide:
-        """The target's side for intervals on a grid. ``failed``: it is not wanted any more."""
+        """The target's side for intervals on a grid. ``failed``: the result is not needed now."""
         lake = isinstance(here.target, LakeSide)
         return self._lake(here.shape, grid, failed) if lake else here.target
 
@@ -145,8 +145,8 @@ class Opening:
             raise NotComparable(str(error)) from error
 
     def _await_shown(self, primary: Primary) -> None:
-        """A replica is read when it has what the log has: a row that it still lacks would be told
-        as different. Raises Interrupted, and DatabaseAway where it stays behind."""
+        """Wait until the replica has what the log has: a row that it still lacks would count as
+        different. Raises Interrupted, and DatabaseAway where it stays behind."""
         position, since_s = primary.position(), time.monotonic()
         wait_s = self.control.config.pipeline[self.pipeline].verify.wait_s
         while not primary.shown(position):

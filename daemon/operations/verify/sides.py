@@ -1,4 +1,4 @@
-"""The two sides of a comparison: what is asked of the source's table, and of the target."""
+"""The two sides of a comparison: what is read of the source's table, and of the target."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ValuesSide:
 
     def single(self, keys: Sequence[Key]) -> Mapping[Key, pa.Table]:
         """The same, each row for itself; without keys that have none. A key that is printed
-        otherwise than at the source is asked for alone."""
+        otherwise than at the source is read alone."""
         found: dict[Key, pa.Table] = {}
         if not self._keys_are_printed:
             for key in keys:

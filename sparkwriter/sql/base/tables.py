@@ -145,7 +145,7 @@ def check_new(table: DbTable, before: Made, after: Made) -> None:
             why = f"and is {column.type}, which does not hold {field.type}: {column.refused}"
         else:
             why = "made by somebody else: drop it, and it is added"
-        raise TargetRefused(f"column {column.name} is there already, {why}")
+        raise TargetRefused(f"column {column.name} exists already, {why}")
 
 
 def _problem(table: DbTable, field: LakeField, target: TargetName) -> Iterable[str]:

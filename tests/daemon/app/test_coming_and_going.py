@@ -34,7 +34,7 @@ def test_a_new_pipeline_that_does_not_start_was_never_there() -> None:
 
 def test_one_that_is_there_does_not_begin() -> None:
     done = Rig().begin(fate=Fate.BEGINS)
-    assert "pipeline a is there already" in str(done.exception(0))
+    assert "pipeline a exists already" in str(done.exception(0))
 
 
 def test_a_pipeline_that_goes_has_drained_and_is_known_no_more() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.operations.automatic_loads import LoadRefused, UnaskedLoads
+from daemon.operations.automatic_loads import AutomaticLoads, LoadRefused
 from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.record import Job, JobRequest, Progress, State, new_job
 from daemon.operations.engine.store import JobStore
@@ -176,7 +176,7 @@ def test_a_running_daemon_is_asked(served: JobRig) -> None:
 def test_a_refused_load_is_shown(served: JobRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the list names it."""
     refused = LoadRefused("shop", "lake.s.u", FIRST_SIGHT, "it is a view", 1_700_000_000_000)
-    monkeypatch.setattr(UnaskedLoads, "refused", (refused,))
+    monkeypatch.setattr(AutomaticLoads, "refused", (refused,))
     row = json.loads(run(served.world, "jobs", "list", "--json").stdout)[-1]
     document = json.loads(run(served.world, "jobs", "show", row["job"], "--json").stdout)
     assert (document["state"], document["job"]) == ("refused", "unasked:lake.s.u")

@@ -29,7 +29,7 @@ def test_the_others_share_what_is_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("p", "q", "said"),
     [
-        ("memory = 0.7", "memory = 0.4", "together 1.1, and 1 is all there is"),
+        ("memory = 0.7", "memory = 0.4", "together 1.1, which is more than 1"),
         ("memory = 1", "", "which leaves q less than 0.01 each"),
         ("memory = 0", "", "greater than or equal to 0.01"),
         ("writers = 0", "", "greater than or equal to 1"),

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.config.config import Config
 from daemon.operations import automatic_loads as unasked
-from daemon.operations.automatic_loads import UnaskedLoads, due
+from daemon.operations.automatic_loads import AutomaticLoads, due
 from daemon.operations.engine.port import Plan
 from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.figures import refused_figures
@@ -149,9 +149,9 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return estimates
 
 
-def loads(folder: Path, look: Look, runner: Runner) -> UnaskedLoads:
+def loads(folder: Path, look: Look, runner: Runner) -> AutomaticLoads:
     look.config = config(folder, load="on-first-sight")
-    return UnaskedLoads(runner, lambda: look)  # type: ignore[arg-type, return-value]
+    return AutomaticLoads(runner, lambda: look)  # type: ignore[arg-type, return-value]
 
 
 def test_what_is_there_when_it_is_switched_on_is_no_news(
@@ -196,7 +196,7 @@ def test_a_target_that_can_not_be_planned_stops_no_other(
     here = replace(snapshot(), spills={BAD: spill, OLD: spill, NEW: spill})
     runner, look, clock = Runner(), Look(here), [0.0]
     look.config = config(tmp_path, on_refused_target="reload")
-    made = UnaskedLoads(runner, lambda: look, lambda: clock[0])  # type: ignore[arg-type, return-value]
+    made = AutomaticLoads(runner, lambda: look, lambda: clock[0])  # type: ignore[arg-type, return-value]
     for second in range(0, 3600, 10):
         clock[0] = float(second)
         made.look_at("p")
@@ -255,7 +255,7 @@ def test_a_reload_of_the_configuration_switches_it_on(
     monkeypatch.setattr(runner, "result", recorded.set)
     look = Look(snapshot())
     look.config = config(tmp_path)
-    made = UnaskedLoads(runner, lambda: look)  # type: ignore[arg-type, return-value]
+    made = AutomaticLoads(runner, lambda: look)  # type: ignore[arg-type, return-value]
     made.start()
     look.config.adopt("p", config(tmp_path, on_refused_target="reload").pipeline["p"])
     assert recorded.wait(30)

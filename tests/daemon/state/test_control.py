@@ -113,7 +113,7 @@ def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
 def test_a_file_in_its_place_is_not_removed(tmp_path: Path) -> None:
     """It is not ours."""
     (tmp_path / NAME).write_text("mine")
-    with pytest.raises(OSError, match="is in the way and not a socket"):
+    with pytest.raises(OSError, match="exists and is not a socket"):
         ControlServer(tmp_path, ANSWERS).start()
     assert (tmp_path / NAME).read_text() == "mine"
 

@@ -59,7 +59,7 @@ def test_a_member_whose_session_was_over_has_put_itself_out() -> None:
     assert claim.lost(FENCED, now=0.5) is None
     assert not claim.is_due(now=AGAIN_S - 0.1)
     assert claim.is_due(now=AGAIN_S)
-    assert "another daemon has come under this id" in (claim.lost(FENCED, now=2.0) or "")
+    assert "another daemon joined with this id" in (claim.lost(FENCED, now=2.0) or "")
 
 
 def test_a_session_that_was_over_is_forgotten_once_the_group_has_taken_the_member() -> None:
@@ -67,7 +67,7 @@ def test_a_session_that_was_over_is_forgotten_once_the_group_has_taken_the_membe
     claim = Claim("g", "id-1")
     claim.session_over()
     claim.granted()
-    assert "another daemon has come under this id" in (claim.lost(FENCED, now=0.0) or "")
+    assert "another daemon joined with this id" in (claim.lost(FENCED, now=0.0) or "")
 
 
 def test_an_id_in_use_is_claimed_again_for_a_while() -> None:

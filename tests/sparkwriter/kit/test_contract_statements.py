@@ -148,7 +148,7 @@ def test_a_name_that_is_there_is_not_overwritten(writer, table, rows, orders) ->
     writer.write(there.batch(orders(("U", 7, "mine", 7)), 1))
     with pytest.raises(WaitsForName, match="is free"):
         writer.write(moves)
-    with pytest.raises(TargetRefused, match="is there already"):
+    with pytest.raises(TargetRefused, match="exists already"):
         writer.write(there.batch(None, 2, takes_from=table.target))
     assert rows(new) == [(7, "mine", 7)]
 

@@ -266,7 +266,7 @@ def test_a_column_of_somebody_else_is_not_taken_for_a_new_one(
     """What its stored rows have is not what the source's have."""
     write(writer, staging, orders, ("U", 1, "a", 1))
     sql(f"ALTER TABLE shop.{target.table} ADD COLUMN m int DEFAULT 9")
-    with pytest.raises(TargetRefused, match="column m is there already, made by somebody else"):
+    with pytest.raises(TargetRefused, match="column m exists already, made by somebody else"):
         writer.write(staging.batch(None, 1, ddl=[[AddColumn(Column("m", pa.int32()))]]))
 
 

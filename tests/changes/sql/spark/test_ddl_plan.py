@@ -100,7 +100,7 @@ def test_a_kept_column_makes_room_for_a_renamed_one() -> None:
 
 def test_a_name_in_use_is_refused() -> None:
     """A column that the source still has is not pushed aside."""
-    with pytest.raises(TargetRefused, match="renamed to b, which is there already"):
+    with pytest.raises(TargetRefused, match="renamed to b, which exists already"):
         after(RenameColumn("a", "b"))
 
 

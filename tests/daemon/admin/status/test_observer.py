@@ -239,7 +239,7 @@ def test_people_see_the_formats_that_were_told_and_what_waits_for_one() -> None:
     print_status(console, found)
     text = console.export_text()
     assert "formats: a ogg-json" in text
-    assert "b: its format is not told yet, 3 messages wait for it" in text
+    assert "b: its format is not detected yet, 3 messages wait for it" in text
 
 
 def test_targets_whose_rows_may_differ_are_told_opened_or_not() -> None:

@@ -76,7 +76,7 @@ def test_a_topic_of_nothing_known_is_described(
 def test_it_replaces_nothing(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("mine")
     done = init(tmp_path)
-    assert (done.exit_code, "is there already" in done.stderr) == (2, True)
+    assert (done.exit_code, "exists already" in done.stderr) == (2, True)
     assert (tmp_path / "c.toml").read_text() == "mine"
 
 
@@ -84,7 +84,7 @@ def test_what_is_missing_is_named_where_nobody_can_be_asked(tmp_path: Path) -> N
     done = CliRunner().invoke(app, ["init", "--output", str(tmp_path / "c.toml")])
     assert (done.exit_code, done.stderr) == (
         2,
-        "binlogd: --broker is required: nobody is here to ask\n",
+        "binlogd: --broker is required: there is no terminal to ask on\n",
     )
 
 

@@ -28,7 +28,7 @@ def test_what_is_written_is_the_owners_alone(tmp_path: Path) -> None:
 
 def test_a_configuration_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("mine")
-    with pytest.raises(NotOurs, match=r"config\.toml is there already"):
+    with pytest.raises(NotOurs, match=r"config\.toml exists already"):
         Folder(tmp_path).note()
     place = Folder(tmp_path / "other")
     place.begin(NOTE)
@@ -41,7 +41,7 @@ def test_a_configuration_of_somebody_else_is_not_touched(tmp_path: Path) -> None
 def test_a_folder_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "binlogd").mkdir()
     (tmp_path / "binlogd" / "photos").write_text("mine")
-    with pytest.raises(NotOurs, match="binlogd is there already"):
+    with pytest.raises(NotOurs, match="binlogd exists already"):
         Folder(tmp_path).note()
 
 
@@ -65,10 +65,10 @@ def test_a_damaged_note_is_told(tmp_path: Path, text: str) -> None:
 def test_something_else_is_told_by_name() -> None:
     assert NOTE.unlike(Note("mysql://r@h/shop", "lake", (), {})) is None
     told = NOTE.unlike(Note("mysql://r@h/other", "lake", (), {}))
-    assert told == "source is mysql://r@h/shop here, and mysql://r@h/other was asked for"
+    assert told == "source is mysql://r@h/shop here, and mysql://r@h/other was requested"
     assert NOTE.unlike(Note("mysql://r@h/shop", "x", (), {})) == (
-        "into is lake here, and x was asked for"
+        "into is lake here, and x was requested"
     )
     assert NOTE.unlike(Note("mysql://r@h/shop", "lake", ("orders",), {})) == (
-        "tables is all here, and orders was asked for"
+        "tables is all here, and orders was requested"
     )

@@ -72,7 +72,7 @@ def test_formats_that_are_told_from_the_messages_are_explained(tmp_path: Path) -
     result = check(tmp_path, TEXT.replace("canal-json", "auto"))
     assert (result.exit_code, lines(result, tmp_path)) == (0, [])
     assert "pipeline shop: shop (auto), group binlogd-shop" in result.stdout
-    assert "  each topic's format is told from its first messages" in result.stdout
+    assert "  each topic's format is detected from its first messages" in result.stdout
 
 
 def test_every_unknown_kafka_property_is_named(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_secret_that_others_may_read_is_a_warning(tmp_path: Path) -> None:
     text = TEXT + '[pipeline.shop.kafka]\nsasl.password = "${file:pw}"\n'
     said = lines(check(tmp_path, text, mode=0o644), tmp_path)
     assert len(said) == 2
-    assert said[0].startswith("warning: sink.lake.catalog.s3.secret-access-key: stands in ")
+    assert said[0].startswith("warning: sink.lake.catalog.s3.secret-access-key: is in ")
     assert said[1] == f"warning: {tmp_path}/pw: holds a secret and others may read it; chmod 600"
     assert "four-words" not in str(said)
 

@@ -150,7 +150,7 @@ def test_a_rewound_group_is_put_back_by_to_frontier(world: World) -> None:
 def test_what_is_so_already_is_left_alone(world: World) -> None:
     """Neither file nor group is written."""
     done = reset(world, "--to", "frontier", "--execute")
-    assert (done.exit_code, done.stdout) == (0, "nothing to do: all stands there already\n")
+    assert (done.exit_code, done.stdout) == (0, "nothing to do: all is at that position already\n")
     assert world.recorded() == world.snapshot(8, 8, hwm=7)
 
 
