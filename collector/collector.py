@@ -232,7 +232,7 @@ class Collector:
             failures.runs(now)
             if self._position is not None:
                 self._owed.load()
-            left = f"the source does not tell: {away}" if away else self._owed.told()
+            left = f"the source does not tell: {away}" if away else self._owed.lines()
             self._turn("running", left)
         elif state.failed:
             self._failed(rest, state)

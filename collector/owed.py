@@ -65,7 +65,7 @@ class Owed:
         waiting = [one for one in wanted if one in self._unpublished]
         self._memory.set_loads([*waiting, *self._unloaded])
 
-    def told(self) -> str:
+    def lines(self) -> str:
         """What its tables lack now, or nothing."""
         parts = []
         if self._unpublished:

@@ -62,7 +62,7 @@ class SourceWatch:
         configured = wiring.database.publication
         name = publication_of(wiring.name, wiring.section, configured)
         if configured is not None:
-            return publication.told(database, name, patterns)
+            return publication.lacking_lines(database, name, patterns)
         return publication.keep(database, name, patterns, late)
 
     def drop_slot(self, slot: str) -> bool:

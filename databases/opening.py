@@ -86,7 +86,7 @@ class Primary:
         primary itself is read. Raises DatabaseRefused where it does not tell."""
         if self._primary is None:
             return ""
-        return self._told(self._primary.moment())
+        return self._position_of(self._primary.moment())
 
     def shown(self, position: str) -> bool:
         """Whether what is read has all up to a position of ``position()``.
@@ -95,7 +95,7 @@ class Primary:
         """
         if self._primary is None or not position:
             return True
-        wanted, here = _place(position), _place(self._told(self._read.moment()))
+        wanted, here = _place(position), _place(self._position_of(self._read.moment()))
         if wanted[0] != here[0]:
             raise DatabaseRefused(
                 f"database.{self._name}: its position is in another log ({here[0]}) than its "
@@ -103,7 +103,7 @@ class Primary:
             )
         return here[1] >= wanted[1]
 
-    def _told(self, moment: Moment) -> str:
+    def _position_of(self, moment: Moment) -> str:
         if moment.position is None:
             raise DatabaseRefused(
                 f"database.{self._name} is a replica, and positions can't be read, so what it "

@@ -114,7 +114,7 @@ class Program:
             self._leash.wait(within_s)
         self.kill()
 
-    def told(self) -> str:
+    def output(self) -> str:
         """What it has written since it was started last."""
         with self.log.open("rb") as log:
             log.seek(self._begun)

@@ -26,7 +26,7 @@ def lacking(database: Database, name: str, patterns: Iterable[str]) -> list[Tabl
     return list(unpublished(database.ask, name, found))
 
 
-def told(database: Database, name: str, patterns: Iterable[str]) -> dict[str, str]:
+def lacking_lines(database: Database, name: str, patterns: Iterable[str]) -> dict[str, str]:
     """Of a publication that is somebody else's: what it lacks, by table, and the statement."""
     return {
         str(table): to_be_published(name, table).line for table in lacking(database, name, patterns)

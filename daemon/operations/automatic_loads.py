@@ -130,7 +130,7 @@ class AutomaticLoads:
         """``clock``: seconds."""
         self._runner = runner
         self._look = look
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._refused: dict[str, LoadRefused] = {}
         self._tries: dict[str, int] = {}
         self._rests_until: dict[str, float] = {}
@@ -218,8 +218,8 @@ class AutomaticLoads:
             return
         self._rest(target)
         self._show(LoadRefused(pipeline, target, origin, why, time.time_ns() // 1_000_000))
-        if self._told.get(target) != why:
-            self._told[target] = why
+        if self._reported.get(target) != why:
+            self._reported[target] = why
             way = f"binlogd tables load {target}"
             fields = {"pipeline": pipeline, "target": target, "origin": origin}
             self._log.warning("not_loaded_unasked", **fields, reason=why, command=way)

@@ -14,7 +14,7 @@ import structlog
 
 from actors.dead_letters import WINDOW_S
 from daemon.operations.engine.here import Here
-from daemon.operations.engine.operation import Done, Operation, Option, Params, told
+from daemon.operations.engine.operation import Done, Operation, Option, Params, say_plan
 from daemon.operations.engine.port import Plan
 from daemon.state.dead_letters.files import letter_files, read_files, read_marks
 from daemon.state.dead_letters.index import parse_since
@@ -83,7 +83,7 @@ class PruneOperation(Operation[PruneParams]):
     def step(self, params: PruneParams, here: Here) -> Done:
         """Say it, and remove them while the pipeline stands still."""
         plan, chosen = self.plan(params, here), _chosen(params, here)
-        told(plan, here)
+        say_plan(plan, here)
         gone = 0 if plan.nothing else here.hold(chosen.pipeline, chosen.remove)
         here.say(f"{chosen.pipeline}: {gone} removed")
         return Done({**plan.document, "removed": gone})

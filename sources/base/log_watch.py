@@ -56,7 +56,7 @@ class LogWatch:
         self._answered = False
         self._error: str | None = None
         self._open: dict[TopicPartition, tuple[int, float]] = {}
-        self._told: set[TopicPartition] = set()
+        self._reported: set[TopicPartition] = set()
         self._kept, self._kept_at = Kept(), float("-inf")
         self._kept_asked = float("-inf")
         self._log: Any = structlog.get_logger().bind(actor="log-watch")
@@ -136,10 +136,10 @@ class LogWatch:
         for source, end in ends.items():
             offset, begun = self._open.get(source, (0, now))
             fields = {"source": str(source), "offset": offset, "messages": end - offset}
-            if source not in self._told and now - begun >= OPEN_S:
-                self._told.add(source)
+            if source not in self._reported and now - begun >= OPEN_S:
+                self._reported.add(source)
                 help_ = "kafka-transactions.sh find-hanging names its producer, abort ends it"
                 self._log.warning("open_transaction", **fields, help=help_)
-            elif source in self._told and now - begun < OPEN_S:
-                self._told.discard(source)
+            elif source in self._reported and now - begun < OPEN_S:
+                self._reported.discard(source)
                 self._log.info("open_transaction_ended", source=str(source))

@@ -39,7 +39,7 @@ class TopicWatch:
         self._may_go = may_go
         self._admin = Admin(settings, ANSWER_WITHIN_S)
         self._counts: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
         self._asked: dict[str, Future[Any]] = {}
         self._ask_at = float("-inf")
 
@@ -60,9 +60,9 @@ class TopicWatch:
 
     def take_counts(self) -> dict[str, int]:
         """How many partitions the topics have by the last answer; empty where nothing is new."""
-        if self._counts == self._told:
+        if self._counts == self._reported:
             return {}
-        self._told = self._counts
+        self._reported = self._counts
         return self._counts
 
     def check(self, topics: Collection[str] = ()) -> dict[str, str]:

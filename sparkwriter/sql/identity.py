@@ -150,7 +150,7 @@ class Triggers:
     """Looks at those of the targets of one writer, and warns once of each."""
 
     def __init__(self) -> None:
-        self._told: set[TargetName] = set()
+        self._reported: set[TargetName] = set()
 
     def check(
         self, session: Session, target: TargetName, table: DbTable, entry: LedgerRow | None
@@ -161,8 +161,8 @@ class Triggers:
         """
         if entry is None or entry.made is None:
             return unseen_triggers(session, target)
-        if target not in self._told:
-            self._told.add(target)
+        if target not in self._reported:
+            self._reported.add(target)
             if table.fires:
                 log.warning("triggers_run", target=str(target), triggers=list(table.fires))
             elif not session.sees_triggers(target):

@@ -78,7 +78,7 @@ class Processes(abc.ABC):
 
     def failure(self, name: str) -> str:
         program, _ = self._programs[name]
-        return self.stuck(program.told()) if program.runs else program.tail()
+        return self.stuck(program.output()) if program.runs else program.tail()
 
     def start_again(self, name: str) -> None:
         program, command = self._programs[name]

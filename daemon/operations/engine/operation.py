@@ -121,7 +121,7 @@ def perform(operation: Operation[P], params: P, here: Here, act: bool) -> Done:
 def dry_run(operation: Operation[P], params: P, here: Here) -> Done:
     """Say what would be done."""
     plan = operation.plan(params, here)
-    told(plan, here)
+    say_plan(plan, here)
     if plan.refusals:
         return Done(plan.document, Exit.UNUSABLE)
     if operation.loses and not plan.nothing:
@@ -129,7 +129,7 @@ def dry_run(operation: Operation[P], params: P, here: Here) -> Done:
     return Done(plan.document, plan.status)
 
 
-def told(plan: Plan, here: Here) -> None:
+def say_plan(plan: Plan, here: Here) -> None:
     """Say a plan's lines."""
     here.say(*plan.lines)
     here.note(*plan.notes, *plan.refusals)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, ClassVar, TypeVar
 
 from daemon.operations.engine.here import Here, InDaemon
-from daemon.operations.engine.operation import Done, Operation, Option, Params, told
+from daemon.operations.engine.operation import Done, Operation, Option, Params, say_plan
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.state.control import ControlError
@@ -67,7 +67,7 @@ class OfTables(Operation[P]):
         """Record the jobs."""
         plan = self.plan(params, here)
         if plan.refusals:
-            told(plan, here)
+            say_plan(plan, here)
             return Done(plan.document, Exit.UNUSABLE)
         daemon = here.daemon
         return self.recorded(params, plan, daemon, [daemon.add_job(one) for one in plan.wanted])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.here import Here
-from daemon.operations.engine.operation import Done, Operation, told
+from daemon.operations.engine.operation import Done, Operation, say_plan
 from daemon.operations.engine.port import Plan
 from daemon.operations.reset.offset_reset import (
     ResetParams,
@@ -38,9 +38,9 @@ class ResetOperation(Operation[ResetParams]):
         """Plan it once more while the pipeline stands still, and carry that out."""
         pipeline, plans = self._pipeline(params, here), list[ResetPlan]()
         name = pipeline.name
-        if here.running and self._is_told(params, here, pipeline):
+        if here.running and self._only_says_plan(params, here, pipeline):
             plan = self.plan(params, here)
-            told(plan, here)
+            say_plan(plan, here)
             return Done(plan.document, Exit.UNUSABLE if plan.refusals else Exit.OK)
 
         def change(recorded: Snapshot) -> Snapshot:
@@ -56,11 +56,11 @@ class ResetOperation(Operation[ResetParams]):
             if not plans or _allowed(plans[-1], params.force):
                 raise
             plan = _shown(plans[-1], params.force)
-            told(plan, here)
+            say_plan(plan, here)
             return Done(plan.document, Exit.UNUSABLE)
         plan = _shown(plans[-1], params.force)
         if not here.running:
-            told(plan, here)
+            say_plan(plan, here)
             self._move_group(here, pipeline, plans[-1])
             return Done(plan.document)
         here.say(*describe(plans[-1]), f"done; pipeline {name} runs again")
@@ -76,7 +76,7 @@ class ResetOperation(Operation[ResetParams]):
             )
         return pipeline
 
-    def _is_told(self, params: ResetParams, here: Here, pipeline: PipelineConfig) -> bool:
+    def _only_says_plan(self, params: ResetParams, here: Here, pipeline: PipelineConfig) -> bool:
         """Whether the plan is all that is to be said, so that a pipeline is not stopped in vain.
         One that has stopped is started again even if nothing is to be moved."""
         name = pipeline.name

@@ -26,7 +26,7 @@ STATEMENT_ROWS = 200_000
 class DatabaseSide:
     """Sums and hashes of ``sides.Side``. One thread's.
 
-    ``told``: called after each statement with the rows that it read; it may raise, or wait.
+    ``count``: called after each statement with the rows that it read; it may raise, or wait.
     ``only``: the condition of the rows that count. ``await_shown``: called before rows are read.
     """
 
@@ -35,14 +35,14 @@ class DatabaseSide:
         database: Database,
         table: SourceTable,
         sql: Checksums,
-        told: Callable[[int], None],
+        count: Callable[[int], None],
         only: str = "",
         await_shown: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._table = table
         self._sql = sql
-        self._told = told
+        self._count = count
         self._await_shown = await_shown
         self._only = f" AND {only}" if only else ""
 
@@ -57,7 +57,7 @@ class DatabaseSide:
                     group = (place, str(prefix))
                     found[group] = found.get(group, NONE).plus(int(str(rows)), int(str(total)))
                     read += int(str(rows))
-                self._told(read)
+                self._count(read)
         return found
 
     def hashes(
@@ -72,7 +72,7 @@ class DatabaseSide:
                 rows = self._database.ask(self._sql.hashes(condition, digits, prefixes))
                 for *key, hashed in rows:
                     found[tuple(map(str, key))] = None if hashed is None else str(hashed)
-                self._told(0)
+                self._count(0)
         return found
 
     def _conditions(self, interval: Interval) -> Iterator[str]:
@@ -98,14 +98,14 @@ class SourceSide(DatabaseSide):
         database: Database,
         table: SourceTable,
         shape: ComparedShape,
-        told: Callable[[int], None] = lambda rows: None,
+        count: Callable[[int], None] = lambda rows: None,
         await_shown: Callable[[], None] = lambda: None,
     ) -> None:
         self._shape = shape
         columns = [TextColumn(database.compared(p.source), p.free) for p in shape.pairs]
         keys = [TextColumn(database.compared(p.source), p.free) for p in shape.keys]
         sql = Checksums(database, table, columns, keys)
-        super().__init__(database, table, sql, told, await_shown=await_shown)
+        super().__init__(database, table, sql, count, await_shown=await_shown)
 
     def grid(self) -> tuple[Grid | None, list[Interval]]:
         """See ``ComparedSource``: by a walk over its key's index."""
@@ -126,7 +126,7 @@ class SourceSide(DatabaseSide):
             for key, texts in asked.items():
                 if tuple(texts[place] for place in places) == key:
                     found[key] = self._shape.read(texts)
-            self._told(0)
+            self._count(0)
         return found
 
     def _bounds(self) -> Iterator[int]:
@@ -134,7 +134,7 @@ class SourceSide(DatabaseSide):
         for part in self._database.ranges(self._table, rows):
             if part.high is not None:
                 yield int(part.high[0])
-            self._told(0)
+            self._count(0)
 
 
 class Pacer:
@@ -169,7 +169,7 @@ class StoredSide(DatabaseSide):
         database: Database,
         table: SourceTable,
         shape: ComparedShape,
-        told: Callable[[int], None],
+        count: Callable[[int], None],
     ) -> None:
         """``table``: the target's, as its database describes it; ``shape``: of ``stored_shape``."""
         self._pairs, self._key_pairs = shape.pairs, shape.keys
@@ -187,7 +187,7 @@ class StoredSide(DatabaseSide):
         # A row without a hash adds nothing at the source: here it must add something.
         keys = [texts[place] for place in places]
         sql = Checksums(database, table, texts, keys, unhashed=1)
-        super().__init__(database, table, sql, told, only)
+        super().__init__(database, table, sql, count, only)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
         """See ``Side``."""
@@ -198,7 +198,7 @@ class StoredSide(DatabaseSide):
             for key, texts in asked.items():
                 if key in wanted and texts[count:] != ("1",):
                     found[key] = texts[:count]
-            self._told(0)
+            self._count(0)
         return found
 
     def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:

@@ -54,13 +54,13 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """``told``: called after each piece that was read of the source, with its rows; ``say`` shows
+    """``count``: called after each piece that was read of the source, with its rows; ``say`` shows
     what is waited for."""
 
     control: Control
     pipeline: str
     compared: Compared
-    told: Callable[[int], None]
+    count: Callable[[int], None]
     say: Callable[[str], None]
 
     @contextmanager
@@ -90,10 +90,10 @@ class Opening:
             zero_dates = self.control.config.pipeline[self.pipeline].zero_dates
             reading = wanted.reading(database, zero_dates)
             shows = partial(self._await_shown, primary)
-            values = ValuesSide(reading, wanted, shape, self.told, shows)
+            values = ValuesSide(reading, wanted, shape, self.count, shows)
             source: ComparedSource = values
             if not by_values:
-                source = SourceSide(database, described, shape, self.told, shows)
+                source = SourceSide(database, described, shape, self.count, shows)
             there: TargetSide
             if tables is None or stored is None:
                 there = self._lake(shape, grid, lambda: False)

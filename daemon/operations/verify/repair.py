@@ -233,5 +233,5 @@ class Repair:
         stored = here.target.rows(ended.done)
         target = str(self._run.compared.target)
         story = Story(self._job.id, target, here.shape, ready, before, stored)
-        self._done = story.told(keys, kept, ended, len(self._table.found) - len(keys))
+        self._done = story.lines(keys, kept, ended, len(self._table.found) - len(keys))
         return writing.state

@@ -138,7 +138,7 @@ class Story:
     before: Mapping[Key, Texts]
     stored: Mapping[Key, Texts]
 
-    def told(
+    def lines(
         self, keys: Sequence[Key], kept: Collection[Key], ended: Written, moving: int
     ) -> Repaired:
         """Of the keys that were calm, without those that are ``kept``; ``moving``: how many were

@@ -50,7 +50,7 @@ class TableRun:
         self._database = control.config.database[compared.database]
         self._read = self._before = before
         self._pacer = Pacer(self._database.rows_per_s, self._control.wait)
-        self._opening = Opening(control, self._pipeline, compared, self._told, self._say)
+        self._opening = Opening(control, self._pipeline, compared, self._count, self._say)
 
     def advance(self, table: Table) -> Table:
         """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""
@@ -158,7 +158,7 @@ class TableRun:
         finally:
             database.close()
 
-    def _told(self, rows: int) -> None:
+    def _count(self, rows: int) -> None:
         """After each statement to the source."""
         self._read += rows
         self._pacer.read(rows)

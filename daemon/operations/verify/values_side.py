@@ -28,7 +28,7 @@ Row = tuple[Key, Texts]
 class ValuesSide:
     """``sides.ComparedSource``. One thread's.
 
-    ``told``: called after each piece of rows with their number; it may raise, or wait.
+    ``count``: called after each piece of rows with their number; it may raise, or wait.
     ``await_shown``: returns when a read has all that is in the log; it may raise.
     """
 
@@ -37,12 +37,12 @@ class ValuesSide:
         reading: Reading,
         wanted: FittedTable,
         shape: ComparedShape,
-        told: Callable[[int], None],
+        count: Callable[[int], None],
         await_shown: Callable[[], None],
     ) -> None:
         self._reading = reading
         self._wanted = wanted
-        self._told = told
+        self._count = count
         self._await_shown = await_shown
         self._names = [pair.name.lower() for pair in shape.pairs]
         self._frees = [pair.free for pair in shape.pairs]
@@ -91,7 +91,7 @@ class ValuesSide:
             condition = reading.database.matching(reading.table, keys[at : at + MOST_KEYS])
             for table in reading.rows(condition=condition):
                 yield self._only(self._wanted.shown(table), wanted)
-            self._told(0)
+            self._count(0)
 
     def single(self, keys: Sequence[Key]) -> Mapping[Key, pa.Table]:
         """The same, each row for itself; without keys that have none. A key that is printed
@@ -129,7 +129,7 @@ class ValuesSide:
         for part in reading.database.ranges(reading.table, STATEMENT_ROWS):
             for table in reading.rows(part):
                 yield self._wanted.shown(table)
-                self._told(table.num_rows)
+                self._count(table.num_rows)
 
     def _texts(self, shown: pa.Table) -> Iterator[Row]:
         columns = dict(zip(map(str.lower, shown.column_names), shown.columns, strict=True))

@@ -42,7 +42,7 @@ class Toy:
         self.program.launch([sys.executable, "-c", self.code])
 
     def ask(self) -> None:
-        if self.answer or "here" not in self.program.told():
+        if self.answer or "here" not in self.program.output():
             raise ProgramError(self.answer or "not there yet")
 
 
@@ -211,9 +211,9 @@ from actors.runtime.programs import Program
 program = Program("toy", Path(sys.argv[1]))
 code = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
 program.launch([sys.executable, "-c", code])
-program.await_ready(lambda: bool(program.told()), 20)
+program.await_ready(lambda: bool(program.output()), 20)
 if os.fork():
-    print(program.told().strip(), flush=True)
+    print(program.output().strip(), flush=True)
 signal.pause()
 """
 

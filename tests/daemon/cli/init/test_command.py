@@ -69,7 +69,7 @@ def test_a_topic_of_nothing_known_is_described(
 ) -> None:
     source(monkeypatch, b"hello", b"world")
     done = init(tmp_path)
-    assert (done.exit_code, "format could not be told" in done.stdout) == (0, True)
+    assert (done.exit_code, "format could not be detected" in done.stdout) == (0, True)
     assert "5 bytes that begin with" in (tmp_path / "c.toml").read_text()
 
 
