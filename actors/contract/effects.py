@@ -135,7 +135,7 @@ class CloseSource:
 
 @dataclass(frozen=True, slots=True)
 class LaneMessages:
-    """Undecoded messages of one lane, in order.
+    """Undecoded messages of one lane, in order, all of one assignment (``epoch``).
 
     ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
     """
@@ -143,6 +143,7 @@ class LaneMessages:
     source: TopicPartition
     messages: Messages
     rows_before: int = 0
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
