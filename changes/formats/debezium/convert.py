@@ -112,10 +112,12 @@ class DebeziumConverter:
         if _fits(plain, kind):
             return _convert(plain, kind)
         row = _first_misfit(plain, kind)
-        shown = repr(plain[row].as_py()[:_VALUE_SHOWN])
+        misfit = plain[row].as_py()
+        quoted = kind.wire is Wire.RAW and kind.sense is Sense.DECIMAL
+        shown = repr((unquoted(misfit) if quoted else misfit)[:_VALUE_SHOWN])
         kinds = declared or str(kind.arrow)
         article = "an" if kinds[:1].lower() in "aeiou" else "a"
-        finer = kind.sense in _FINE and _FINE[kind.sense].fullmatch(plain[row].as_py())
+        finer = kind.sense in _FINE and _FINE[kind.sense].fullmatch(misfit)
         why = _TOO_FINE if finer else ""
         raise ValueMisfit(row, f"{shown} is not {article} {kinds}{why}")
 
