@@ -16,6 +16,7 @@ from tests.changes.formats.aliyun.messages import integer, record, text
 from tests.changes.formats.canal.cases import CANAL_JSON
 from tests.changes.formats.canal.packets import PACKETS
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
+from tests.changes.formats.debezium.values import DEBEZIUM
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.changes.formats.maxwell.cases import MAXWELL
 from tests.changes.formats.ogg.cases import OGG
@@ -116,7 +117,7 @@ OWN["upsert"] = OWN["upsert-json"]
 BY_NAME_ALONE = frozenset(("debezium", "upsert", "upsert-json"))
 """Formats that no record of these shows: a configuration has to name them, or a registry."""
 
-TABLES = (ALIYUN, CANAL_JSON, PACKETS, MAXWELL, OGG, TENCENT, UPSERT_ROWS)
+TABLES = (ALIYUN, CANAL_JSON, PACKETS, DEBEZIUM, MAXWELL, OGG, TENCENT, UPSERT_ROWS)
 """What becomes of messages, by format: see ``cases.py``."""
 
 FILES = {

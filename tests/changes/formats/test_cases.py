@@ -214,6 +214,8 @@ def agree(rows: Sequence[Row], changes: Sequence[Any]) -> None:
         assert isinstance(change, RowChange)
         assert change.misfit is None
         assert op == change.op or (op, change.op) == ("U", "I")
+        assert change.before is None or change.op != "I"
+        assert (change.after is None) == (change.op == "D")
         assert all(is_same(value, values[name]) for name, value in change.key.items())
         shown = {**(change.before or {}), **(change.after or {})}
         for image, kept in ((shown, values), *((change.before or {}, key) for key in was)):
