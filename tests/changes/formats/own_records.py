@@ -15,8 +15,8 @@ from tests.changes.formats.aliyun.cases import ALIYUN
 from tests.changes.formats.aliyun.messages import integer, record, text
 from tests.changes.formats.canal.cases import CANAL_JSON
 from tests.changes.formats.canal.packets import PACKETS
+from tests.changes.formats.debezium.cases import DEBEZIUM
 from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
-from tests.changes.formats.debezium.values import DEBEZIUM
 from tests.changes.formats.json_messages import maxwell, ogg
 from tests.changes.formats.maxwell.cases import MAXWELL
 from tests.changes.formats.ogg.cases import OGG

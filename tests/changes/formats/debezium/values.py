@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from changes.model.model import FormatOptions
-from tests.changes.formats.cases import Case, FormatCases
+from tests.changes.formats.cases import Case
 from tests.changes.formats.debezium.messages import typed
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -178,21 +178,10 @@ def misfit(says: str, kind: Any, given: Any, **how: Any) -> Case:
     return Case(f"{says}: {str(kind)[:60]}: {text[:40]}", value(kind, given), unfit=said, **how)
 
 
-DEBEZIUM = FormatCases(
-    "debezium-json",
-    "shop.orders",
-    typed("c", {"id": "int32"}, {"id": 99}),
-    [
-        *(kept(kind, given, expected) for kind, given, _, expected in VALUES),
-        *(misfit("no such value", *each) for each in MISFITS),
-        *(kept(*each, None) for each in INFINITE),
-        *(
-            misfit("an error", *each, options=FormatOptions(zero_dates="error"))
-            for each in INFINITE
-        ),
-        *(
-            misfit("in a key", *each, keys=("v",), good=value(each[0], None)[0])
-            for each in INFINITE
-        ),
-    ],
-)
+CASES = [
+    *(kept(kind, given, expected) for kind, given, _, expected in VALUES),
+    *(misfit("no such value", *each) for each in MISFITS),
+    *(kept(*each, None) for each in INFINITE),
+    *(misfit("an error", *each, options=FormatOptions(zero_dates="error")) for each in INFINITE),
+    *(misfit("in a key", *each, keys=("v",), good=value(each[0], None)[0]) for each in INFINITE),
+]
