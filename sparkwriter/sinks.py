@@ -71,10 +71,11 @@ class NoSpark(TargetRefused):
 
 
 class SinkTier(Protocol):
-    """What the service needs of the sinks. Called by the main thread."""
+    """What the service needs of the sinks. Called by the main thread, but where it says other."""
 
     def start(self, config: SinksConfiguration) -> None:
-        """Be ready to write. Raises SinkUnavailable: one line."""
+        """Be ready to write. Raises SinkUnavailable: one line. Any thread; the others come after
+        its end."""
         ...
 
     def sinks(self) -> Mapping[str, ResettableSink]:

@@ -25,6 +25,7 @@ from daemon.app.edits import EditRequested
 from daemon.app.programs import Programs
 from daemon.app.progress import Show
 from daemon.app.signals import StopSignals, reloads_on_hang_up
+from daemon.app.sinks_start import SinksStart
 from daemon.app.startup import StartUp, Unusable
 from daemon.app.supervisor import EventQueue, Supervisor
 from daemon.app.topology import Topology
@@ -65,6 +66,7 @@ class Service:
         self._show = show
         self._events = EventQueue()
         self._startup = StartUp(config, tier, until_end)
+        self._sinks_start = SinksStart(config, tier, self._startup.end)
         self._programs = Programs(config)
         self._until_end = until_end
         self._pauses = Pauses(config.daemon.state_dir)
@@ -87,9 +89,8 @@ class Service:
     def _run(self) -> Exit:
         config, startup = self._config, self._startup
         signals = StopSignals(self._events.tell)
-        beside = self._programs.running()
-        with signals.handled(), startup.claimed_state_dir(), beside, startup.open_stores():
-            startup.check_staging()
+        begun, beside = self._sinks_start.begun(), self._programs.running()
+        with signals.handled(), startup.claimed_state_dir(), begun, beside, startup.open_stores():
             self._open_jobs()
             self._load_pauses()
             stores = startup.stores
@@ -106,7 +107,7 @@ class Service:
             supervisor = self._supervisor(partial(self._watch, topology))
             try:
                 self._collectors.open()
-                startup.start_sinks()
+                self._sinks_start.finished()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
                     topology.start_pipeline(startup.settled(part, recorded[part.name]))

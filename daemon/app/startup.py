@@ -14,10 +14,8 @@ import structlog
 from actors.contract.ports import NotKept
 from actors.dead_letters import WINDOW_S
 from actors.runtime.files import state_id
-from actors.staging.folder import clean_staging
 from changes.formats.auto import AUTO
 from changes.formats.recognise import TopicFormats
-from changes.model.errors import SinkUnavailable
 from changes.routes.routing import Router
 from daemon.app.topology import PipelineParts
 from daemon.config.config import Config
@@ -117,21 +115,13 @@ class StartUp:
         """Close the positions of a pipeline that ends; what is stored stays. Any thread."""
         self.stores.pop(name).stop()
 
-    def end(self, step: Callable[[], None]) -> None:
+    def end(self, step: Callable[[], object]) -> None:
         """One step of the end. If it fails (a JVM that died refuses its stop), the others still
         run."""
         try:
             step()
         except Exception as error:
             self._log.error("end_step_failed", step=step.__qualname__, reason=str(error))
-
-    def check_staging(self) -> None:
-        """Remove what an earlier run left staged. Raises Unusable."""
-        folder = self._config.daemon.staging_folder
-        try:
-            clean_staging(folder)
-        except OSError as error:
-            raise Unusable(f"daemon.staging_dir {folder} can't be used: {error}") from error
 
     def recorded(self, name: str, store: StoreChain) -> Snapshot:
         """The last run's snapshot of a pipeline, checked against the topics as they are now."""
@@ -172,13 +162,6 @@ class StartUp:
         if unread := sorted(topic for topic in read if not selection.reads(topic)):
             few, count = unread[:SOME], len(unread)
             self._log.warning("topics_not_read_any_more", pipeline=name, topics=few, count=count)
-
-    def start_sinks(self) -> None:
-        """Start the sinks. Raises Unusable."""
-        try:
-            self._tier.start(self._config)
-        except SinkUnavailable as error:
-            raise Unusable(str(error)) from error
 
     def parts(self, name: str, recorded: Snapshot, store: StoreChain) -> PipelineParts:
         """The parts of a pipeline's actors. Any thread. Raises Unusable."""

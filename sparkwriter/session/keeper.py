@@ -84,7 +84,7 @@ class Generation(Generic[J]):
 
 
 class SessionKeeper(Generic[J]):
-    """Hands out the current generation to any thread; the main thread opens and closes it."""
+    """Hands out the current generation to any thread; one thread opens it, one closes it then."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class SessionKeeper(Generic[J]):
         settings: SessionKeeperSettings,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        """``start`` makes a session with its JVM, first on the main thread and then on the
-        keeper's; it raises SinkUnavailable where that can't be had. ``jitter`` gives 0..1."""
+        """``start`` makes a session with its JVM, first on the thread of ``open`` and then on
+        the keeper's; it raises SinkUnavailable where that can't be had. ``jitter`` gives 0..1."""
         self._start = start
         self._settings = settings
         self._jitter = jitter

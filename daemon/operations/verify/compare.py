@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
+from actors.runtime.aside import Aside
 from changes.sql.spark.checksums import Interval
 from daemon.operations.verify import groups
 from daemon.operations.verify.groups import Differing
 from daemon.operations.verify.sides import Group, Side, Sum
 from databases.base.port import Key
-
-T = TypeVar("T")
 
 INTERVALS_AT_ONCE = 200
 """Intervals that differ whose groups are summed up together: each group is a line from both sides.
@@ -113,31 +110,3 @@ def suspects(source: Side, target: Side, parts: Sequence[Differing]) -> list[Key
 
 def _order(interval: Interval) -> tuple[bool, int]:
     return (interval.low is not None, interval.low or 0)
-
-
-class Aside(Generic[T]):
-    """A call on a thread of its own."""
-
-    def __init__(self, act: Callable[[], T]) -> None:
-        self._found: list[T] = []
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(act,), daemon=True)
-        self._thread.start()
-
-    @property
-    def failed(self) -> bool:
-        """Whether it has ended without a result."""
-        return self._failure is not None
-
-    def result(self) -> T:
-        """Wait for it. Raises what it raised."""
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        return self._found[0]
-
-    def _run(self, act: Callable[[], T]) -> None:
-        try:
-            self._found.append(act())
-        except BaseException as error:  # raised again on the thread that waits for it
-            self._failure = error

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
+from actors.runtime.aside import Aside
 from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.routes.routing import Router
@@ -74,7 +75,7 @@ class TableRun:
         some = sampled(intervals, part, self._job.id)
         rows = here.described.rows
         digits = compare.digits_of(some, rows)
-        aside = compare.Aside(lambda: here.source.sums(some, digits))
+        aside = Aside(lambda: here.source.sums(some, digits))
         target = self._opening.parted(here, grid, lambda: aside.failed)
         found = compare.first_pass(aside, target, some, digits)
         notes = list(here.shape.notes)

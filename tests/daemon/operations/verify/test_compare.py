@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.runtime.aside import Aside
 from changes.sql.spark.checksums import CELLS, Grid, Interval
 from daemon.operations.verify import compare, groups
 from databases.base.port import Key, Texts
@@ -17,7 +18,7 @@ from tests.daemon.operations.verify.memory import MemorySide
 def found(source: MemorySide, target: MemorySide, intervals: list[Interval]) -> list[Key]:
     """All keys that seem to differ, as the job finds them."""
     digits = compare.digits_of(intervals, len(source.table))
-    aside = compare.Aside(lambda: source.sums(intervals, digits))
+    aside = Aside(lambda: source.sums(intervals, digits))
     first = compare.first_pass(aside, target, intervals, digits)
     left, keys = list(first.left), list[Key]()
     while left:
