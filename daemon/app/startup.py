@@ -1,4 +1,4 @@
-"""Builds what the actors need: state directory, positions, logs, spills, sinks.
+"""Builds what the actors need: state directory, positions, logs, spills.
 
 An edit of one pipeline in a running process builds that pipeline's part again.
 """
