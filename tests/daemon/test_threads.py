@@ -101,7 +101,7 @@ PERIODIC: dict[str, tuple[type, str, Any]] = {
     "history": (PageDesk, "sample", desk),
     "log-watch": (LogWatch, "look", log_watch),
     "verify-schedule": (VerifySchedule, "look", schedule),
-    "unasked-loads": (AutomaticLoads, "look", unasked),
+    "automatic-loads": (AutomaticLoads, "look", unasked),
 }
 """What they do in a round, and the module with the time between two."""
 

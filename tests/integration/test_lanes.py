@@ -56,4 +56,4 @@ def test_a_table_made_without_positions_is_refused_a_second_partition(rig: Rig) 
     rig.produce(ticdc(t, "INSERT", 6, row(1)), topic=two)
     guarded = rig.write_config(p=rig.pipeline(**both, positions="tidb-commit-ts"))
     assert rig.run(guarded) is Exit.PIPELINE_FAILED
-    assert "was made without the positions tidb-commit-ts: make it anew" in rig.stderr
+    assert "was made without the positions tidb-commit-ts: rebuild it" in rig.stderr

@@ -299,7 +299,7 @@ def test_a_name_that_is_taken(writer, table, rows: Rows, orders) -> None:
     takes = there.batch(None, 2, takes_from=table.target)
     with pytest.raises(SinkUnavailable, match="is free"):
         writer.write(moves)
-    with pytest.raises(TargetRefused, match="there already"):
+    with pytest.raises(TargetRefused, match="exists already"):
         writer.write(takes)
     assert rows(new) == [(7, "mine", 7)]
 
