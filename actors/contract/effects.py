@@ -135,7 +135,7 @@ class CloseSource:
 
 @dataclass(frozen=True, slots=True)
 class LaneMessages:
-    """Undecoded messages of one lane, in order, all of one assignment (``epoch``).
+    """Undecoded messages of one lane, in order.
 
     ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
     """
@@ -143,7 +143,6 @@ class LaneMessages:
     source: TopicPartition
     messages: Messages
     rows_before: int = 0
-    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

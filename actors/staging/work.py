@@ -46,7 +46,8 @@ from changes.routes.shaping.names import ShapeRefused
 from changes.routes.shaping.partial import as_whole, redecided
 from changes.routes.shaping.shape import Shape
 from offsets.key_partitioning import KeyPartitioning
-from offsets.position import TopicPartition
+
+# Tells what each source table's rows have, of a target that several tables may feed.
 
 Decoded = Sequence[tuple[LaneMessages, Changes]]
 """What became of lanes' messages, of those that have rows."""
@@ -125,7 +126,6 @@ class StageWork:
         self._tables = tables
         self._now_s = now_s
         self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
-        self._latest: dict[TargetName, tuple[TopicPartition, int]] = {}
         self._declared: dict[TargetName, Mapping[str, str]] = {}
         self._key_lanes = KeyLanes(format_.record_keys)
 
@@ -203,7 +203,7 @@ class StageWork:
         return self._key_lanes.partitioning(target, request.partitioned, read, schema, shape)
 
     def _decoder(self, request: Stage) -> TableDecoder:
-        """The target's decoder, a new one for each generation; it knows where lanes begin."""
+        """The target's decoder, a new one for each generation."""
         target, route = request.route.name, request.route
         generation, decoder = self._decoders.get(target, (request.generation, None))
         if decoder is None or generation != request.generation:
@@ -216,10 +216,6 @@ class StageWork:
                 decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder
             self._declared.pop(target, None)
-        if lanes := [(lane.source, lane.epoch) for lane in request.lanes]:
-            if self._latest.get(target, lanes[0]) != lanes[0]:
-                decoder.interrupt()
-            self._latest[target] = lanes[-1]
         return decoder
 
     def _table(self, request: Stage, decoded: Sequence[Changes], keys: Sequence[str]) -> pa.Table:

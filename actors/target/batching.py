@@ -56,8 +56,7 @@ def close_rows(
         messages = Messages.joined([chunk.messages for chunk in fresh])
         replayed += sum(len(chunk.messages) for chunk in waiting) - len(messages)
         last = waiting[-1]
-        lane = LaneMessages(source, messages, epoch=last.epoch)
-        parts.append(ClosingPart(lane, last.epoch, last.messages.last))
+        parts.append(ClosingPart(LaneMessages(source, messages), last.epoch, last.messages.last))
     closing = Closing(
         parts=tuple(parts),
         size=sum(chunk.messages.size for chunk in chunks),

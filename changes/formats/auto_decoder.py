@@ -55,10 +55,6 @@ class AutoTableDecoder:
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._stored = stored
 
-    def interrupt(self) -> None:
-        if self._inner is not None:
-            self._inner.interrupt()
-
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

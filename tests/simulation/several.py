@@ -95,9 +95,6 @@ class _Unpacking:
     def use_stored_schema(self, stored: TableSchema) -> None:
         """Needs none."""
 
-    def interrupt(self) -> None:
-        self._decoder.interrupt()
-
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

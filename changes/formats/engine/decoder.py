@@ -82,9 +82,6 @@ class TableEngine:
         self._layout = self._layout.with_stored(stored)
         self._stored = stored.columns if self._rows.whole else ()
 
-    def interrupt(self) -> None:
-        self._run = KeyRun()
-
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

@@ -245,11 +245,6 @@ class TableDecoder(Protocol):
         Called before the first record, or not at all. The type null says nothing of a column."""
         ...
 
-    def interrupt(self) -> None:
-        """Take what comes next as the first of its lane: another member may have written what lies
-        between it and what was decoded last."""
-        ...
-
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

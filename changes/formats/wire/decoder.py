@@ -60,9 +60,6 @@ class WireDecoder:
         self._inner.use_stored_schema(stored)
         self._names |= respelled(stored.keys)
 
-    def interrupt(self) -> None:
-        self._inner.interrupt()
-
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

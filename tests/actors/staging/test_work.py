@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -238,16 +237,3 @@ def test_what_inserts_carry_has_the_targets_names(work: StageWork, tmp_path: Pat
     assert done(work.stage(one, path)).carried == made | {"w"}
     two = Stage(route, (), (lane(whole), lane(bare, source=OTHER)))
     assert done(work.stage(two, path)).carried == made
-
-
-def test_a_run_of_keys_does_not_go_on_under_another_assignment(tmp_path: Path) -> None:
-    """Another member wrote what lies between: the row that leaves the key is not the one that came
-    there before."""
-    work = StageWork(FORMATS["debezium-json"](FormatOptions(by_key=True)), ParquetTables())
-    old, new = [("__debezium.oldkey", b'{"id":2}')], [("__debezium.newkey", b'{"id":3}')]
-    came = change("c", {"id": 1, "v": "a"}, headers=old)
-    left = change("d", None, {"id": 1, "v": "b"}, headers=new)
-    first, second = lane(came), lane(left, start=9)
-    path = str(tmp_path / "a.parquet")
-    assert done(work.stage(Stage(UPSERT, (), (replace(first, epoch=1),)), path)).rows == 1
-    assert done(work.stage(Stage(UPSERT, (), (replace(second, epoch=2),)), path)).has_deletes
