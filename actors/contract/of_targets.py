@@ -45,8 +45,6 @@ class RecordBatch:
     log: Watermarks
     start: int = 0
     unrecorded: bool = False
-    assigned: int = 0
-    """The latest epoch of any partition when this was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,8 +293,15 @@ class FetcherLogic:
         partition = self._partitions[source]
         for to, mine in by_shard.items():
             size = sum(share.messages.size for share in mine)
-            begun = partition.log, partition.start, partition.unrecorded, self._epoch
-            batch = msg.RecordBatch(partition.epoch, source, tuple(mine), size, *begun)
+            batch = msg.RecordBatch(
+                partition.epoch,
+                source,
+                tuple(mine),
+                size,
+                partition.log,
+                partition.start,
+                partition.unrecorded,
+            )
             out += self._offers.give(to, batch)
         if problem is None:
             return out, None

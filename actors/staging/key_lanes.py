@@ -6,9 +6,7 @@ written side by side, and nothing but this orders the changes of a row.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -83,82 +81,65 @@ class KeyLanes:
         count = partitioned.counts[topic]
         if not partitioned.checked:
             return KeyPartitioning(topic, count)
-        every = _Joined(lanes)
-        keys, spelled = every.keys(), every.spelled(self._record_keys)
         form = self._forms.get(target)
-        if form is not None and not form.fits(spelled[:1]):
+        if form is not None and not form.fits(self._spelled(lanes[0])[:1]):
             form = None  # whether another one may come the target says, which keeps the former
-        form = every.form(spelled, form)
-        every.check_places(partitioned.partitioner, count, keys)
+        for lane in lanes:
+            keys = _keys_of(lane)
+            form = _one_form(form, self._spelled(lane), lane)
+            _check_place(partitioned.partitioner, count, keys, lane)
+        assert form is not None
         _check_columns(form, schema, shape)
         self._forms[target] = form
         return KeyPartitioning(topic, count, form.text, checked=True)
 
-
-class _Joined:
-    """The records of all lanes, one after another: what is asked of them is asked at once, for a
-    call costs as much as some hundred keys. Its methods raise NotByKey."""
-
-    def __init__(self, lanes: Sequence[Records]) -> None:
-        """Each lane has records."""
-        self._lanes = lanes
-        self._ends = list(accumulate(len(lane.values) for lane in lanes))
-
-    def keys(self) -> list[bytes]:
-        """Their keys as the producer had them."""
-        found = [key for lane in self._lanes for key in packed_keys(lane.values)]
-        keys = [key for key in found if key is not None]
-        if len(keys) < len(found):
-            at = self._at(found.index(None))
-            raise NotByKey(f"{at}: a record without a key: have its writer set one")
-        return keys
-
-    def spelled(
-        self, record_keys: Callable[[Sequence[bytes]], Sequence[bytes | None]]
-    ) -> list[bytes]:
-        """Their keys as JSON."""
-        found: list[bytes] = []
-        for lane in self._lanes:
-            try:
-                found += [key for key in record_keys(lane.values) if key is not None]
-            except Refused as refused:
-                place = f"{lane.source} from offset {lane.offsets[0]} on"
-                raise NotByKey(f"{place}: {refused}") from refused
-        return found
-
-    def form(self, keys: Sequence[bytes], form: KeyForm | None) -> KeyForm:
-        """The one form of these keys, and of those before in the batch."""
-        place = 0
+    def _spelled(self, lane: Records) -> list[bytes]:
+        """The keys as JSON. Raises NotByKey."""
         try:
-            form = form or key_form(keys[0])
-            if form.fits(keys):
-                return form
-            place = next(at for at, key in enumerate(keys) if not form.fits((key,)))
-            other = key_form(keys[place])
+            return [key for key in self._record_keys(lane.values) if key is not None]
         except Refused as refused:
-            raise NotByKey(f"{self._at(place)}: {refused}") from refused
-        raise NotByKey(f"{self._at(place)}: {other_form(form.text, other.text)}")
+            raise NotByKey(
+                f"{lane.source} from offset {lane.offsets[0]} on: {refused}"
+            ) from refused
 
-    def check_places(self, partitioner: str, count: int, keys: Sequence[bytes]) -> None:
-        """Refuse a key that is not in its partition."""
-        partitions = pa.concat_arrays(
-            [pa.repeat(pa.scalar(p, pa.uint32()), len(mine)) for (_, p), _, mine in self._lanes]
-        )
-        found = first_elsewhere(partitioner, keys, count, partitions)
-        if found is None:
-            return
-        place, belongs = found
-        raise Elsewhere(
-            f"{self._at(place)}: by {partitioner} its key "
-            f"{keys[place][:80].decode(errors='replace')} belongs into partition {belongs} of "
-            f"{count}: another partitioner wrote it (set partitioner), or partitions were added "
-            f"before or after it: {RELOAD}"
-        )
 
-    def _at(self, place: int) -> str:
-        lane = bisect_right(self._ends, place)
-        source, offsets, values = self._lanes[lane]
-        return f"{source} offset {offsets[place - self._ends[lane] + len(values)]}"
+def _keys_of(lane: Records) -> list[bytes]:
+    found = packed_keys(lane.values)
+    keys = [key for key in found if key is not None]
+    if len(keys) < len(found):
+        place = f"{lane.source} offset {lane.offsets[found.index(None)]}"
+        raise NotByKey(f"{place}: a record without a key: have its writer set one")
+    return keys
+
+
+def _one_form(form: KeyForm | None, keys: Sequence[bytes], lane: Records) -> KeyForm | None:
+    """The one form of these keys, and of those before in the batch. Raises NotByKey."""
+    place = 0
+    try:
+        if form is None and keys:
+            form = key_form(keys[0])
+        if form is None or form.fits(keys):
+            return form
+        place = next(at for at, key in enumerate(keys) if not form.fits((key,)))
+        other = key_form(keys[place])
+    except Refused as refused:
+        raise NotByKey(f"{lane.source} offset {lane.offsets[place]}: {refused}") from refused
+    raise NotByKey(
+        f"{lane.source} offset {lane.offsets[place]}: {other_form(form.text, other.text)}"
+    )
+
+
+def _check_place(partitioner: str, count: int, keys: Sequence[bytes], lane: Records) -> None:
+    found = first_elsewhere(partitioner, keys, count, lane.source.partition)
+    if found is None:
+        return
+    place, belongs = found
+    raise Elsewhere(
+        f"{lane.source} offset {lane.offsets[place]}: by {partitioner} its key "
+        f"{keys[place][:80].decode(errors='replace')} belongs into partition {belongs} of {count}: "
+        "another partitioner wrote it (set partitioner), or partitions were added before or after "
+        f"it: {RELOAD}"
+    )
 
 
 def _check_columns(form: KeyForm, schema: TableSchema, shape: Shape) -> None:

@@ -75,9 +75,9 @@ class Batches:
         Raises DataError.
         """
         if not buffer.queue.barrier_first:
-            return self._rows(buffer, buffer.queue.take(self._batch_bytes))
+            return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
         if buffer.through:
-            return self._rows(buffer, [])
+            return self._rows(buffer, [], None)
         if buffer.queue.chunks[0].ddl and self._entry_groups.wait_in(buffer.queue.chunks[0]):
             return self._entry_groups.close(buffer, now)
         if buffer.queue.chunks[0].ddl:
@@ -85,15 +85,15 @@ class Batches:
         buffer.columns.change()
         (first,) = buffer.queue.take(1)
         buffer.queue.give_back(replace(first, restarts_columns=False))
-        return self._rows(buffer, buffer.queue.take(self._batch_bytes))
+        return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
 
     def _rows(
-        self, buffer: TargetBuffer, chunks: list[PendingShare], *, behind_write: bool = False
+        self, buffer: TargetBuffer, chunks: list[PendingShare], behind_write: TopicPartition | None
     ) -> list[fx.TargetEffect]:
         """Have chunks decoded and staged: as the batch, or as a file behind the write."""
-        staged_files = () if behind_write else self._files_of_one_write(buffer)
+        staged_files = () if behind_write is not None else self._files_of_one_write(buffer)
         others = bool(chunks and staged_files) and chunks[0].table != staged_files[0].table
-        if (len(staged_files) < len(buffer.staged_files) or others) and not behind_write:
+        if (len(staged_files) < len(buffer.staged_files) or others) and behind_write is None:
             for chunk in reversed(chunks):
                 buffer.queue.give_back(chunk)
             return self.start_staging(buffer, close_staged_files(buffer, staged_files))
@@ -116,7 +116,7 @@ class Batches:
         """It holds no row: then it is done, unless it waits behind the write."""
         closing.cover(None)
         buffer.cover(closing.through, closing.epochs)
-        return [] if closing.behind_write else self.nothing_to_write(buffer)
+        return self.nothing_to_write(buffer) if closing.behind_write is None else []
 
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[fx.TargetEffect]:
         chunk = buffer.queue.take(1)[0]
@@ -167,10 +167,16 @@ class Batches:
         return fx.Stage(buffer.route, paths, lanes, *more, partitioned=partitioned)
 
     def stage_behind(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
-        """Decode and stage what waits behind the write, as a file, up to a barrier."""
-        if not buffer.queue.chunks or buffer.queue.barrier_first:
+        """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
+        chunks: list[PendingShare] = []
+        while buffer.queue.chunks and not buffer.queue.barrier_first:
+            first = buffer.queue.chunks[0]
+            if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
+                break
+            chunks += buffer.queue.take(1)
+        if not chunks:
             return []
-        return self._rows(buffer, buffer.queue.take(self._batch_bytes), behind_write=True)
+        return self._rows(buffer, chunks, chunks[0].source)
 
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[fx.TargetEffect]:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
@@ -184,7 +190,7 @@ class Batches:
             return changed + self._entry_groups.staged(buffer, staged, now)
         # A refusal leaves the batch's messages at hand. A file waits behind a write, maybe the one
         # that ends such a message.
-        if not closing.behind_write:
+        if closing.behind_write is None:
             check_steps(buffer, closing, staged)
         check_lanes(buffer, closing, staged)
         buffer.staged(staged, closing.staged_files)
@@ -197,7 +203,7 @@ class Batches:
             out += self._condemn(buffer, closing, staged.bad, now)
         elif problem is not None:
             buffer.doom(problem)
-        if closing.behind_write:
+        if closing.behind_write is not None:
             return out + self._file_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
@@ -208,7 +214,7 @@ class Batches:
         parts = closing.parts
         last = f" {parts[-1].lane.source} offset {parts[-1].through}" if parts else ""
         shared = partial(self._router.shared, buffer.route.name)
-        place, behind = f"up to{last}", closing.behind_write
+        place, behind = f"up to{last}", closing.behind_write is not None
         files = closing.staged_files
         return note_column_changes(
             buffer, staged, place, shared=shared, behind_write=behind, files=files
@@ -249,11 +255,11 @@ class Batches:
     ) -> list[fx.TargetEffect]:
         buffer.cover(closing.through, closing.epochs)
         if staged.path is not None:
-            through = closing.through
-            lanes = {source: (at, through[source]) for source, at in _written(closing).items()}
-            more = staged.changes, staged.size, lanes, closing.table, staged.carried
+            ((source, through),) = closing.through.items()
+            first = closing.firsts()[source]
+            more = staged.changes, staged.size, through, first, closing.table, staged.carried
             spread = staged.key_partitioning
-            buffer.add_file(StagedFile(staged.path, *more, key_partitioning=spread))
+            buffer.add_file(StagedFile(source, staged.path, *more, key_partitioning=spread))
         return []
 
     def _batch_staged(
@@ -265,7 +271,9 @@ class Batches:
         lanes = buffer.spans(closing.through)
         batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
         batch = with_files(batch, closing.staged_files)
-        through, firsts = closing.through, _written(closing)
+        # A bad record at the front of a lane was given back: the write has nothing of it.
+        through = closing.through
+        firsts = {s: at for s, at in closing.firsts().items() if at <= through.get(s, NO_OFFSET)}
         return self.submit(buffer, batch, closing.epochs, through, firsts, now)
 
     def submit(
@@ -290,10 +298,3 @@ class Batches:
         """A name for a batch, unique over restarts."""
         self._number += 1
         return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"
-
-
-def _written(closing: Closing) -> dict[TopicPartition, int]:
-    """The first message of each lane that has rows in it. A bad record at the front of a lane was
-    given back, with what follows it."""
-    through = closing.through
-    return {s: at for s, at in closing.firsts().items() if at <= through.get(s, NO_OFFSET)}

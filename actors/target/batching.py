@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from actors.contract.effects import LaneMessages
 from actors.contract.messages import BadMessageAt, Staged
@@ -37,33 +38,30 @@ def close_rows(
     buffer: TargetBuffer,
     chunks: list[PendingShare],
     staged_files: tuple[StagedFile, ...],
-    behind_write: bool,
+    behind_write: TopicPartition | None,
 ) -> tuple[Closing, int]:
-    """Put chunks together, a part for each lane, and count the replays that were dropped.
+    """Put chunks together, in lane order, and count the replays that were dropped.
 
-    Chunks of several lanes come in turns. Each part is decoded by calls that cost as much as some
-    hundred rows, so a lane's chunks are joined; between lanes there is no order. Replays (at or
-    below the target's mark) go here, cheaply, before any decoding.
+    Replays (at or below the target's mark) go here, cheaply, before any decoding.
     """
     parts: list[ClosingPart] = []
     replayed = 0
-    lanes: dict[TopicPartition, list[PendingShare]] = {}
-    for chunk in chunks:
-        lanes.setdefault(chunk.source, []).append(chunk)
-    for source, waiting in lanes.items():
+    for source, group in groupby(chunks, key=lambda chunk: chunk.source):
+        waiting = list(group)
         hwm = buffer.hwm(source)
         fresh = [part for chunk in waiting if (part := chunk.above(hwm)) is not None]
         messages = Messages.joined([chunk.messages for chunk in fresh])
         replayed += sum(len(chunk.messages) for chunk in waiting) - len(messages)
         last = waiting[-1]
         parts.append(ClosingPart(LaneMessages(source, messages), last.epoch, last.messages.last))
+    whole = behind_write is None
     closing = Closing(
         parts=tuple(parts),
         size=sum(chunk.messages.size for chunk in chunks),
         staged_files=staged_files,
         # A file covers its own messages; the batch also what came before it without a write.
-        through={} if behind_write else dict(buffer.through),
-        epochs={} if behind_write else dict(buffer.epochs),
+        through=dict(buffer.through) if whole else {},
+        epochs=dict(buffer.epochs) if whole else {},
         behind_write=behind_write,
         table=chunks[0].table if chunks else staged_files[0].table if staged_files else None,
     )
@@ -72,9 +70,9 @@ def close_rows(
 
 def close_staged_files(buffer: TargetBuffer, staged_files: tuple[StagedFile, ...]) -> Closing:
     """A batch of the oldest files alone; what is younger waits for the next one."""
-    through = {source: last for file in staged_files for source, (_, last) in file.lanes.items()}
+    through = {file.source: file.through for file in staged_files}
     epochs = {source: buffer.epochs[source] for source in through}
-    return Closing((), 0, staged_files, through, epochs, False, table=staged_files[0].table)
+    return Closing((), 0, staged_files, through, epochs, None, table=staged_files[0].table)
 
 
 def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:

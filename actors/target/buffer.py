@@ -55,9 +55,9 @@ class TargetBuffer:
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
     reopen: bool = False
     """The marks are to be read again before anything more is written."""
-    looked: int = 0
-    """The epoch since which the marks were read, or are to be. Before a later assignment another
-    member may have moved its lane's."""
+    marked: dict[TopicPartition, int] = field(default_factory=dict)
+    """Of each lane, the assignment since which the marks were read, or are to be: before it
+    another member may have moved them."""
     history: PublishHistory = field(default_factory=PublishHistory)
     write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The first message of each lane in the last write that was handed over."""
@@ -86,11 +86,9 @@ class TargetBuffer:
         """It begins in quarantine: with a spill of an earlier run, or while a load fills it."""
         self.life, self.quarantine = Life(quarantined=True), quarantine
 
-    def look(self, reply_to: Address, assigned: int = 0) -> msg.OpenTarget:
-        """Its state is to be read before anything more is written. ``assigned``: the latest epoch
-        of any partition."""
+    def look(self, reply_to: Address) -> msg.OpenTarget:
+        """Its state is to be read before anything more is written."""
         self.life.look()
-        self.note_look(assigned)
         self.reopen = False
         return self.opening(reply_to)
 
@@ -237,9 +235,9 @@ class TargetBuffer:
 
     # --- partitions
 
-    def note_look(self, assigned: int) -> None:
-        """Its marks are about to be read, and this is the latest epoch of any partition."""
-        self.looked = max(self.looked, assigned)
+    def note_marked(self, source: TopicPartition, epoch: int) -> None:
+        """Its marks are read, or about to be, since this assignment."""
+        self.marked[source] = epoch
 
     def give_up(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
         """Drop the write, and what waits of these lanes: they are read again, above marks that are
@@ -256,9 +254,11 @@ class TargetBuffer:
         return msg.OpenTarget(self.route.name, reply_to, self.history.recorded)
 
     def add(self, chunk: PendingShare) -> None:
-        """Take a share at the end of its lane. Under an assignment since the last look the marks
-        are read again; for a release they have just been."""
-        self.reopen |= chunk.epoch > self.looked
+        """Take a share at the end of its lane. Under a new assignment the marks are read again; for
+        a release they have just been."""
+        if chunk.epoch not in (msg.OF_SPILL, self.marked.get(chunk.source)):
+            self.note_marked(chunk.source, chunk.epoch)
+            self.reopen = True
         self.queue.add(chunk)
 
     @property
@@ -350,20 +350,8 @@ class TargetBuffer:
         dead = self.pending_letter is not None and self.pending_letter[:2] == (source, epoch)
         return dead or epoch in read
 
-    def beside(self, sources: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The lanes that share staged files with these, and their epochs. No part of a file can be
-        written without the others: its lanes are forgotten together."""
-        closing = self.life.closing
-        files = (*self.staged_files, *(() if closing is None else closing.staged_files))
-        found = set(sources)
-        while more := {s for f in files if not found.isdisjoint(f.lanes) for s in f.lanes} - found:
-            found |= more
-        epochs = ({} if closing is None else closing.epochs) | self.epochs
-        return {source: epochs[source] for source in found.difference(sources)}
-
     def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
-        """Drop the lanes that were revoked, with those ``beside`` them; returns the paths of staged
-        files to remove.
+        """Drop the lanes that were revoked; returns the paths of staged files to remove.
 
         A write in flight goes on: its marks fence it, its acknowledgement is stale. A batch that
         could not be staged yet goes on with the lanes that stay.
@@ -373,8 +361,8 @@ class TargetBuffer:
         self.queue.forget(sources)
         if self.life.closing is not None:
             self.life.narrow(self.life.closing.without(sources))
-        gone = tuple(f.path for f in self.staged_files if not sources.isdisjoint(f.lanes))
-        self.staged_files = [f for f in self.staged_files if sources.isdisjoint(f.lanes)]
+        gone = tuple(file.path for file in self.staged_files if file.source in sources)
+        self.staged_files = [file for file in self.staged_files if file.source not in sources]
         for source in sources:
             self.through.pop(source, None)
             self.epochs.pop(source, None)

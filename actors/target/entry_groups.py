@@ -134,7 +134,7 @@ class EntryGroups:
         rows = _shown(buffer, chunk).rows
         messages = Messages.of([offset], [group.value])
         part = ClosingPart(LaneMessages(source, messages, rows), epoch, offset)
-        closing = Closing((part,), 0, (), {}, {}, False, group, group.table)
+        closing = Closing((part,), 0, (), {}, {}, None, group, group.table)
         return self._writes.start_staging(buffer, closing)
 
     def _submit(

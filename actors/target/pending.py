@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -110,20 +109,21 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A staged file that waits behind the write in flight. ``lanes``: of each lane that has rows in
-    it, the first and the last message."""
+    """A staged file that waits behind the write in flight; it holds rows of one lane only."""
 
+    source: TopicPartition
     path: str
     changes: int
     size: int
-    lanes: Mapping[TopicPartition, tuple[int, int]]
+    through: int
+    first: int
     table: TableName | None = None
     carried: frozenset[str] | None = None
     key_partitioning: KeyPartitioning | None = None
 
 
 class ClosingPart(NamedTuple):
-    """The chunks of one lane in a closing: what of them is new, and how far they go.
+    """Neighbouring chunks of one lane in a closing: what of them is new, and how far they go.
 
     ``through`` is the last message. Where it is a replay ``lane`` holds less, or nothing.
     """
@@ -151,8 +151,8 @@ class Closing:
     staged_files: tuple[StagedFile, ...]
     through: dict[TopicPartition, int]
     epochs: dict[TopicPartition, int]
-    behind_write: bool
-    """False: the batch itself. Else: a file that will wait behind the write."""
+    behind_write: TopicPartition | None
+    """None: the batch itself. Else: a file of this partition, which will wait behind the write."""
     entry_group: EntryGroup | None = None
     """It is a part of the message that waits at the front: that one holds it."""
     table: TableName | None = None
@@ -161,8 +161,7 @@ class Closing:
         """The first message of each lane in it."""
         found: dict[TopicPartition, int] = {}
         for file in self.staged_files:
-            for source, (first, _) in file.lanes.items():
-                found.setdefault(source, first)
+            found.setdefault(file.source, file.first)
         for part in self.parts:
             if part.lane.messages:
                 found.setdefault(part.lane.source, part.lane.messages.first)
@@ -195,7 +194,7 @@ class Closing:
     def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
         """What is left when these partitions are revoked, None when that is nothing."""
         parts = tuple(part for part in self.parts if part.lane.source not in sources)
-        staged_files = tuple(f for f in self.staged_files if sources.isdisjoint(f.lanes))
+        staged_files = tuple(file for file in self.staged_files if file.source not in sources)
         through = {s: last for s, last in self.through.items() if s not in sources}
         if not parts and not staged_files and not through:
             return None

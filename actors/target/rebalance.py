@@ -15,7 +15,7 @@ So a mark that was read while rows of its lane are staged is none to go on from 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from actors.contract import effects as fx
@@ -40,46 +40,18 @@ def over(write: msg.WriteBatch, epochs: Epochs) -> bool:
     )
 
 
-def still_owned(lanes: Mapping[TopicPartition, int], epochs: Epochs) -> Epochs:
-    """Those of these lanes, with their epochs, whose assignment is not over. What a release has of
-    a lane belongs to none."""
-    return {s: epoch for s, epoch in lanes.items() if epoch >= epochs.get(s, 0)}
-
-
-def forget(
-    buffers: Iterable[TargetBuffer],
-    sources: Collection[TopicPartition],
-    epochs: Epochs,
-    fetcher: Address,
-) -> list[fx.TargetEffect]:
-    """Drop lanes that were revoked. Those that share staged files with them are read again."""
-    gone: list[str] = []
-    again: Epochs = {}
-    for buffer in buffers:
-        beside = buffer.beside(sources)
-        gone += buffer.forget(frozenset((*sources, *beside)))
-        again |= still_owned(beside, epochs)
-    epochs.update({source: epoch + 1 for source, epoch in again.items()})
-    out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(gone))] if gone else []
-    return [*out, fx.Tell(fetcher, msg.Reread(again))] if again else out
-
-
 def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[fx.TargetEffect]:
-    """Drop the write, and all that waits behind it in the lanes that are still owned, with those
-    that share staged files with them.
+    """Drop the write, and all that waits behind it in the lanes that are still owned.
 
     What these lanes bring before they are read again has a gap before it: it is stale from now on.
     """
     write = buffer.life.write
     assert write is not None
-    mine = still_owned(write.epochs, epochs)
+    mine = {s: epoch for s, epoch in write.epochs.items() if epoch >= epochs.get(s, 0)}
     # A lane may be over because another target's write was given up: what waits of it here is still
     # of that assignment, and would go on as if the write had landed.
     behind = {s for s, epoch in write.epochs.items() if buffer.waits_of(s, epoch)}
-    together = frozenset(mine.keys() | behind)
-    beside = buffer.beside(together)
-    gone = [*buffer.give_up(together | beside.keys())]
-    mine |= still_owned(beside, epochs)
+    gone = [*buffer.give_up(frozenset(mine.keys() | behind))]
     if write.batch.path is not None:
         gone.append(write.batch.path)
     for source, epoch in mine.items():
@@ -100,11 +72,10 @@ def as_staged(buffer: TargetBuffer, found: TargetState) -> TargetState:
     fenced by the mark that they were staged above: above the new one they would be written twice.
     """
     hwms, steps = dict(found.hwms), dict(found.steps)
-    lanes = (lane for file in buffer.staged_files for lane in file.lanes.items())
-    for source, (first, _) in lanes:
-        if found.hwms.get(source, NO_OFFSET) >= first:
-            hwms[source] = buffer.hwm(source)
-            steps.pop(source, None)  # nothing is staged of a lane inside a message
+    for file in buffer.staged_files:
+        if found.hwms.get(file.source, NO_OFFSET) >= file.first:
+            hwms[file.source] = buffer.hwm(file.source)
+            steps.pop(file.source, None)  # nothing is staged of a lane inside a message
     return replace(found, hwms=hwms, steps=steps)
 
 

@@ -26,7 +26,7 @@ from actors.target.loads import Awaited, Loads
 from actors.target.pending import DeadRecord, PendingShare
 from actors.target.quarantine import Quarantines
 from actors.target.quarantine_state import Quarantine
-from actors.target.rebalance import Settlements, as_staged, forget, give_up, over
+from actors.target.rebalance import Settlements, as_staged, give_up, over
 from actors.target.release import Releases
 from actors.target.rollback import PublishHistory
 from actors.target.settings import OpenSpill, ProcessorSettings
@@ -72,8 +72,6 @@ class ProcessorLogic:
         # through all of them at each message would cost more than the work.
         self._awake: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
-        self._assigned = 0
-        """The latest epoch of any partition, as far as messages have told."""
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
         self._loads = Loads(address, format_, router, settings.loads)
@@ -184,7 +182,6 @@ class ProcessorLogic:
             fields = {"source": str(batch.source), "epoch": batch.epoch}
             return [fx.Log("info", "stale_batch_dropped", fields)]
         self._epochs[batch.source] = batch.epoch
-        self._assigned = max(self._assigned, batch.epoch, batch.assigned)
         first_of_source = batch.source not in self._ends
         last = max((share.messages.last for share in batch.shares), default=0)
         high = max(batch.log.high, last + 1)
@@ -195,8 +192,8 @@ class ProcessorLogic:
                 buffer = self._of(share.route.name)
             else:
                 buffer = self._new_buffer(share.route)
-                # Its marks are read for the first time: not once more for these assignments.
-                buffer.note_look(self._assigned)
+                # Its marks are read for the first time: not once more for this assignment.
+                buffer.note_marked(batch.source, batch.epoch)
                 self._loads.adopt(buffer)
                 if buffer.quarantine is None:
                     out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
@@ -205,8 +202,14 @@ class ProcessorLogic:
             if buffer.life.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.dropped(len(share.messages))
             else:
-                lane, table = (batch.source, batch.epoch), share.table
-                chunk = PendingShare(*lane, share.messages, share.ddl, now, table=table)
+                chunk = PendingShare(
+                    batch.source,
+                    batch.epoch,
+                    share.messages,
+                    share.ddl,
+                    now,
+                    table=share.table,
+                )
                 out += [] if buffer.load is None else self._loads.look(buffer, chunk)
                 if buffer.quarantine is not None:
                     out += self._quarantines.take(buffer, chunk)
@@ -233,7 +236,7 @@ class ProcessorLogic:
             out += self._releases.of_load(buffer, self._draining)
             out += self._quarantines.advance(buffer, now, self._draining)
         if buffer.reopen and buffer.life.phase is Phase.READY:
-            out.append(fx.Tell(WRITERS, buffer.look(self._me, self._assigned)))
+            out.append(fx.Tell(WRITERS, buffer.look(self._me)))
         while (
             buffer.life.phase is Phase.READY
             and buffer.pending_letter is None
@@ -464,15 +467,16 @@ class ProcessorLogic:
             self._epochs[source] = epoch + 1
             self._ends.pop(source, None)
         self._awake = dict(self._buffers)
-        fetcher = Address(self._me.pipeline, "fetcher")
-        out = forget(self._buffers.values(), sources, self._epochs, fetcher)
+        gone: list[str] = []
+        out: list[fx.TargetEffect] = []
         for buffer in self._buffers.values():
+            gone += buffer.forget(frozenset(sources))
             if buffer.quarantine is not None:
                 out += self._quarantines.forget(buffer, frozenset(sources), self._now)
             waiting = buffer.life.waiting
             if waiting is not None and over(waiting, self._epochs):
                 out += self._give_up(buffer)
-        return out
+        return [fx.RemoveStaged(tuple(gone)), *out] if gone else out
 
     # --- time
 

@@ -16,13 +16,13 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
     if write is not None:
         for source, first in buffer.write_from.items():
             found[source] = (write.epochs[source], first, write.through[source])
-    lanes = (lane for file in buffer.staged_files for lane in file.lanes.items())
-    for source, (first, last) in lanes:
+    for file in buffer.staged_files:
         # A lane that was taken away has no file, but maybe a write of its earlier epoch.
-        epoch, before = buffer.epochs[source], found.get(source)
+        epoch, first = buffer.epochs[file.source], file.first
+        before = found.get(file.source)
         if before is not None and before[0] == epoch:
             first = before[1]
-        found[source] = (epoch, first, last)
+        found[file.source] = (epoch, first, file.through)
     if buffer.pending_letter is not None:
         source, epoch, offset = buffer.pending_letter
         before = found.get(source)

@@ -86,14 +86,13 @@ without a key alone."""
 
 
 def first_elsewhere(
-    partitioner: str, keys: Sequence[bytes], count: int, partitions: pa.Array
+    partitioner: str, keys: Sequence[bytes], partitions: int, partition: int
 ) -> tuple[int, int] | None:
-    """The place of the first key that belongs into another partition than its own, which is at the
-    same place of ``partitions`` (uint32), and which one of ``count`` that is."""
+    """The place of the first key that belongs into another partition, and which one that is."""
     if not keys:
         return None
     hashes = PARTITIONERS[partitioner](keys)
-    number = pa.scalar(count, pa.uint32())
-    belongs = pc.subtract(hashes, pc.multiply(pc.divide(hashes, number), number))
-    place = pc.index(pc.equal(belongs, partitions), False).as_py()
+    count = pa.scalar(partitions, pa.uint32())
+    belongs = pc.subtract(hashes, pc.multiply(pc.divide(hashes, count), count))
+    place = pc.index(pc.equal(belongs, pa.scalar(partition, pa.uint32())), False).as_py()
     return None if place < 0 else (place, belongs[place].as_py())

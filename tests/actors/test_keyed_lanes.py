@@ -19,7 +19,6 @@ from actors.target.rule import ProcessorLogic
 from changes.formats import FORMATS
 from changes.model.model import Column, FormatOptions, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import Route, Router
-from offsets.fence import Span
 from offsets.key_partitioning import KeyPartitioning, Partitioned
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -37,13 +36,9 @@ class Keyed:
     for what is of one table's keys."""
 
     def __init__(
-        self,
-        held: KeyPartitioning | None = None,
-        marks: dict[TopicPartition, int] | None = None,
-        **more: Any,
+        self, held: KeyPartitioning | None = None, marks: dict[TopicPartition, int] | None = None
     ) -> None:
-        more = {"dead_letters": True, "batch_age_s": 0.1, **more}
-        settings = settings_of(partitioner="murmur2", **more)
+        settings = settings_of(partitioner="murmur2", dead_letters=True, batch_age_s=0.1)
         format_ = FORMATS["debezium-json"](FormatOptions(by_key=True))
         me = Address("p", "processor")
         self.logic = ProcessorLogic(me, format_, ROUTER, settings, "run", lambda: 0.0)
@@ -75,18 +70,6 @@ class Keyed:
         return [each for each in said if isinstance(each, kind)]
 
     @property
-    def pieces(self) -> list[list[tuple[TopicPartition, list[int]]]]:
-        """The lanes, with their offsets, of each batch or file that was to be staged."""
-        return [
-            [(at.source, list(at.messages.offsets)) for at in each.lanes] for each in self.stages
-        ]
-
-    @property
-    def stages(self) -> list[fx.Stage]:
-        """What was to be staged."""
-        return [each for each in self.effects if isinstance(each, fx.Stage)]
-
-    @property
     def spilled(self) -> str:
         """Why the target is in quarantine."""
         (reason,) = {each.reason for each in self.effects if isinstance(each, fx.Spill)}
@@ -103,56 +86,6 @@ def test_lanes_go_into_one_write_and_the_count_to_the_decoder() -> None:
     (write,) = keyed.told(msg.WriteBatch)
     assert set(write.batch.lanes) == {P0, P1}
     assert write.batch.key_partitioning == SIX
-
-
-def test_lanes_that_come_in_turns_are_decoded_in_one_piece_each() -> None:
-    """A piece costs as much to decode as some hundred rows, and a poll has a few of each lane."""
-    keyed = Keyed()
-    keyed.send((P0, 5), (P1, 7), (P0, 6), (P1, 8), (P0, 9))
-    assert keyed.pieces == [[(P0, [5, 6, 9]), (P1, [7, 8])]]
-    keyed.staged()
-    (write,) = keyed.told(msg.WriteBatch)
-    assert dict(write.through) == {P0: 9, P1: 8}
-
-
-def staged_behind() -> Keyed:
-    """Two lanes that come in turns, staged behind the write of both."""
-    keyed = Keyed(buffer_bytes=40)
-    keyed.send((P0, 5), (P1, 5))
-    keyed.staged()
-    keyed.send((P0, 6), (P1, 7), (P0, 8), (P1, 9))
-    keyed.staged(path="behind")
-    return keyed
-
-
-def test_lanes_that_come_in_turns_are_staged_behind_a_write_in_one_file() -> None:
-    """A file costs as much as hundreds of rows."""
-    keyed = staged_behind()
-    assert keyed.pieces[1:] == [[(P0, [6, 8]), (P1, [7, 9])]]
-    (write,) = keyed.told(msg.WriteBatch)
-    marks = TargetState(SCHEMA, Mode.UPSERT, {P0: 5, P1: 5}, key_partitioning=SIX)
-    keyed.handle(msg.Written(TARGET, write.epochs, write.through, marks, 1), 1.0)
-    assert [stage.earlier_files for stage in keyed.stages[2:]] == [("behind",)]
-    keyed.staged()
-    last = keyed.told(msg.WriteBatch)[-1]
-    assert dict(last.batch.lanes) == {P0: Span(5, 8), P1: Span(5, 9)}
-
-
-def test_the_other_lanes_of_a_staged_file_are_read_again_when_one_is_revoked() -> None:
-    """No part of the file can be written without the others: whoever gets the lane writes it."""
-    keyed = staged_behind()
-    keyed.handle(msg.Forget((P1,), 3), 2.0)
-    assert [each.paths for each in keyed.effects if isinstance(each, fx.RemoveStaged)] == [
-        ("behind",)
-    ]
-    (again,) = keyed.told(msg.Reread)
-    assert dict(again.epochs) == {P0: 1}
-    keyed.send((P0, 10))  # read before it heard of that: with a gap before it
-    (write,) = keyed.told(msg.WriteBatch)
-    marks = TargetState(SCHEMA, Mode.UPSERT, {P0: 5, P1: 5}, key_partitioning=SIX)
-    keyed.handle(msg.Written(TARGET, write.epochs, write.through, marks, 1), 2.0)
-    keyed.handle(Tick(), 9.0)
-    assert len(keyed.stages) == 2
 
 
 @pytest.mark.parametrize(

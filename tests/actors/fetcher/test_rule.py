@@ -251,14 +251,6 @@ def test_an_assignment_of_several_is_stored_once() -> None:
     assert [(each.topic_id, each.more) for each in started] == [(None, True), ("id", False)]
 
 
-def test_a_share_says_which_assignments_came_before_it() -> None:
-    """Marks that were read since need not be read again for another of these partitions."""
-    logic, second = fetcher(), TopicPartition("binlog", 1)
-    logic.handle(msg.Assigned({SOURCE: 0, second: 0}, {SOURCE: LOG, second: LOG}), 0.0)
-    (offer,) = offers(logic.handle(polled(message()), 0.0))
-    assert (offer.batch.epoch, offer.batch.assigned) == (2, 3)
-
-
 def test_topics_that_went_are_told_once_and_shown() -> None:
     logic, gone = fetcher(), frozenset({"u"})
     for polled_, times in (

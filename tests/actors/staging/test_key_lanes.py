@@ -56,19 +56,9 @@ def test_a_record_elsewhere_is_named_with_its_place_and_the_way_out() -> None:
     assert "`binlogd tables load`" in said
 
 
-def test_of_several_lanes_the_first_record_elsewhere_is_named() -> None:
-    """They are looked at together, each record beside its own lane's partition."""
-    one, two = lane(b'{"id":1}'), lane(b'{"id":2}', b'{"id":1}', b'{"id":1}')
-    assert one.source != two.source
-    with pytest.raises(Elsewhere, match=f"^{two.source} offset 11: .*partition {one.source[1]} of"):
-        found(one, lane(b'{"id":3}'), two, two)
-
-
 @pytest.mark.parametrize(
     ("lanes", "other", "why"),
     [
-        ([lane(b'{"id":1}'), lane(b'{"id":2}', None)], {}, "offset 11: a record without a key"),
-        ([lane(b'{"id":1}'), lane(b'{"id":2}', b"1")], {}, "offset 11: the record key b'1' is no"),
         ([lane(b'{"id":1}', None)], {}, "offset 11: a record without a key"),
         ([lane(b"1")], {}, "offset 10: the record key b'1' is no JSON object"),
         ([lane(b'{"id":1}', b'{"id": 1}')], {}, "offset 11: the record keys have another form"),

@@ -73,12 +73,9 @@ class Driven:
         schema = TableSchema((Column("id", pa.int32()),), ())
         return msg.Staged(TARGET, f"f{self.files}", 1, 1, 1, schema=schema, mode=Mode.APPEND)
 
-    def data(
-        self, source: TopicPartition, epoch: int, *offsets: int, assigned: int = 0
-    ) -> list[object]:
+    def data(self, source: TopicPartition, epoch: int, *offsets: int) -> list[object]:
         share = msg.Share(ROUTE, Messages(list(offsets), [b"{}"] * len(offsets), 100))
-        batch = msg.RecordBatch(epoch, source, (share,), 100, LOG, assigned=assigned)
-        return self.hear(batch)
+        return self.hear(msg.RecordBatch(epoch, source, (share,), 100, LOG))
 
     def opened(self, **hwms: int) -> list[object]:
         marks = {{"A": A, "B": B}[lane]: mark for lane, mark in hwms.items()}
@@ -313,25 +310,13 @@ def test_a_batch_that_could_not_be_staged_goes_on_with_the_lanes_that_stay() -> 
     assert set(only(msg.WriteBatch, driven.hear(Tick())).epochs) == {B}
 
 
-def renaming(driven: Driven, epoch: int = 1) -> list[object]:
+def renaming(driven: Driven) -> list[object]:
     """A statement in lane A by which the target's name gets another table."""
     body = {"database": "s", "table": "log", "type": "RENAME", "isDdl": True}
     sql = "RENAME TABLE s.log TO s.old, s.new TO s.log"
     value = json.dumps({**body, "sql": sql}).encode()
     share = msg.Share(ROUTE, Messages([5], [value], len(value)), ddl=True)
-    return driven.hear(msg.RecordBatch(epoch, A, (share,), 100, LOG))
-
-
-def test_lanes_that_are_assigned_together_are_looked_at_once() -> None:
-    """A look after all the assignments shows all their marks. A later one needs another."""
-    driven = Driven()
-    told = driven.data(A, 1, 5, assigned=3)
-    assert told == [msg.OpenTarget(TARGET, ME)]
-    driven.data(B, 3, 7, assigned=3)
-    write = only(msg.WriteBatch, driven.opened(A=4, B=6))
-    assert write.batch.lanes == {A: (4, 5), B: (6, 7)}
-    assert driven.data(B, 4, 8, assigned=4) == []
-    assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]
+    return driven.hear(msg.RecordBatch(1, A, (share,), 100, LOG))
 
 
 def test_marks_are_read_again_when_the_name_has_another_table() -> None:
@@ -341,7 +326,7 @@ def test_marks_are_read_again_when_the_name_has_another_table() -> None:
     write = only(msg.WriteBatch, driven.opened(A=4, B=9))
     assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]
     driven.opened(A=5, B=2)
-    driven.data(B, 2, 3)
+    driven.data(B, 1, 3)
     assert only(msg.WriteBatch, driven.opened(A=5, B=2)).batch.lanes == {B: (2, 3)}
 
 
@@ -376,7 +361,7 @@ def test_what_is_staged_goes_on_from_another_tables_mark() -> None:
     driven = Driven("lake.{database}.{table}", buffer_bytes=1)
     driven.data(B, 1, 9)
     driven.written(only(msg.WriteBatch, driven.opened(A=4)))
-    renaming(driven, 2)
+    renaming(driven)
     write = only(msg.WriteBatch, driven.opened(A=4, B=9))
     driven.data(B, 1, 10, 11)
     assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]

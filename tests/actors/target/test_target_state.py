@@ -23,7 +23,7 @@ STEPS = (
 
 
 def closing() -> Closing:
-    return Closing((), 0, (), {}, {}, False)
+    return Closing((), 0, (), {}, {}, None)
 
 
 def step(life: Life, name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pyarrow as pa
 import pytest
 
 from changes.model.partitioners import PARTITIONERS, first_elsewhere
@@ -36,11 +35,10 @@ def test_many_keys_at_once_are_hashed_as_one_by_one() -> None:
         keys = [begin + rng.randbytes(rng.randrange(most)) for _ in range(rng.randrange(1, 40))]
         count = rng.randrange(1, 9)
         places = [partition_of(key, count) for key in keys]
-        said = [place if rng.random() < 0.9 else rng.randrange(count) for place in places]
-        elsewhere = [(at, p) for at, p in enumerate(places) if p != said[at]]
-        found = first_elsewhere("murmur2", keys, count, pa.array(said, pa.uint32()))
+        elsewhere = [(at, p) for at, p in enumerate(places) if p != places[0]]
+        found = first_elsewhere("murmur2", keys, count, places[0])
         assert found == (elsewhere[0] if elsewhere else None)
 
 
 def test_no_key_is_nowhere_else() -> None:
-    assert first_elsewhere("murmur2", [], 6, pa.array([], pa.uint32())) is None
+    assert first_elsewhere("murmur2", [], 6, 0) is None

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from tests.simulation.cast import SMALL
 from tests.simulation.durable import Durable
 from tests.simulation.group import two_members
 from tests.simulation.keyed.stream import keyed_stream
@@ -66,23 +63,6 @@ def test_two_members_write_the_lanes_of_a_table_side_by_side(seed: int) -> None:
             break
         rng.choice((member, other)).act()
     assert_equal(member.durable, stream)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_lanes_that_share_a_staged_file_are_read_again_together(seed: int) -> None:
-    """Little memory and a slow sink: files of several lanes wait when some of these go away."""
-    rng = random.Random(seed)
-    stream = keyed_stream(rng, 60, rng.randrange(2, 7))
-    little = rng.choice((1000, 3000))
-    settings = replace(SMALL, buffer_bytes=8000, memory_bytes=little, writers=1)
-    faults: dict[str, Any] = {
-        "sink_fails": rng.choice((0.2, 0.5)),
-        "disk_fails": rng.choice((0, 0.3)),
-        "settings": settings,
-    }
-    crashes = rng.randrange(3)
-    durable = live_through(stream, rng, crashes, revokes=12, faults=faults, staging=RealStaging)
-    assert_equal(durable, stream)
 
 
 def left_alone(stream: Stream, rng: random.Random) -> tuple[Durable, dict[str, str]]:
