@@ -148,7 +148,7 @@ def test_a_wrong_password_is_one_line_without_it(server: Server, tmp_path: Path)
 def test_a_configuration_of_somebody_else_stays(server: Server, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("mine")
     done = replicate(server, tmp_path, "--yes")
-    assert (done.exit_code, "not of this command: --dir" in done.stderr) == (2, True)
+    assert (done.exit_code, "not from this command: --dir" in done.stderr) == (2, True)
     assert (tmp_path / "config.toml").read_text() == "mine"
 
 
