@@ -45,6 +45,13 @@ _HINTS = (
         "the tables loaded",
     ),
     (
+        r"internal schema size \d+, but row size \d+",
+        "Debezium has other columns of this table than its log: often those of a former table of "
+        "that name, renamed away by ALTER TABLE before a restart, whose CREATE TABLE it passed "
+        "over. binlogd collector reset NAME begins at the source's present, and has the tables "
+        "loaded",
+    ),
+    (
         r"schema isn't known to this connector|SchemaHistoryException|db history topic|"
         r"database schema history",
         "the topic of the schema history is not whole: binlogd collector reset NAME begins at the "

@@ -8,7 +8,7 @@ from actors.contract import effects as fx
 from actors.contract.writes import Doubt, StagedBatch
 from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
-from actors.target.ddl_view import OF_LANES, NotFollowed, Rewrites, StatementView, is_shadow
+from actors.target.ddl_view import OF_LANES, NotFollowed, Rewrites, StatementView, is_shadow, judged
 from actors.target.divergence import Known, doubts_of, known_after
 from actors.target.pending import PendingShare
 from changes.formats import configured_types
@@ -126,7 +126,7 @@ class BarrierPlanner:
         try:
             for statement in self._format.ddl(chunk.messages.values[0]):
                 if buffer.route in self._router.targets(statement.table):
-                    statement = _shaped(statement, buffer)
+                    statement = _shaped(judged(statement, buffer.state), buffer)
                     self._take(statement, buffer, total, barrier, at)
                     self._doubt(statement, buffer, total, barrier, at)
         except (BadMessage, RouteConflict, AnotherTable, NotFollowed) as error:

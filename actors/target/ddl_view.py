@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from actors.contract.writes import Doubt
+from actors.contract.writes import Doubt, TargetState
 from actors.target.divergence import WAY_OUT
 from changes.formats.engine.untyped import as_declared
 from changes.model.model import (
@@ -181,6 +181,15 @@ class StatementView:
 
 def _renames(step: AddColumn | ChangeColumn) -> bool:
     return isinstance(step, ChangeColumn) and step.old.lower() != step.column.name.lower()
+
+
+def judged(statement: Ddl, state: TargetState) -> Ddl:
+    """The statement by what the target has: a table, none yet, or none any more."""
+    if state.schema is not None:
+        return Ddl(statement.table, statement.sql) if statement.unless_stored else statement
+    if statement.refused_if_gone and state.hwms:
+        return replace(statement, refused=statement.refused_if_gone, unread=None)
+    return statement
 
 
 def is_shadow(table: TableName, *, new: TableName, old: TableName) -> bool:

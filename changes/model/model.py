@@ -225,7 +225,9 @@ class Ddl:
     constant...); it stops the pipeline. ``unread`` says why the statement is not understood.
     Without steps or either of these it changes nothing that a target shows (an index, a comment).
     ``lenient`` are the steps with NULL as default, where only an unknown default of stored rows is
-    refused. ``redefined`` are the columns whose stored values it may change.
+    refused. ``redefined`` are the columns whose stored values it may change. ``refused_if_gone``:
+    as ``refused``, where the target's table was dropped or renamed away; ``unless_stored``: it does
+    nothing where the target has one.
     """
 
     table: TableName
@@ -235,6 +237,8 @@ class Ddl:
     unread: str | None = None
     lenient: tuple[DdlStep, ...] = ()
     redefined: tuple[Redefined, ...] = ()
+    refused_if_gone: str | None = None
+    unless_stored: bool = False
 
     @property
     def renames(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from collector.connect.worker import NAME
 from daemon.state import control
+from tests.live.connect import RENAMED_AWAY
 from tests.live.jars import bring_collector
 from tests.live.program import LiveError
 from tests.live.sources import Source
@@ -26,7 +27,7 @@ class Collector:
 
     format = "debezium-json"
     left_out: Mapping[str, str] = {}
-    unread: Mapping[str, str] = {}
+    unread: Mapping[str, str] = RENAMED_AWAY
     images: Sequence[str] = ("FULL",)
     can_be_killed = True
 

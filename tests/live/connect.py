@@ -41,12 +41,18 @@ DEBEZIUM: Mapping[str, str] = {
 """All that a connector reads goes into one topic, statements among the rows."""
 
 
+RENAMED_AWAY: Mapping[str, str] = {
+    r"^ALTER TABLE .* RENAME TO ": "Debezium knows the old name again when it restarts, and passes "
+    "over its next CREATE TABLE: refused by name (collector/sources/test_renamed.py)",
+}
+
+
 class Connect:
     """A ``Reader``: a worker, whose offsets are in a file, so that a killed one goes on."""
 
     format = "debezium-json"
     left_out: Mapping[str, str] = {}
-    unread: Mapping[str, str] = {}
+    unread: Mapping[str, str] = RENAMED_AWAY
     images: Sequence[str] = ("FULL",)
     can_be_killed = True
 

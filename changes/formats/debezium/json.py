@@ -29,6 +29,7 @@ from changes.formats.debezium.repeated_statements import RepeatedStatements
 from changes.formats.debezium.rows import DebeziumRows
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
+from changes.formats.debezium.untaken import is_untaken, not_followed
 from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.format import (
     VALUE_AT,
@@ -207,8 +208,13 @@ class DebeziumJson(Format):
             return Head(Kind.ROWS, record.table)
         if record.kind is not Kind.DDL:
             return _NOTHING
-        acts = record.table is None and not _of_snapshot(record)
-        return _NOTHING if acts and self._repeated.is_done(packed) else _DDL
+        return _NOTHING if self._is_done(packed, record) else _DDL
+
+    def _is_done(self, packed: bytes, record: Record) -> bool:
+        """Whether a statement was read before, and its effect is there."""
+        if record.table is not None or _of_snapshot(record):
+            return False
+        return self._repeated.is_done(packed, untaken=_is_untaken(record))
 
     def _note(self, packed: bytes, record: Record) -> None:
         """Remember a record for later tombstones, and for the remarks on uncertain tables."""
@@ -251,7 +257,9 @@ class DebeziumJson(Format):
             truncate = f"TRUNCATE TABLE {record.table}"
             return (Ddl(record.table, truncate, (TruncateTable(),)),)
         found = tuple(map(_filled_up, read_ddl(_member(record, "ddl"), _header(record))))
-        return tuple(filter(_creates, found)) if _of_snapshot(record) else found
+        if _of_snapshot(record):
+            return tuple(filter(_creates, found))
+        return not_followed(found, _connector(record)) if _is_untaken(record) else found
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         if value is None:
@@ -302,11 +310,24 @@ class DebeziumJson(Format):
 def _header(record: Record) -> TableName:
     """The table of a schema change. Its database is that of one of the statement's tables, of the
     new name in a rename; the session's is unknown."""
-    source = msgspec.json.decode(
-        (record.payload or {}).get("source", Raw(NULL)), type=EnvelopeSource | None
-    )
+    source = _source(record)
     table = source.table if source is not None and source.table else ""
     return TableName(_member(record, "databaseName"), table)
+
+
+def _source(record: Record) -> EnvelopeSource | None:
+    raw = (record.payload or {}).get("source", Raw(NULL))
+    return msgspec.json.decode(raw, type=EnvelopeSource | None)
+
+
+def _connector(record: Record) -> str | None:
+    source = _source(record)
+    return None if source is None else source.connector
+
+
+def _is_untaken(record: Record) -> bool:
+    changes = bytes((record.payload or {}).get("tableChanges", Raw(NULL)))
+    return is_untaken(_connector(record), _member(record, "ddl"), changes)
 
 
 def _member(record: Record, name: str) -> str:

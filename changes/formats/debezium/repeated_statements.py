@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
+from changes.formats.debezium.untaken import creates
 from changes.formats.engine.format import VALUE_AT, sizes
 from changes.model.model import Ddl
 
@@ -115,9 +116,10 @@ class RepeatedStatements:
         """Note a record that was read."""
         self._here.last = packed
 
-    def is_done(self, packed: bytes) -> bool:
+    def is_done(self, packed: bytes, *, untaken: bool = False) -> bool:
         """Whether a statement came before, without a row sent again before it. To be called once
-        for each statement."""
+        for each statement. ``untaken``: Debezium passed over it, as it does over each that
+        it took before."""
         self._doubtful = None
         identity, seen = self._read(packed), self._here.seen
         if identity is None:
@@ -127,7 +129,7 @@ class RepeatedStatements:
             if len(seen) > _STATEMENTS_KEPT:
                 seen.popitem(last=False)
             return False
-        if self._begins_with(identity):
+        if self._begins_with(identity) or untaken:
             self._here.began = packed
             return True
         self._doubtful = packed
@@ -163,8 +165,9 @@ class RepeatedStatements:
         file = _FILE.fullmatch(source.file or "")
         if file is None or source.pos is None:
             return None
-        words = blake2b((found.ddl or "").encode(), digest_size=16).digest()
+        ddl = found.ddl or ""
+        words = blake2b(ddl.encode(), digest_size=16).digest()
         place = _Place(file[1], int(file[2]), source.pos)
-        return _Identity(
-            source.name, source.server_id, place, source.ts_ms, source.db, source.table, words
-        )  # fmt: skip
+        # One that creates is of one table, which is not named the second time.
+        named = (None, None) if creates(ddl) else (source.db, source.table)
+        return _Identity(source.name, source.server_id, place, source.ts_ms, *named, words)

@@ -16,7 +16,7 @@ from collector.connect.section import ConnectSection
 from collector.connect.worker import ConnectWorker, worker_clients
 from daemon.app.collectors import connect_jars
 from demo.broker import DevBroker
-from tests.collector.running import FAST, rows, running
+from tests.collector.running import FAST, records, rows, running
 from tests.live.mysql import MySql
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(400)]
@@ -43,6 +43,32 @@ def made(mysql: MySql, name: str) -> None:
     assert not mysql.run([
         f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (id INT PRIMARY KEY, v INT)",
     ])  # fmt: skip
+
+
+def test_a_table_that_is_created_again_has_the_former_columns(
+    tmp_path: Path, broker: DevBroker, mysql: MySql, name: str
+) -> None:
+    """As MariaDB's (``test_renamed``): its CREATE TABLE has no ``tableChanges``. Nor has IF NOT
+    EXISTS of a table that is there, which MySQL logs."""
+    made(mysql, name)
+    with running(tmp_path, broker, source(mysql), f"{name}.*", topic=name) as it:
+        it.until("running", lambda f: bool(f["position"]))
+        assert not mysql.run([
+            f"ALTER TABLE {name}.t RENAME TO {name}.u", f"INSERT INTO {name}.u VALUES (1, 1)"
+        ])  # fmt: skip
+        it.until("running", lambda f: len(rows(broker, name, "u")) == 1)
+        starts = it.keeper.figures()[0].starts
+        it.kill_worker()
+        it.until("running", lambda f: it.keeper.figures()[0].starts > starts)
+        assert not mysql.run([
+            f"CREATE TABLE {name}.t (id INT PRIMARY KEY, x INT)",
+            f"CREATE TABLE IF NOT EXISTS {name}.u (id INT PRIMARY KEY, x INT)",
+            f"INSERT INTO {name}.t VALUES (5, 10)",
+        ])  # fmt: skip
+        it.until("running", lambda f: bool(rows(broker, name, "t")))
+        told = [one for one in records(broker, name) if "CREATE TABLE" in one.get("ddl", "")]
+        assert [one["tableChanges"] for one in told[-2:]] == [[], []]
+        assert rows(broker, name, "t")[-1]["after"] == {"id": 5, "v": 10}
 
 
 def test_each_row_is_there_once_through_kills(

@@ -29,8 +29,9 @@ FIRST = [
 def statement(sql: str, snapshot: Any = "true", table: str = "") -> bytes:
     """A schema change, as it stands in the connector's topic of these."""
     source = {**MYSQL, "snapshot": snapshot, "table": table}
-    value = {"source": source, "ts_ms": 5, "databaseName": "shop", "ddl": sql, "tableChanges": []}
-    return record(value, {"databaseName": "shop"})
+    changes = [{"type": "CREATE"}] if sql.startswith("CREATE TABLE") else []
+    value = {"source": source, "databaseName": "shop", "ddl": sql, "tableChanges": changes}
+    return record({**value, "ts_ms": 5}, {"databaseName": "shop"})
 
 
 @pytest.mark.parametrize(
