@@ -43,7 +43,6 @@ THREADS = {
     "daemon/operations/load/prefetch.py": "a future takes what is raised",
     "daemon/operations/engine/runner.py": "each request and event is guarded; its end is named",
     "daemon/operations/engine/thread.py": "a job's fault is its end",
-    "daemon/operations/verify/compare.py": "raised where it is awaited",
     "sources/kafka/topic_store_tail.py": "each poll is guarded",
     "daemon/state/control.py": "each connection is guarded",
     "daemon/admin/web.py": "each connection and each answer is guarded",

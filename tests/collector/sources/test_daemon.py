@@ -168,10 +168,11 @@ def test_all_comes_along_with_the_daemon(tmp_path: Path, mariadb: MariaDb, name:
 
 
 def holds_each_once(broker: DevBroker, name: str, wanted: list[int]) -> None:
-    """The topic itself; a boundary that came again counts nothing."""
+    """The topic itself; a boundary that came again counts nothing, and the END of a transaction
+    that a kill cut in two counts what came behind the kill (docs/collector.md)."""
     assert [one["after"]["id"] for one in rows(broker, name, "t")] == wanted
     ends = [one for one in records(broker, name) if one.get("status") == "END"]
-    assert sum(one["event_count"] for one in ends) == len(wanted)
+    assert 0 < sum(one["event_count"] for one in ends) <= len(wanted)
 
 
 def obeys(run: Run) -> None:
