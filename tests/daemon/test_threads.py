@@ -50,6 +50,7 @@ THREADS = {
     "daemon/app/edits.py": "an event reports what is raised",
     "daemon/app/signals.py": "each reload is guarded",
     "actors/runtime/leash.py": "in a process of its own, which kills what it holds",
+    "actors/runtime/aside.py": "raised where it is awaited",
     "actors/runtime/periodic.py": "each round is guarded",
     "sparkwriter/iceberg/adapter.py": "ends by itself at the end",
     "daemon/tracing/exporting.py": "ends by itself at the end",
