@@ -49,7 +49,7 @@ class JobsDesk:
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
         self._schedule = VerifySchedule(self.runner, lambda: DaemonLook(daemon))
-        self._unasked = AutomaticLoads(self.runner, lambda: DaemonLook(daemon))
+        self._automatic = AutomaticLoads(self.runner, lambda: DaemonLook(daemon))
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -58,7 +58,7 @@ class JobsDesk:
 
     def figures(self) -> list[JobFigures]:
         """For the status document. Any thread."""
-        refused = map(refused_figures, self._unasked.refused)
+        refused = map(refused_figures, self._automatic.refused)
         return [*map(figures_of, self.runner.jobs), *refused]
 
     def open(self) -> None:
@@ -91,7 +91,7 @@ class JobsDesk:
             self._topic = topics.notifications(section.notifications_topic)
         self.runner.start()
         self._schedule.start()
-        self._unasked.start()
+        self._automatic.start()
         if section.signals_topic:
             desk = SignalDesk(self.runner, self._kinds, lambda: DaemonLook(self._daemon))
             log = topics.signals(section.signals_topic)
@@ -102,7 +102,7 @@ class JobsDesk:
         """A stop was requested. Returns at once."""
         self._asked_to_stop = True
         self._schedule.close()
-        self._unasked.close()
+        self._automatic.close()
         self.runner.prepare_stop()
 
     def stop(self) -> None:
@@ -128,7 +128,7 @@ class JobsDesk:
         """One job in full, None if there is none."""
         id_ = request.get("job")
         found = [in_full(job) for job in self.runner.jobs if job.id == id_]
-        refused = (refused_in_full(one) for one in self._unasked.refused)
+        refused = (refused_in_full(one) for one in self._automatic.refused)
         return self._redacted(next((one for one in (*found, *refused) if one["job"] == id_), None))
 
     def _redacted(self, found: T) -> T:

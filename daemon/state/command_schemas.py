@@ -5,8 +5,8 @@ Whatever is fetched stays in a folder of this process: the daemon alone writes i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from changes.formats.wire.frames import needed
 from changes.formats.wire.schemas import SchemaId
 from changes.model.registry import Registry
 from daemon.config.pipeline_config import UsedRegistry
-from sources.registry.client import RegistryClient, open_client
+from sources.registry.client import open_client
 from sources.registry.errors import RegistryAway, SchemaNotFound, SchemaUnfit
 from sources.registry.keeper import SchemaStore
 
@@ -26,29 +26,32 @@ class CommandSchemas:
     def __init__(self, used: UsedRegistry, folder: Path) -> None:
         self._name, self._section, self._kept = used
         self._folder, self._store = folder, SchemaStore(folder)
-        self._seen: set[SchemaId] = set()
+        self._lacking: dict[SchemaId, str] = {}
+        """Why a schema can't be had, by those looked for; empty: it is there."""
         self.registry: Registry = self._section.as_formats_see_it(folder)
 
     def fetch(self, packed: Iterable[bytes | None]) -> list[str]:
-        """Have what packed records need. Returns a line for each schema that can't be had; each is
-        looked for once."""
-        new = sorted(needed(packed, self.registry) - self._seen)
-        self._seen.update(new)
-        missing = [each for each in new if not self._copied(each)]
-        if not missing:
-            return []
+        """Have what packed records need. Returns why their schemas can't be had, a line each; each
+        schema is looked for once."""
+        wanted = sorted(needed(packed, self.registry))
+        new = [each for each in wanted if each not in self._lacking]
+        self._lacking |= dict.fromkeys(new, "")
+        if missing := [each for each in new if not self._copied(each)]:
+            self._request(missing)
+        return [line for line in dict.fromkeys(self._lacking[each] for each in wanted) if line]
+
+    def _request(self, missing: Sequence[SchemaId]) -> None:
         try:
-            client = open_client(self._section)
-            return [line for each in missing for line in self._fetched(client, each)]
+            with closing(open_client(self._section)) as client:
+                for identity in missing:
+                    try:
+                        self._store.keep(identity, client.fetch(identity))
+                    except (SchemaNotFound, SchemaUnfit) as error:
+                        self._lacking[identity] = f"registry {self._name}: {error}"
         except RegistryAway as error:
             schemas = ", ".join(map(str, missing))
-            return [f"registry {self._name} gives no answer for schema {schemas}: {error}"]
-
-    def _fetched(self, client: RegistryClient, identity: SchemaId) -> Iterator[str]:
-        try:
-            self._store.keep(identity, client.fetch(identity))
-        except (SchemaNotFound, SchemaUnfit) as error:
-            yield f"registry {self._name}: {error}"
+            line = f"registry {self._name} gives no answer for schema {schemas}: {error}"
+            self._lacking |= dict.fromkeys(missing, line)
 
     def _copied(self, identity: SchemaId) -> bool:
         try:

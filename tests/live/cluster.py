@@ -8,11 +8,10 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from actors.runtime.java import find_java
 from collector.connector.config import connector_name
-from collector.jars import collector_folder, worker_classpath
+from collector.jars import collector_folder
 from tests.live.collector import Collector
-from tests.live.connect import ask
+from tests.live.connect import ask, launch
 from tests.live.program import HOST, LiveError, Program, free_port
 from tests.live.sources import Source
 
@@ -133,23 +132,17 @@ class Worker:
         self.port = free_port()
         self.place = f"{HOST}:{self.port}"
         self.program = Program("Kafka Connect", folder / "connect.log")
-        self._settings = folder / "worker.properties"
-        lines = _SETTINGS | {
+        self._folder = folder
+        self._settings = _SETTINGS | {
             "bootstrap.servers": bootstrap,
             "listeners": f"http://{self.place}",
             "rest.advertised.host.name": HOST,
             "plugin.path": str(plugins),
         }
-        self._settings.write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
 
     def launch(self) -> None:
         """Start it; it is up some time later."""
-        self.program.launch([
-            find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            f"-Djava.io.tmpdir={self._settings.parent}", "-cp", worker_classpath(),
-            "org.apache.kafka.connect.cli.ConnectDistributed", self._settings,
-        ])  # fmt: skip
+        launch(self.program, "ConnectDistributed", self._folder, self._settings)
 
     def answers(self) -> bool:
         """Whether it is up."""

@@ -47,6 +47,18 @@ RENAMED_AWAY: Mapping[str, str] = {
 }
 
 
+def launch(program: Program, mode: str, folder: Path, settings: Mapping[str, str]) -> None:
+    """Start a worker, ``ConnectStandalone`` or ``ConnectDistributed``; it is up some time later."""
+    properties = folder / "worker.properties"
+    properties.write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
+    program.launch([
+        find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        f"-Djava.io.tmpdir={folder}", "-cp", worker_classpath(),
+        f"org.apache.kafka.connect.cli.{mode}", properties,
+    ])  # fmt: skip
+
+
 class Connect:
     """A ``Reader``: a worker, whose offsets are in a file, so that a killed one goes on."""
 
@@ -77,20 +89,12 @@ class Connect:
         for database in ("mariadb", "mysql", "postgres"):
             if not (plugins / database).exists():
                 (plugins / database).symlink_to(collector_folder(database))
-        properties = self.folder / "worker.properties"
-        lines = _SETTINGS | {
+        launch(self.program, "ConnectStandalone", self.folder, _SETTINGS | {
             "bootstrap.servers": self._bootstrap,
             "listeners": f"http://{HOST}:{self._port}",
             "plugin.path": str(plugins),
             "offset.storage.file.filename": str(self.folder / "offsets"),
-        }
-        properties.write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
-        self.program.launch([
-            find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            f"-Djava.io.tmpdir={self.folder}", "-cp", worker_classpath(),
-            "org.apache.kafka.connect.cli.ConnectStandalone", properties,
-        ])  # fmt: skip
+        })  # fmt: skip
         self.program.await_ready(self._answers, _UP_WITHIN_S)
         for name, config in self._connectors.items():
             self._ask("/connectors", {"name": name, "config": config})

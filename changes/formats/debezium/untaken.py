@@ -25,7 +25,7 @@ _CONNECTORS = frozenset(("mysql", "mariadb"))
 _PASSED_OVER = (
     "CREATE TABLE that Debezium passed over, since it knows a former table of that name, renamed "
     "away by ALTER TABLE: it reads the new rows by the former columns, until its history of the "
-    "schema is made again (binlogd collector reset, which loads the tables),"
+    "schema is rebuilt (binlogd collector reset, which loads the tables),"
 )
 _MAYBE = (
     "CREATE TABLE that Debezium passed over: it is sent again, or the table was there before; else "

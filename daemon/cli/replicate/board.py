@@ -144,7 +144,7 @@ def next_request(
 
 
 def begun(memory: Known, request: Request, now_s: float) -> None:
-    """Take in that this was asked for."""
+    """Note that this request is sent."""
     if request.words == "tables load" and memory.alone_until is None:
         memory.alone_until = now_s + ALONE_S
 

@@ -7,7 +7,7 @@ between is checked for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -124,8 +124,11 @@ class ConflictFinder:
         source: TopicPartition,
         candidates: Iterable[Candidate],
         letters: Letters,
+        lacking: Callable[[bytes | None], Sequence[str]] = lambda message: (),
     ) -> None:
+        """``lacking``: has the schemas that a message needs, and says why they can't be had."""
         self._format = format_
+        self._lacking = lacking
         self._router = router
         self._source = source
         self._candidates = list(candidates)
@@ -146,16 +149,20 @@ class ConflictFinder:
             return  # it is replayed too, or ``doubt_peers`` sees that it is not
         value = as_consumed(self._format, self._source.topic, record)
         at = standing(self._source, record)
+        if missing := self._lacking(value):
+            return self._unread(record, at, "; ".join(missing))
         try:
             found = affected_targets(self._format, self._router, value)
         except (BadMessage, RouteConflict) as error:
-            if (self._source, record.offset, None) not in self._letters:
-                self._doubt(at, f"offset {record.offset} can't be read: {error}")
-            return
+            return self._unread(record, at, str(error))
         for affected in found:
             target = affected.target
             if target in self._targets:
                 self._examine_target(target, _Message(record.offset, at, affected.value), affected)
+
+    def _unread(self, record: LogRecord, at: int, why: str) -> None:
+        if (self._source, record.offset, None) not in self._letters:
+            self._doubt(at, f"offset {record.offset} can't be read: {why}")
 
     def finish(self) -> None:
         """Examine what is still waiting."""

@@ -92,10 +92,12 @@ class Replay:
         except Unreadable as error:
             raise ControlError(str(error)) from error
         self._here.note(*index.damage)
-        pipelines = pipelines_of(self._config)
-        mine = pipelines.pop(self._pipeline)
-        others = {name: other.selection for name, other in pipelines.items()}
-        planner = Planner(mine, others, index, schemas)
+        others = {
+            name: other.selection
+            for name, other in pipelines_of(self._config).items()
+            if name != self._pipeline
+        }
+        planner = Planner(self._mine, others, index, schemas)
         # A filter selects open letters only; a named letter may be replayed once more.
         picked = [s for s in index.pick(self._wanted) if self._wanted.places or s.mark is None]
         return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changes.formats.engine.format import Chunked, Format
@@ -21,8 +21,8 @@ from daemon.state.dead_letters.index import LetterIndex, Stored
 from daemon.state.offset_transfer import format_of
 from offsets.position import TopicPartition
 from offsets.store import StoreError
-from sources.base.consumed import as_consumed, topics_format
-from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered, Questions
+from sources.base.consumed import topics_format
+from sources.base.port import LogGone, LogUnreadable, NotAnswered, Questions
 from sources.base.topic_selection import TopicSelection
 
 
@@ -101,11 +101,10 @@ class Planner:
         found: list[str] = []
         for source, mine in by_source(candidates).items():
             fresh = [Candidate(source, c.record, c.keys) for c in mine]
-            finder = ConflictFinder(self._format(), self._router, source, fresh, self._letters)
+            finder = self._finder(source, fresh)
             last = max(places[source]) - 1
             if last >= ends[source]:
-                records = reader.read(source, ends[source], last)
-                for record in self._later(records, source, fresh):
+                for record in reader.read(source, ends[source], last):
                     if record.offset not in places[source]:
                         finder.examine(record)
             finder.finish()
@@ -124,8 +123,8 @@ class Planner:
             )
             return candidate
         whole = letter.message(format_, whole=True)
-        if missing := self._missing_schemas([whole]):
-            return Candidate(letter.id.source, letter.record, problems=missing)
+        if missing := self._lacking(whole):
+            return Candidate(letter.id.source, letter.record, problems=[*missing])
         candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
         if not self._topics.reads(letter.id.source.topic):
             candidate.problems.append("the pipeline does not read its topic any more")
@@ -137,21 +136,14 @@ class Planner:
                 break
         return candidate
 
-    def _missing_schemas(self, packed: Sequence[bytes | None]) -> list[str]:
-        return [] if self._schemas is None else self._schemas.fetch(packed)
+    def _lacking(self, message: bytes | None) -> Sequence[str]:
+        """Have the schemas that a message needs; why they can't be had."""
+        return () if self._schemas is None else self._schemas.fetch([message])
 
-    def _later(
-        self, records: Iterable[LogRecord], source: TopicPartition, mine: Sequence[Candidate]
-    ) -> Iterator[LogRecord]:
-        """Records of the log, each once its schemas are there; those that can't be had are a doubt:
-        who knows which row it changes."""
-        format_ = self._format()
-        for record in records:
-            if self._schemas is not None:
-                for line in self._missing_schemas([as_consumed(format_, source.topic, record)]):
-                    for candidate in mine:
-                        candidate.doubt(f"offset {record.offset}: {line}")
-            yield record
+    def _finder(self, source: TopicPartition, candidates: Iterable[Candidate]) -> ConflictFinder:
+        return ConflictFinder(
+            self._format(), self._router, source, candidates, self._letters, self._lacking
+        )
 
     def _look(
         self, questions: Questions, candidates: Sequence[Candidate]
@@ -179,11 +171,10 @@ class Planner:
         self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
     ) -> None:
         """Read a partition from its first letter on."""
-        finder = ConflictFinder(self._format(), self._router, source, mine, self._letters)
+        finder = self._finder(source, mine)
         here = {candidate.record.offset: candidate for candidate in mine}
         if first < end:
-            records = self._source.reader().read(source, first, end - 1)
-            for record in self._later(records, source, mine):
+            for record in self._source.reader().read(source, first, end - 1):
                 candidate = here.get(record.offset)
                 if candidate is not None and candidate.record.value != record.value:
                     candidate.doubt("the log has another record in its place: it was recreated")

@@ -139,6 +139,21 @@ def test_a_later_record_that_can_not_be_read_may_be_of_the_same_row() -> None:
     assert found.startswith("offset 8 can't be read: not a Canal message")
 
 
+def test_a_later_record_whose_schema_can_not_be_had_is_a_doubt_unless_it_is_a_letter() -> None:
+    """Only of what is behind it may it have changed a row."""
+    for letters in (NOBODY, frozenset({(S0, 8, None)})):
+        before, behind = candidate(7, canal(1)), candidate(9, canal(2))
+        made = FORMATS["canal-json"](FormatOptions())
+        lacking = ("registry main: schema id 3 is not there",)
+        found = ConflictFinder(
+            made, router(), S0, [before, behind], letters, lambda message, why=lacking: why
+        )
+        found.examine(record(8, canal(1)))
+        found.finish()
+        doubt = f"offset 8 can't be read: {lacking[0]}"
+        assert (before.doubts, behind.doubts) == ([] if letters else [doubt], [])
+
+
 @pytest.mark.parametrize("value", [canal(None), b"garbage"])
 def test_a_later_letter_that_is_still_bad_was_never_applied(value: bytes) -> None:
     """So it is not newer than what the table has."""
