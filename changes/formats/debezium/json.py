@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
+from changes.formats.debezium.ignored_create import is_ignored_create, not_followed
 from changes.formats.debezium.layout import NULL, string_of
 from changes.formats.debezium.parts import members
 from changes.formats.debezium.places import (
@@ -29,7 +30,6 @@ from changes.formats.debezium.repeated_statements import RepeatedStatements
 from changes.formats.debezium.rows import DebeziumRows
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
-from changes.formats.debezium.untaken import is_untaken, not_followed
 from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.format import (
     VALUE_AT,
@@ -214,7 +214,7 @@ class DebeziumJson(Format):
         """Whether a statement was read before, and its effect is there."""
         if record.table is not None or _of_snapshot(record):
             return False
-        return self._repeated.is_done(packed, untaken=_is_untaken(record))
+        return self._repeated.is_done(packed, ignored=_is_ignored_create(record))
 
     def _note(self, packed: bytes, record: Record) -> None:
         """Remember a record for later tombstones, and for the remarks on uncertain tables."""
@@ -259,7 +259,7 @@ class DebeziumJson(Format):
         found = tuple(map(_filled_up, read_ddl(_member(record, "ddl"), _header(record))))
         if _of_snapshot(record):
             return tuple(filter(_creates, found))
-        return not_followed(found, _connector(record)) if _is_untaken(record) else found
+        return not_followed(found, _connector(record)) if _is_ignored_create(record) else found
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         if value is None:
@@ -325,9 +325,9 @@ def _connector(record: Record) -> str | None:
     return None if source is None else source.connector
 
 
-def _is_untaken(record: Record) -> bool:
+def _is_ignored_create(record: Record) -> bool:
     changes = bytes((record.payload or {}).get("tableChanges", Raw(NULL)))
-    return is_untaken(_connector(record), _member(record, "ddl"), changes)
+    return is_ignored_create(_connector(record), _member(record, "ddl"), changes)
 
 
 def _member(record: Record, name: str) -> str:

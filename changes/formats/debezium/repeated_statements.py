@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from changes.formats.debezium.untaken import creates
+from changes.formats.debezium.ignored_create import creates
 from changes.formats.engine.format import VALUE_AT, sizes
 from changes.model.model import Ddl
 
@@ -116,9 +116,9 @@ class RepeatedStatements:
         """Note a record that was read."""
         self._here.last = packed
 
-    def is_done(self, packed: bytes, *, untaken: bool = False) -> bool:
+    def is_done(self, packed: bytes, *, ignored: bool = False) -> bool:
         """Whether a statement came before, without a row sent again before it. To be called once
-        for each statement. ``untaken``: Debezium passed over it, as it does over each that
+        for each statement. ``ignored``: Debezium ignored it, as it does each that
         it took before."""
         self._doubtful = None
         identity, seen = self._read(packed), self._here.seen
@@ -129,7 +129,7 @@ class RepeatedStatements:
             if len(seen) > _STATEMENTS_KEPT:
                 seen.popitem(last=False)
             return False
-        if self._begins_with(identity) or untaken:
+        if self._begins_with(identity) or ignored:
             self._here.began = packed
             return True
         self._doubtful = packed

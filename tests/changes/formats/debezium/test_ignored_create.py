@@ -17,7 +17,7 @@ TAKEN = [{"type": "CREATE", "id": '"shop"."t"', "table": None}]
 
 
 def created(pos: int, sql: str = CREATE, changes: Any = (), **more: Any) -> bytes:
-    """The record as Debezium 3.4 and 3.6 write it: an untaken one names no table."""
+    """The record as Debezium 3.4 and 3.6 write it: an ignored one names no table."""
     named = {"db": "shop", "table": "t"} if changes else {"db": "", "table": ""}
     source = place(pos, **named, **more)
     value = {"source": source, "databaseName": named["db"], "ddl": sql}

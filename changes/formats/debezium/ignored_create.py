@@ -33,7 +33,7 @@ _MAYBE = (
 )
 
 
-def is_untaken(connector: str | None, ddl: str, changes: bytes) -> bool:
+def is_ignored_create(connector: str | None, ddl: str, changes: bytes) -> bool:
     """Whether a record of the stream is such a statement; ``changes``: its ``tableChanges``."""
     if connector not in _CONNECTORS or b"".join(changes.split()) != b"[]":
         return False
