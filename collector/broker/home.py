@@ -5,25 +5,19 @@ The daemon alone makes them (``make``), under the state directory's lock. Everyb
 
 from __future__ import annotations
 
-import contextlib
-import random
 import secrets
 import threading
 import time
 from pathlib import Path
 
 from actors.runtime.files import close_folder, make_private_folder, write_durably
-from actors.runtime.programs import HOST, free_port
-from collector.broker.program import is_free
+from actors.runtime.programs import HOST, free_port, is_free
 from collector.broker.properties import MECHANISM, USER
 
 ClientSettings = dict[str, str | int | float | bool]
 
 _FREE_WITHIN_S = 10.0
 """A broker whose daemon was killed gives its port back within a second or two."""
-
-_LOWEST_PORT = 10_000
-_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class BrokerUnusable(Exception):
@@ -53,7 +47,7 @@ class BrokerHome:
                 self._make_secret()
             self.secret()
             if self._port == 0 and not self._is_free_soon():
-                write_durably(self._chosen, f"{_unused_port()}\n")
+                write_durably(self._chosen, f"{free_port()}\n")
         except OSError as error:
             raise BrokerUnusable(f"[broker] {self.folder} can't be used: {error}") from error
 
@@ -121,19 +115,3 @@ class BrokerHome:
             "sasl.username": USER,
             "sasl.password": self.secret() or "none-yet",
         }
-
-
-def _unused_port() -> int:
-    """A port that nobody has, below those that the kernel gives to connections.
-
-    One of those may be taken while the broker is down: by anybody's connection, or by a client of
-    the broker itself, which then is connected to itself.
-    """
-    lowest = 32_768
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        lowest = int(_RANGE.read_text().split()[0])
-    for _ in range(100):
-        port = random.randrange(_LOWEST_PORT, max(lowest, _LOWEST_PORT + 1))
-        if is_free(port):
-            return port
-    return free_port()

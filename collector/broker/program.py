@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 from actors.runtime.files import sync, write_durably
 from actors.runtime.jars import JarsError
 from actors.runtime.java import JavaMissing, find_java
-from actors.runtime.programs import HOST, Program, ProgramError, free_port
+from actors.runtime.programs import HOST, Program, ProgramError, free_port, is_free
 from collector.broker.properties import MECHANISM, USER, BrokerSettings, properties
 from collector.jars import broker_classpath
 
@@ -102,15 +101,3 @@ def _java(*options: str) -> list[str]:
         raise ProgramError(str(problem)) from None
     config = Path(__file__).with_name("log4j2.properties")
     return [str(java), *options, f"-Dlog4j2.configurationFile={config}", "-cp", path]
-
-
-def is_free(port: int) -> bool:
-    """Whether a server may take a port of the loopback interface."""
-    with socket.socket() as probe:
-        # As Kafka's own listener: connections of a broker that just ended don't hold the port.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-        return True

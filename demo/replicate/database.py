@@ -12,8 +12,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
-from actors.runtime.programs import ProgramError
-from collector.broker.program import is_free
+from actors.runtime.programs import ProgramError, is_free
 from demo.replicate.source import PASSWORD, SOURCES, Source
 
 PORT = 13306

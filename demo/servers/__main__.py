@@ -15,8 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from actors.runtime.programs import HOST, ProgramError
-from collector.broker.program import is_free
+from actors.runtime.programs import HOST, ProgramError, is_free
 from demo.broker import BrokerError, DevBroker
 from demo.servers.s3_lake import S3Lake
 

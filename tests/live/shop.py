@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from actors.runtime.jars import JarsError
-from collector.broker.program import is_free
+from actors.runtime.programs import is_free
 from demo.broker import BrokerError, DevBroker
 from demo.servers.apicurio import Apicurio
 from demo.servers.jars import bring
