@@ -35,6 +35,8 @@ class Quarantine:
     """It can't be read, or not be filled: the pipeline stops."""
     away: bool = False
     """Its sink does not answer. No action is needed: it continues once the sink answers."""
+    begun_away: bool = field(init=False)
+    """It was away when its spill was begun. It stays so if the sink refuses it later."""
     since: float | None = None
     """When that began. None: in an earlier run."""
     left_to_reread: tuple[fx.LogRange, ...] = ()
@@ -52,6 +54,9 @@ class Quarantine:
     """A request to the disk is open; its answer comes next."""
     retry_at: float | None = None
     attempts: int = 0
+
+    def __post_init__(self) -> None:
+        self.begun_away = self.away
 
     @property
     def releasing(self) -> bool:

@@ -83,10 +83,11 @@ class Releases:
         """Why the spill can't be replayed: another member wrote younger changes of its lanes.
 
         A sink that was away had nothing to refuse. Its spill may have been begun below the marks,
-        which were not known, and beside a write that landed: what the marks hold is dropped.
+        which were not known, and beside a write that landed: what the marks hold is dropped. That
+        stays so where the sink came back and then refused what the spill has.
         """
         quarantine = buffer.quarantine
-        if quarantine is None or quarantine.away:
+        if quarantine is None or quarantine.begun_away:
             return None
         for source, (first, last) in quarantine.spill.lanes.items():
             if buffer.hwm(source) > last:

@@ -139,7 +139,7 @@ def following(server: Server) -> Iterator[None]:
         yield
         return
     no_reader = server.open()
-    assert "nobody reads" in no_reader.log_end().unlike([])
+    assert "no slot reads the log" in no_reader.log_end().unlike([])
     no_reader.close()
     options = "user=postgres dbname=postgres replication=database"
     reader = psycopg.connect(f"host={HOST} port={server.port} {options}", autocommit=True)

@@ -18,6 +18,7 @@ from daemon.state import control
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, ended
 from tests.integration.test_sqlite_sink import read, start, write_config
+from tests.sparkwriter.sql.waiting import until
 
 SOON = {"topic.metadata.refresh.interval.ms": 500}
 """Half a minute is the default."""
@@ -87,6 +88,12 @@ class World:
 
     def status(self) -> dict[str, Any]:
         return control.ask(self.rig.folder / "state", {"ask": "status"})
+
+    def frontiers(self) -> dict[str, int | None]:
+        """By name, of topics with one partition."""
+        (pipeline,) = self.status()["pipelines"]
+        found = {each["source"]: each["frontier"] for each in pipeline["partitions"]}
+        return {source.removeprefix(self.prefix)[:-2]: found[source] for source in found}
 
 
 def stop(process: subprocess.Popen[str]) -> None:
@@ -200,11 +207,11 @@ def test_a_topic_that_went_is_said_and_stops_nobody(world: World) -> None:
     world.make("a", 1)
     world.make("b", 2)
     with world.running(start="earliest") as follower:
-        follower.wait_for("written", times=2)
+        until(lambda: world.frontiers() == {"a": 1, "b": 1})
         world.delete("b")
         follower.wait_for("topic_gone")
         world.insert("a", 3)
-        follower.wait_for("written")
+        until(lambda: world.frontiers()["a"] == 2)
         (gone,) = [c for c in world.status()["conditions"] if c["kind"] == "topics_gone"]
         assert world.topic("b") in gone["line"]
         assert "exclude_topics" in gone["line"]

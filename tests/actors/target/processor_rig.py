@@ -131,7 +131,13 @@ class ProcessorRig:
 
     # --- in
 
-    def send(self, table: str, *messages: tuple[int, bytes], ddl: bool = False) -> None:
+    def send(
+        self,
+        table: str,
+        *messages: tuple[int, bytes],
+        ddl: bool = False,
+        source: TopicPartition = S0,
+    ) -> None:
         """A fetched batch of one table."""
         (route,) = self.router.targets(_name(table))
         self.log.update(messages)
@@ -140,9 +146,8 @@ class ProcessorRig:
         size = sum(map(len, values))
         share = msg.Share(route, Messages(offsets, values, size), ddl, owner)
         log = Watermarks(0, max(self.log) + 1)
-        self.feed(
-            msg.RecordBatch(self.epoch, S0, (share,), size, log, self.begins, self.unrecorded)
-        )
+        fetched = self.epoch, source, (share,), size, log, self.begins, self.unrecorded
+        self.feed(msg.RecordBatch(*fetched))
 
     def feed(self, message: object) -> list[object]:
         """One message; gives the replies to it."""

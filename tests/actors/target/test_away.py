@@ -10,6 +10,7 @@ from actors.contract import messages as msg
 from actors.contract.figures import Figures, ProcessorFigures, TargetFigures
 from changes.model.model import Mode
 from changes.routes.routing import Route
+from offsets.position import TopicPartition
 from tests.actors.target.processor_rig import S0, ProcessorRig, canal
 
 T, U = "lake.db.t", "other.db.u"
@@ -17,11 +18,13 @@ ROUTES = (
     Route(("db.t",), (), "lake.{database}.{table}", Mode.UPSERT, None),
     Route(("db.u",), (), "other.{database}.{table}", Mode.UPSERT, None),
 )
+LISTS = (Route(("db.t",), (), "lake.{database}.{table}", Mode.APPEND, None),)
+S1 = TopicPartition("binlog", 1)
 AWAY = msg.FailureKind.RETRY
 
 
 def rig_of(folder: Path, **settings: Any) -> ProcessorRig:
-    return ProcessorRig(folder, routes=ROUTES, **({"away_after_s": 5.0} | settings))
+    return ProcessorRig(folder, **({"away_after_s": 5.0, "routes": ROUTES} | settings))
 
 
 def away(folder: Path, **settings: Any) -> ProcessorRig:
@@ -119,6 +122,32 @@ def test_a_sink_that_refuses_what_was_kept_is_a_quarantine_then(tmp_path: Path) 
     assert figures(rig).away is None
     assert figures(rig).quarantine is not None
     assert not rig.listed[T].away
+
+
+def test_a_refusal_behind_a_write_that_landed_can_be_released(tmp_path: Path) -> None:
+    """The marks are beyond a part of the spill because of that write, not of another member."""
+    rig = rig_of(tmp_path, quarantine=True, reread_offsets=1, routes=LISTS)
+    rig.send("t", (1, canal("t", 1, "a")))
+    rig.settle()
+    rig.send("t", (2, canal("t", 1, "b")), (3, canal("t", 1, "c")))
+    rig.tick()
+    rig.send("t", (9, canal("t", 3, "d")), source=S1)
+    while T not in rig.listed:
+        rig.tick()  # the write is out, and nothing is heard of it
+    rig.feed(msg.Forget((S0,), rig.epoch))
+    assert rig.listed[T].lanes == {S0: (2, 2)}
+    rig.write()  # it lands now
+    rig.refusing[T] = "the type can't widen"
+    rig.send("t", (10, canal("t", 4, "e")), source=S1)
+    rig.settle()
+    assert figures(rig).quarantine is not None
+    del rig.refusing[T]
+    (answer,) = rig.feed(msg.RetryTarget(T))
+    assert isinstance(answer, msg.RetryAnswer)
+    assert answer.begun
+    rig.settle()
+    assert figures(rig).quarantine is None, figures(rig).quarantine
+    assert T not in rig.listed
 
 
 def test_where_a_refusal_stops_it_stops_here_too(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from collector.position import stop
 from demo.broker import DevBroker
@@ -26,8 +27,9 @@ def test_a_position_that_connect_has_lost_stops_it_by_name(
     made(mariadb, name)
     with running(tmp_path, broker, source(mariadb), f"{name}.*", topic=name) as it:
         it.until("running", lambda f: bool(f["position"]))
-        it.rest.remove("binlogd-shop")
-        it.until("starting")
+        with capture_logs() as logs:
+            it.rest.remove("binlogd-shop")
+            it.until(when=lambda _: any(one["event"] == "collector_created" for one in logs))
         it.until("running")
         stop(it.rest, "binlogd-shop")
         it.rest.remove_offsets("binlogd-shop")
