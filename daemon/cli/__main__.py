@@ -28,6 +28,7 @@ app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

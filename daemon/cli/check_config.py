@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from daemon.cli.base.options import ConfigOption, load_config
+from daemon.cli.base.options import ConfigOption, chosen_file, load_config
 from settings.exit import Exit
 
 
 def check_config(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     connect: Annotated[
         bool, typer.Option(help="Also try broker, topics, catalogs, registries and databases.")
     ] = False,
 ) -> None:
     """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
     settings = load_config(config)
+    file = chosen_file(config)
     # Late, as in `run`.
     from daemon.operations.checks import check
     from daemon.operations.checks.check_databases import check_databases
@@ -28,10 +28,10 @@ def check_config(
     from sparkwriter.sinks import ConfiguredSinks
 
     redact = settings.redactor.text
-    for warning in check.warnings(settings, config):
-        print(f"binlogd: warning: {redact(f'{config}: {warning}')}", file=sys.stderr)
+    for warning in check.warnings(settings, file.path):
+        print(f"binlogd: warning: {redact(f'{file.path}: {warning}')}", file=sys.stderr)
     matched: tuple[str, ...] = ()
-    found = [f"{config}: {problem}" for problem in check.problems(settings)]
+    found = [f"{file.path}: {problem}" for problem in check.problems(settings)]
     if connect and not found:
         found += check.connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))
         found += silent_registries(settings)
@@ -45,5 +45,7 @@ def check_config(
         print(f"binlogd: {redact(problem)}", file=sys.stderr)
     if found:
         sys.exit(Exit.UNUSABLE.value)
+    if file.why:
+        print(file)
     for line in (*check.plan(settings), *matched):
         print(redact(line))

@@ -4,7 +4,6 @@ commands that change something."""
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +24,7 @@ app = typer.Typer(help="What reads a source's log into Kafka.", no_args_is_help=
 @app.command("status", epilog="Example: binlogd collector status --json")
 def collector_status(
     name: Annotated[str | None, typer.Argument(help="All without.", metavar="NAME")] = None,
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what collectors do, and what their sources keep for them. Status 3: no daemon runs;

@@ -54,7 +54,7 @@ SinceOption = Annotated[
 
 @app.command("list", epilog='Example: binlogd dead-letters list --table "shop.*" --since 2h')
 def letters_list(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     pipeline: PipelineOption = None,
     topic: TopicOption = None,
     table: TableOption = None,
@@ -75,7 +75,7 @@ def letters_list(
 @app.command("show", epilog="Example: binlogd dead-letters show shop:0:4711")
 def letters_show(
     letter: Annotated[str, typer.Argument(help="TOPIC:PARTITION:OFFSET, as list names it.")],
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     pipeline: PipelineOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
@@ -89,7 +89,7 @@ def letters_show(
     sys.exit(show_letter(settings, names, letters, as_json))
 
 
-def _letters_of(config: Path, pipeline: str | None) -> tuple[Config, list[str]]:
+def _letters_of(config: Path | None, pipeline: str | None) -> tuple[Config, list[str]]:
     """The chosen pipelines. Secrets are needed only to read a topic."""
     settings = load_config(config, lenient=True)
     names = list(settings.pipeline) if pipeline is None else [chosen_pipeline(settings, pipeline)]

@@ -201,7 +201,7 @@ def decode(
     registry: Annotated[
         str | None, typer.Option(help="The [registry.NAME] that messages name their schemas in.")
     ] = None,
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
 ) -> None:
     """Print what messages say, a line of JSON for each change; status 1 where some are bad."""
     names = {
@@ -228,9 +228,9 @@ def decode(
         sys.exit(run_decode(files, chosen, schemas))
 
 
-def _schemas(config: Path, registry: str) -> AbstractContextManager[CommandSchemas | None]:
+def _schemas(config: Path | None, registry: str) -> AbstractContextManager[CommandSchemas | None]:
     settings = load_config(config)
     if registry not in settings.registry:
         known = ", ".join(sorted(settings.registry)) or "none"
-        refuse(f"{config}: there is no registry {registry!r}; have: {known}")
+        refuse(f"{settings.file}: there is no registry {registry!r}; have: {known}")
     return command_schemas(registry_named(settings, registry))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -37,15 +36,13 @@ JobArgument = Annotated[str, typer.Argument(help="As jobs list names it.", metav
 
 
 @app.command("list", epilog="Example: binlogd jobs list")
-def jobs_list(config: ConfigOption = Path("config.toml"), as_json: JsonOption = False) -> None:
+def jobs_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show the jobs: of the running daemon, or as they are recorded. Status 1: damage."""
     sys.exit(list_jobs(load_config(config, lenient=True), make_console(), as_json))
 
 
 @app.command("show", epilog="Example: binlogd jobs show load-1 --json")
-def jobs_show(
-    job: JobArgument, config: ConfigOption = Path("config.toml"), as_json: JsonOption = False
-) -> None:
+def jobs_show(job: JobArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show one job in full. Status 2: there is none of that name."""
     sys.exit(show_job(load_config(config, lenient=True), make_console(), job, as_json))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -62,7 +61,7 @@ app = typer.Typer(help="What is recorded of positions.", no_args_is_help=True)
 
 
 @app.command("show", epilog="Example: binlogd offsets show")
-def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
+def offsets_show(config: ConfigOption = None) -> None:
     """Show what is recorded: frontiers, what the broker confirmed, the targets' marks.
 
     From the local file, without secrets and broker; of a pipeline without one from its stores.
@@ -115,7 +114,7 @@ def _show_stored(console: Console, settings: Config, name: str) -> bool:
 
 @app.command("export", epilog="Example: binlogd offsets export --pipeline shop > shop.json")
 def offsets_export(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     pipeline: Annotated[
         str | None, typer.Option(help="Which pipeline; not needed where there is one.")
     ] = None,

@@ -10,13 +10,13 @@ import typer
 
 from changes.model.printable import json_text
 from daemon.admin.status.status_table import print_status
-from daemon.cli.base.options import ConfigOption, load_config, make_console
+from daemon.cli.base.options import ConfigOption, chosen_file, load_config, make_console
 from daemon.state import control
 from settings.exit import Exit
 
 
 def status(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     state_dir: Annotated[
         Path | None,
         typer.Option(help="The daemon's state directory, instead of what the configuration says."),
@@ -37,4 +37,6 @@ def status(
     if as_json:
         print(json_text(found, indent=1))
     else:
+        if not state_dir and (file := chosen_file(config)).why:
+            print(file)
         print_status(make_console(), found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -31,7 +30,7 @@ app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=
 
 @app.command("list", epilog="Example: binlogd tables list")
 def tables_list(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""

@@ -21,7 +21,7 @@ from settings.exit import Exit
 
 
 def top(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     state_dir: Annotated[
         Path | None,
         typer.Option(help="The daemon's state directory, instead of what the configuration says."),

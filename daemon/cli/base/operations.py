@@ -50,7 +50,7 @@ def _command(operation: Operation[Any]) -> Callable[..., None]:
     """A function as typer wants it: what its signature names is passed by name."""
 
     def run(
-        config: Path, as_json: bool, dry_run: bool, execute: bool = not operation.loses,
+        config: Path | None, as_json: bool, dry_run: bool, execute: bool = not operation.loses,
         state_dir: Path | None = None, **given: Any,
     ) -> None:  # fmt: skip
         if dry_run and execute and operation.loses:
@@ -58,7 +58,7 @@ def _command(operation: Operation[Any]) -> Callable[..., None]:
         act = execute and not dry_run
         sys.exit(carry_out(operation, given, act, config, state_dir, as_json).value)
 
-    more: list[tuple[str, Any, object]] = [("config", ConfigOption, Path("config.toml"))]
+    more: list[tuple[str, Any, object]] = [("config", ConfigOption, None)]
     if operation.needs_daemon and not operation.plans_offline:
         more.append(("state_dir", StateDirOption, None))
     more.append(("dry_run", DryRunOption, False))
@@ -93,7 +93,7 @@ def carry_out(
     operation: Operation[Any],
     given: dict[str, Any],
     act: bool,
-    config: Path,
+    config: Path | None,
     state_dir: Path | None,
     as_json: bool,
 ) -> Exit:
@@ -126,7 +126,7 @@ def _done(
     operation: Operation[Any],
     given: dict[str, Any],
     act: bool,
-    config: Path,
+    config: Path | None,
     state_dir: Path | None,
     tell: Tell,
 ) -> Done:

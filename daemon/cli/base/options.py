@@ -12,6 +12,14 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from changes.model.printable import printable_within_lines
+from daemon.cli.base.config_file import (
+    ENVIRONMENT,
+    HERE,
+    OF_THE_MACHINE,
+    ConfigFile,
+    NoConfig,
+    config_file,
+)
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.state.edits import EditRefused
@@ -19,7 +27,12 @@ from daemon.state.edits import chosen_pipeline as chosen
 from settings.exit import Exit
 
 ConfigOption = Annotated[
-    Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help=f"The configuration file; else ${ENVIRONMENT}, ./{HERE}, {OF_THE_MACHINE}.",
+    ),
 ]
 StateDirOption = Annotated[
     Path | None,
@@ -45,13 +58,25 @@ def make_console() -> Console:
     return PrintableConsole(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
-def load_config(path: Path, lenient: bool = False) -> Config:
-    """The configuration. Exits with a line for each problem. ``lenient``: without secrets."""
+def chosen_file(option: Path | None) -> ConfigFile:
+    """The file that a command reads: its option's, or the usual one. Exits where there is none."""
     try:
-        return load(path, lenient=lenient)
+        return config_file(option)
+    except NoConfig as error:
+        refuse(str(error))
+
+
+def load_config(option: Path | None, lenient: bool = False) -> Config:
+    """The configuration. Exits with a line for each problem, and with why this file was read, where
+    no option names it. ``lenient``: without secrets."""
+    file = chosen_file(option)
+    try:
+        return load(file.path, lenient=lenient)
     except ConfigError as error:
         for problem in error.problems:
             print(f"binlogd: {problem}", file=sys.stderr)
+        if file.why:
+            print(f"binlogd: {file}", file=sys.stderr)
         sys.exit(Exit.UNUSABLE.value)
 
 

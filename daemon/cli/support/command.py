@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from daemon.cli.base.options import ConfigOption, load_config, refuse
+from daemon.cli.base.options import ConfigOption, chosen_file, load_config, refuse
 from daemon.cli.support.bundle import members
 from daemon.config.file import ConfigError, load
 
 
 def support_bundle(
-    config: ConfigOption = Path("config.toml"),
+    config: ConfigOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file that is written.")
     ] = None,
@@ -29,7 +29,7 @@ def support_bundle(
     """
     whole = True
     try:
-        settings = load(config)
+        settings = load(chosen_file(config).path)
     except ConfigError:
         whole, settings = False, load_config(config, lenient=True)
     path = output or Path(f"binlogd-support-{datetime.now(UTC):%Y%m%d-%H%M%S}.tar.gz")

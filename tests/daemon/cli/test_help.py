@@ -58,6 +58,13 @@ def test_help_shows_an_example_that_works(path: tuple[str, ...]) -> None:
     named(path).make_context("binlogd", words[len(path) + 1 :])
 
 
+@pytest.mark.parametrize("path", [(), ("status",), ("tables", "list")], ids=" ".join)
+def test_help_has_a_short_option(path: tuple[str, ...]) -> None:
+    """``-h``, as most programs have it."""
+    short, long = (CliRunner().invoke(app, [*path, option]) for option in ("-h", "--help"))
+    assert (short.exit_code, short.stdout) == (0, long.stdout)
+
+
 def test_man_pages_say_what_help_says() -> None:
     """Every command, group and option has its place; no line is a request of roff by chance."""
     pages = {path: page(path, command, "1") for path, command in walk(ROOT)}
