@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from settings.section import Section
+from settings.units import Bytes, Seconds
 
 DAY_S = 86_400.0
 
@@ -18,6 +19,6 @@ class BrokerSection(Section):
 
     embedded: bool = False
     port: int = Field(0, ge=0, le=65_535)
-    max_bytes: int = Field(16 << 30, ge=64 << 20)
-    max_age_s: float = Field(7 * DAY_S, ge=600, strict=False)
-    heap_bytes: int = Field(256 << 20, ge=128 << 20)
+    max_bytes: Bytes = Field(16 << 30, ge=64 << 20)
+    max_age_s: Seconds = Field(7 * DAY_S, ge=600)
+    heap_bytes: Bytes = Field(256 << 20, ge=128 << 20)

@@ -14,6 +14,7 @@ from changes.model.names import is_expression
 from collector.connector.owned import why_owned
 from settings.secrets import looks_secret
 from settings.section import Section
+from settings.units import Seconds
 
 OthersKind = Literal["sqlserver", "oracle", "db2"]
 """Databases that ``[database.NAME]`` has no part in: no load, no verification, no watch."""
@@ -37,7 +38,7 @@ class CollectorSection(Section):
     topic: str | None = None
     groups: dict[str, list[str]] = Field(default_factory=dict)
     tables: list[str] | None = Field(None, min_length=1)
-    heartbeat_s: float = Field(10.0, ge=1, le=3600, strict=False)
+    heartbeat_s: Seconds = Field(10.0, ge=1, le=3600)
     heartbeat_statement: str | None = Field(None, min_length=1)
     server_id: int | None = Field(None, ge=1, le=2**32 - 1)
     slot: str | None = None

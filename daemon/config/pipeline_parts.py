@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from changes.routes.shaping.shape import NO_SHAPE, Shape, unfit_names
 from settings.section import Section, flatten
+from settings.units import Bytes, Seconds
 
 
 class FaultSection(Section):
@@ -19,14 +20,14 @@ class FaultSection(Section):
 
     on_bad_record: Literal["stop", "dead-letter"] = "stop"
     dead_letters: str = "file"
-    dead_letter_retry_s: float = Field(60.0, ge=0, strict=False)
-    retention_s: float | None = Field(None, ge=3600, strict=False)
+    dead_letter_retry_s: Seconds = Field(60.0, ge=0)
+    retention_s: Seconds | None = Field(None, ge=3600)
     max_bad_records_per_hour: int = Field(1000, ge=1)
     on_refused_target: Literal["stop", "quarantine", "reload"] = "stop"
-    quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
+    quarantine_bytes: Bytes = Field(1 << 30, ge=1 << 20)
     on_quarantine_full: Literal["pause", "stop"] = "pause"
-    away_after_s: float = Field(60.0, gt=0, strict=False)
-    away_spill_bytes: int = Field(8 << 30, ge=1 << 20)
+    away_after_s: Seconds = Field(60.0, gt=0)
+    away_spill_bytes: Bytes = Field(8 << 30, ge=1 << 20)
 
     @field_validator("dead_letters")
     @classmethod
@@ -167,38 +168,15 @@ class RouteSection(Section):
 
 # ``[pipeline.NAME.verify]``: how targets are compared with the source, and how often.
 
-_TIME = re.compile(r"(\d+)\s*(s|m|h|d)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
 
 class VerifySection(Section):
-    """``every`` unset: only when a command asks for it."""
+    """``every``: seconds between two verifications; unset: only when a command asks for one."""
 
-    every: str | None = None
+    every: Seconds | None = Field(None, ge=60)
     sample: float = Field(1.0, gt=0, le=1, strict=False)
-    margin_s: float = Field(10.0, ge=0, le=3600, strict=False)
-    idle_s: float | None = Field(None, gt=0, strict=False)
-    wait_s: float = Field(600.0, gt=0, strict=False)
-
-    @field_validator("every")
-    @classmethod
-    def _span(cls, value: str | None) -> str | None:
-        if value is not None and seconds_of(value) < 60:
-            raise ValueError('"30m", "12h" or "1d" is required, a minute at least')
-        return value
-
-    @property
-    def every_s(self) -> int | None:
-        """The seconds between two verifications."""
-        return None if self.every is None else seconds_of(self.every)
-
-
-def seconds_of(text: str) -> int:
-    """Of ``30m``, ``12h``, ``1d``. Raises ValueError."""
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(f'{text!r} is no time: "30m", "12h" or "1d" is required')
-    return int(found[1]) * _SECONDS[found[2]]
+    margin_s: Seconds = Field(10.0, ge=0, le=3600)
+    idle_s: Seconds | None = Field(None, gt=0)
+    wait_s: Seconds = Field(600.0, gt=0)
 
 
 # The hours of a day in which something may begin. Pure; UTC.
@@ -249,10 +227,10 @@ class LoadSection(Section):
     rows_per_s: int | None = Field(None, ge=1)
     chunk_rows: int = Field(200_000, ge=1000, le=10_000_000)
     by_positions: bool = True
-    margin_s: float = Field(60.0, ge=0, le=3600, strict=False)
-    settle_s: float = Field(30.0, ge=0, le=3600, strict=False)
-    idle_s: float | None = Field(None, gt=0, strict=False)
-    spill_bytes: int = Field(8 << 30, ge=1 << 20)
+    margin_s: Seconds = Field(60.0, ge=0, le=3600)
+    settle_s: Seconds = Field(30.0, ge=0, le=3600)
+    idle_s: Seconds | None = Field(None, gt=0)
+    spill_bytes: Bytes = Field(8 << 30, ge=1 << 20)
     max_rows_unasked: int = Field(10_000_000, ge=0)
     attempts_per_hour: int = Field(3, ge=1, le=100)
     window: str | None = None

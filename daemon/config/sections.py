@@ -24,6 +24,7 @@ from changes.model.model import (
     UnknownDefaultPolicy,
 )
 from settings.section import Section
+from settings.units import Bytes, Seconds
 
 
 def as_many_as_cores() -> int:
@@ -43,13 +44,13 @@ class DaemonSection(Section):
 
     state_dir: Path = Field(Path("var/state"), strict=False)
     staging_dir: str = "var/staging"
-    commit_interval_s: float = Field(5.0, gt=0, strict=False)
-    drain_timeout_s: float = Field(60.0, gt=0, strict=False)
+    commit_interval_s: Seconds = Field(5.0, gt=0)
+    drain_timeout_s: Seconds = Field(60.0, gt=0)
     processors: int = Field(3, ge=1, le=64)
     writers: int = Field(default_factory=as_many_as_cores, ge=1, le=64)
-    stuck_after_s: float = Field(120.0, gt=0, strict=False)
+    stuck_after_s: Seconds = Field(120.0, gt=0)
     frontier_debt_messages: int = Field(1_000_000, ge=1)
-    frontier_debt_s: float = Field(300.0, gt=0, strict=False)
+    frontier_debt_s: Seconds = Field(300.0, gt=0)
 
     @field_validator("staging_dir")
     @classmethod
@@ -159,8 +160,8 @@ class BatchSection(Section):
     """``[batch]``: when a batch is due. It closes when no write of its target is in flight."""
 
     max_messages: int = Field(50_000, ge=1)
-    max_bytes: int = Field(16 << 20, ge=1)
-    max_age_s: float = Field(1.0, gt=0, strict=False)
+    max_bytes: Bytes = Field(16 << 20, ge=1)
+    max_age_s: Seconds = Field(1.0, gt=0)
 
 
 class MemorySection(Section):
@@ -171,8 +172,8 @@ class MemorySection(Section):
     decoded), the rest the buffers.
     """
 
-    budget_bytes: int = Field(256 << 20, ge=16 << 20)
-    staged_bytes: int = Field(8 << 30, ge=1 << 20)
+    budget_bytes: Bytes = Field(256 << 20, ge=16 << 20)
+    staged_bytes: Bytes = Field(8 << 30, ge=1 << 20)
 
     def queue_kbytes(self, share: float) -> int:
         """librdkafka's queue of a pipeline with that share, in its unit."""

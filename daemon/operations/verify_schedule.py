@@ -23,7 +23,7 @@ LOOK_EVERY_S = 30.0
 """Between two looks at the clock; ``every`` is a minute at least."""
 
 
-def due(jobs: Iterable[Job], pipeline: str, every_s: int, now_ms: int) -> bool:
+def due(jobs: Iterable[Job], pipeline: str, every_s: float, now_ms: int) -> bool:
     """Whether the last one that was recorded is so long ago. Where none is, it is due: the first
     comes with the first start. One that has not ended is never followed by another. One of a time
     that is still to come, since the clock was set back, does not count."""
@@ -61,11 +61,11 @@ class VerifySchedule:
     def look(self) -> None:
         """Look at all pipelines once. On the thread."""
         for pipeline, section in self._look().config.pipeline.items():
-            every_s = section.verify.every_s
+            every_s = section.verify.every
             if every_s is not None and not self._rounds.closed:
                 self._look_at(pipeline, every_s)
 
-    def _look_at(self, pipeline: str, every_s: int) -> None:
+    def _look_at(self, pipeline: str, every_s: float) -> None:
         now_ms = time.time_ns() // 1_000_000
         # A list of jobs that is cut short must not make one follow another.
         tried = time.monotonic() - self._tried.get(pipeline, float("-inf")) < every_s

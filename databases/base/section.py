@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from databases.base.url import DatabaseUrl, Login, parse_url
 from settings.section import Section
+from settings.units import Seconds
 
 
 class DatabaseSection(Section):
@@ -32,7 +33,7 @@ class DatabaseSection(Section):
     connections: int = Field(2, ge=1, le=64)
     rows_per_s: int | None = Field(None, ge=1)
     rows_per_day: int | None = Field(None, ge=1)
-    statement_timeout_s: float = Field(3600.0, gt=0, strict=False)
+    statement_timeout_s: Seconds = Field(3600.0, gt=0)
 
     @field_validator("url")
     @classmethod

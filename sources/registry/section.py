@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from changes.model.registry import DEFAULT_IDS, Registry, RegistryKind, SchemaIds
 from settings.section import Section
+from settings.units import Seconds
 
 
 class OAuthSection(Section):
@@ -43,9 +44,9 @@ class RegistrySection(Section):
     tls_cert: str | None = Field(None, min_length=1)
     tls_key: str | None = Field(None, min_length=1)
     tls_key_password: str = ""
-    timeout_s: float = Field(10.0, gt=0, le=300, strict=False)
-    not_found_s: float = Field(60.0, ge=0, strict=False)
-    check_every_s: float = Field(300.0, ge=1, strict=False)
+    timeout_s: Seconds = Field(10.0, gt=0, le=300)
+    not_found_s: Seconds = Field(60.0, ge=0)
+    check_every_s: Seconds = Field(300.0, ge=1)
 
     @field_validator("url")
     @classmethod

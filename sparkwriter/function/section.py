@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from settings.section import flatten
+from settings.units import Bytes
 from sparkwriter.kit.section import SinkSection
 
 
@@ -22,7 +23,7 @@ class PythonSection(SinkSection):
     entry: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     path: list[str] = Field(default_factory=list)
     state: Path = Field(strict=False)
-    memory_bytes: int = Field(1 << 30, ge=64 << 20)
+    memory_bytes: Bytes = Field(1 << 30, ge=64 << 20)
     settings_: dict[str, Any] = Field(default_factory=dict, alias="settings")
 
     def absolute(self, folder: Path) -> Self:

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 
 from changes.routes.shaping.layout import Sort, Transform, sorts_of, transforms_of
 from settings.section import Section, flatten
+from settings.units import Bytes, Seconds
 from sparkwriter.kit.section import SinkSection
 
 _OURS = (
@@ -81,11 +82,11 @@ class MaintenanceSection(Section):
     """``[sink.NAME.maintenance]``: when a table's history is cut, and from which age another
     machine's branch is dead."""
 
-    expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
+    expire_snapshots_older_than_s: Seconds = Field(3600.0, ge=0)
     retain_last: int = Field(10, ge=1)
-    interval_s: float = Field(300.0, ge=0, strict=False)
-    foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
-    expire_tombstones_older_than_s: float = Field(604800.0, ge=0, strict=False)
+    interval_s: Seconds = Field(300.0, ge=0)
+    foreign_branches_older_than_s: Seconds = Field(86400.0, ge=3600)
+    expire_tombstones_older_than_s: Seconds = Field(604800.0, ge=0)
 
 
 class CompactionSection(Section):
@@ -102,8 +103,8 @@ class CompactionSection(Section):
     max_deletes: int = Field(16, ge=1)
     max_deleted_keys: int = Field(1_000_000, ge=1)
     small_files: int = Field(32, ge=2)
-    file_bytes: int = Field(128 << 20, ge=1 << 20)
-    round_bytes: int = Field(256 << 20, ge=1 << 20)
+    file_bytes: Bytes = Field(128 << 20, ge=1 << 20)
+    round_bytes: Bytes = Field(256 << 20, ge=1 << 20)
 
 
 class IcebergSection(SinkSection):

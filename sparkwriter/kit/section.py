@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from pydantic import Field
 
 from settings.section import Section
+from settings.units import Seconds
 
 
 class SinkSection(Section):
@@ -21,7 +22,7 @@ class SinkSection(Section):
     """Which keys of a route say how a table's files are laid out, where the sink has files."""
 
     kind: str
-    write_timeout_s: float = Field(1800.0, gt=0, strict=False)
+    write_timeout_s: Seconds = Field(1800.0, gt=0)
 
     def route_options(self, asked: Mapping[str, str]) -> dict[str, str]:
         """What a route asks of the sink, by key. Raises ValueError for what it does not know."""

@@ -27,7 +27,6 @@ SHOWN: Mapping[str, frozenset[str]] = {
         {"tables", "exclude", "target", "write", "keys", "types", "columns", "drop_columns",
          "rename", "reader_renames", "metadata", "shard", "mask", "partition_by", "sort_by"}
     ),
-    "VerifySection": frozenset({"every"}),
     "DatabaseSection": frozenset({"primary", "publication", "tls_ca"}),
     "RegistrySection": frozenset({"tls_ca", "tls_cert", "tls_key"}),
     "CollectorSection": frozenset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -12,6 +13,7 @@ from actors.contract.ports import NotKept
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.dead_letters.files import read_files, read_marks
 from offsets.position import TopicPartition
+from settings.units import seconds_of
 from sources.base.letter import Letter, LetterId, Mark, parse_place
 
 FILES = "file"
@@ -65,13 +67,10 @@ class LetterFilter:
         )
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 def parse_since(text: str, now: datetime) -> datetime:
     """A time with its zone (ISO 8601), or an age: 90s, 30m, 2h, 7d. Raises ValueError."""
-    if text[-1:] in _UNITS and text[:-1].isdigit():
-        return now - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
+    with suppress(ValueError, OverflowError):
+        return now - timedelta(seconds=seconds_of(text))
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
