@@ -18,7 +18,7 @@ from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TableSchema, TargetName
 from changes.routes.routing import TargetRoute
 from offsets.key_partitioning import Partitioned
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, TargetMark
 
 # --- any actor
@@ -138,11 +138,13 @@ class LaneMessages:
     """Undecoded messages of one lane, in order.
 
     ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
+    ``held``: the target's mark of the lane when this was closed.
     """
 
     source: TopicPartition
     messages: Messages
     rows_before: int = 0
+    held: int = NO_OFFSET
 
 
 @dataclass(frozen=True, slots=True)

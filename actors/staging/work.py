@@ -262,6 +262,7 @@ def _decode_all(
     """Decode as far as possible: the good messages' rows, and the first bad one."""
     decoded: list[tuple[LaneMessages, Changes]] = []
     for place, lane in enumerate(lanes):
+        decoder.interrupt(lane.held)
         changes, bad = _decode(decoder, lane)
         if changes is not None:
             decoded.append((lane, _counted_on(changes, lane.rows_before)))

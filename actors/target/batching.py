@@ -53,7 +53,8 @@ def close_rows(
         messages = Messages.joined([chunk.messages for chunk in fresh])
         replayed += sum(len(chunk.messages) for chunk in waiting) - len(messages)
         last = waiting[-1]
-        parts.append(ClosingPart(LaneMessages(source, messages), last.epoch, last.messages.last))
+        lane = LaneMessages(source, messages, held=hwm)
+        parts.append(ClosingPart(lane, last.epoch, last.messages.last))
     whole = behind_write is None
     closing = Closing(
         parts=tuple(parts),

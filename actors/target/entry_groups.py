@@ -133,7 +133,7 @@ class EntryGroups:
         source, epoch, offset = _place(chunk)
         rows = _shown(buffer, chunk).rows
         messages = Messages.of([offset], [group.value])
-        part = ClosingPart(LaneMessages(source, messages, rows), epoch, offset)
+        part = ClosingPart(LaneMessages(source, messages, rows, buffer.hwm(source)), epoch, offset)
         closing = Closing((part,), 0, (), {}, {}, None, group, group.table)
         return self._writes.start_staging(buffer, closing)
 

@@ -55,6 +55,10 @@ class AutoTableDecoder:
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._stored = stored
 
+    def interrupt(self, held: int) -> None:
+        if self._inner is not None:
+            self._inner.interrupt(held)
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

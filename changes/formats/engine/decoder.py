@@ -82,6 +82,10 @@ class TableEngine:
         self._layout = self._layout.with_stored(stored)
         self._stored = stored.columns if self._rows.whole else ()
 
+    def interrupt(self, held: int) -> None:
+        if held > self._run.last_offset:
+            self._run = KeyRun()
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
@@ -103,6 +107,7 @@ class TableEngine:
         if refused is not None:
             raise self._bad(one.place, refused, values) from refused
         if table is None:
+            self._run = run.ended(one.number)
             return None
         carried = self._keep(one, pieces)
         mode = Mode.UPSERT if keys else Mode.APPEND

@@ -245,6 +245,11 @@ class TableDecoder(Protocol):
         Called before the first record, or not at all. The type null says nothing of a column."""
         ...
 
+    def interrupt(self, held: int) -> None:
+        """Say the target's mark of the lane that comes next. What comes is the first of its lane if
+        the mark is above what was decoded last: another member has written what lies between."""
+        ...
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

@@ -60,6 +60,9 @@ class WireDecoder:
         self._inner.use_stored_schema(stored)
         self._names |= respelled(stored.keys)
 
+    def interrupt(self, held: int) -> None:
+        self._inner.interrupt(held)
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

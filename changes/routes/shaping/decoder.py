@@ -90,6 +90,9 @@ class ShapedDecoder:
         self._stored = source_view(self._shape, stored)
         self._inner.use_stored_schema(source_view(self._shape, stored, masked=True))
 
+    def interrupt(self, held: int) -> None:
+        self._inner.interrupt(held)
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
