@@ -29,3 +29,8 @@ def open_source(config: Configuration, pipeline: str) -> Source:
 def open_topics(config: Configuration, pipeline: str | None = None) -> Topics:
     """Topics beside the logs, with the settings of a pipeline or, without one, the daemon's."""
     return KafkaTopics(config.kafka if pipeline is None else config.kafka_of(pipeline))
+
+
+def topics_at(settings: Mapping[str, str | int | float | bool]) -> Topics:
+    """Topics by a client's settings, where no configuration names the broker."""
+    return KafkaTopics(settings)

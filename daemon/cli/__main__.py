@@ -21,6 +21,7 @@ from daemon.cli.setup import setup
 from daemon.cli.status import status
 from daemon.cli.support.command import support_bundle
 from daemon.cli.top import top
+from daemon.cli.topics import command as topics
 from daemon.config.standard_output import CheckedStream, status_of
 from settings.version import VERSION
 
@@ -70,6 +71,7 @@ GROUPS = {
     "jobs": jobs.app,
     "dead-letters": dead_letters.app,
     "collector": collector.app,
+    "topics": topics.app,
 }
 add_commands(GROUPS)
 for group, inside in list(GROUPS.items())[1:]:

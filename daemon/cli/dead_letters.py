@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from changes.formats.engine.format import RowChange, pack
+from changes.formats.engine.format import pack
 from changes.formats.wire.frames import schemas_shown
-from changes.model.model import BadMessage
 from changes.model.printable import json_text
 from daemon.cli.base.options import ConfigOption, chosen_pipeline, load_config, make_console, refuse
-from daemon.cli.decode import as_line
+from daemon.cli.base.records import explained_message, one_line, readable, shown, time_text
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import command_schemas
@@ -212,19 +209,6 @@ def full(config: Config, stored: Stored) -> dict[str, Any]:
     }
 
 
-def readable(value: bytes | None) -> dict[str, str] | None:
-    """Bytes as text if they are UTF-8 text, else in base64. None for None."""
-    if value is None:
-        return None
-    try:
-        text = value.decode("utf-8")
-        if text.isprintable() or all(c.isprintable() or c in "\r\n\t" for c in text):
-            return {"text": text}
-    except UnicodeDecodeError:
-        pass  # not text
-    return {"base64": base64.b64encode(value).decode("ascii")}
-
-
 def explained(config: Config, letter: Letter) -> dict[str, Any]:
     """What ``binlogd decode`` prints for it, with the pipeline's present format and options."""
     try:
@@ -234,39 +218,30 @@ def explained(config: Config, letter: Letter) -> dict[str, Any]:
             message = letter.message(format_)
             if schemas is not None and (missing := schemas.fetch([message])):
                 return {"error": "; ".join(missing), "changes": []}
-            changes = format_.explain(message)
-    except (BadMessage, StoreError) as bad:
+            return explained_message(format_, message)
+    except StoreError as bad:
         return {"error": str(bad), "changes": []}
-    misfits = [
-        f"{change.table}: {change.misfit}"
-        for change in changes
-        if isinstance(change, RowChange) and change.misfit is not None
-    ]
-    return {
-        "error": "; ".join(misfits) or None,
-        "changes": [json.loads(as_line(change)) for change in changes],
-    }
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for name in ("id", "pipeline", "tables", "target", "state", "store", "reason", "error"):
         value = document[name]
-        shown = ", ".join(value) if isinstance(value, list) else value
-        yield _line(name, None if shown is None else one_line(shown))
+        text = ", ".join(value) if isinstance(value, list) else value
+        yield _line(name, None if text is None else one_line(text))
     if document["replayed"] is not None:
         yield _line("replayed", f"as {document['replayed']['at']}, {document['replayed']['when']}")
     yield _line("stored", document["when"])
-    yield _line("record's time", _time(document["timestamp"]))
+    yield _line("record's time", time_text(document["timestamp"]))
     if not document["in_log"]:
         yield _line("note", "the log had lost the record: its key and headers are not known")
-    yield _line("key", _shown(document["key"]))
+    yield _line("key", shown(document["key"]))
     for name, value in document["headers"]:
-        yield _line("header", f"{one_line(name)} = {_shown(value)}")
-    yield _line("value", _shown(document["value"]))
+        yield _line("header", f"{one_line(name)} = {shown(value)}")
+    yield _line("value", shown(document["value"]))
     if "schemas" in document:
         yield _line("schemas", ", ".join(document["schemas"]))
     if "part" in document:
-        yield _line("the target's part", _shown(document["part"]))
+        yield _line("the target's part", shown(document["part"]))
     decoded = document["decode"]
     said = decoded["error"] or ("good" if decoded["changes"] else "no change")
     yield _line("decode says", one_line(said))
@@ -274,22 +249,5 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {json_text(change)}"
 
 
-def one_line(text: str) -> str:
-    """Text that is safe for a terminal: the record's author must not control it."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
-
-
 def _line(name: str, value: object) -> str:
     return f"{name + ':':19}{'-' if value in (None, '') else value}"
-
-
-def _shown(value: Mapping[str, str] | None) -> str:
-    if value is None:
-        return "none"
-    return value["text"] if "text" in value else f"(base64) {value['base64']}"
-
-
-def _time(time_ms: int | None) -> str:
-    if time_ms is None:
-        return "not known"
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from datetime import date, datetime
-from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO, cast, get_args
@@ -18,56 +13,13 @@ import typer
 
 from changes.formats import FORMATS, check_types
 from changes.formats.auto import AUTO, NAMES, detector, make_format
-from changes.formats.engine.format import Format, RowChange, Statement, pack
+from changes.formats.engine.format import Format, RowChange, pack
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
-from changes.model.printable import escaped_json
 from daemon.cli.base.options import ConfigOption, load_config, refuse
+from daemon.cli.base.records import as_line
 from daemon.cli.message_files import NotText, binary_messages, detect_format, values_of
 from daemon.config.pipeline_config import registry_named
 from daemon.state.command_schemas import CommandSchemas, command_schemas
-
-# Prints a change as one line of JSON, for ``binlogd decode`` and ``dead-letters show``.
-
-
-def as_line(change: RowChange | Statement) -> str:
-    """A change as one line of JSON."""
-    table = str(change.table)
-    members: dict[str, object]
-    if isinstance(change, Statement):
-        members = {"table": table, "op": "DDL", "sql": change.sql, "ts_ms": change.ts_ms}
-    else:
-        members = {
-            "table": table,
-            "op": change.op,
-            "key": _image(change.key),
-            "before": _image(change.before),
-            "after": _image(change.after),
-            "ts_ms": change.ts_ms,
-        }
-    return escaped_json(json.dumps(members, ensure_ascii=False, allow_nan=False))
-
-
-def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
-    return None if image is None else {name: _plain(value) for name, value in image.items()}
-
-
-def _plain(value: object) -> object:
-    """Decimals, NaN and infinities as text, bytes in base64, times in ISO 8601. JSON has the
-    rest."""
-    match value:
-        case Decimal():
-            return f"{value:f}"
-        case bytes():
-            return base64.b64encode(value).decode()
-        case datetime():
-            return value.isoformat().replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case _:
-            return value
-
 
 STDIN = "-"
 

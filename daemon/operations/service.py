@@ -94,7 +94,7 @@ class JobsDesk:
         self._automatic.start()
         if section.signals_topic:
             desk = SignalDesk(self.runner, self._kinds, lambda: DaemonLook(self._daemon))
-            log = topics.signals(section.signals_topic)
+            log = topics.log(section.signals_topic)
             self._signals = SignalReader(log, self._config.daemon.state_dir, desk.carry_out)
             self._signals.start()
 

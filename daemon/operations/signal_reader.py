@@ -26,7 +26,7 @@ from sources.base.port import (
     Questions,
     TopicMissing,
 )
-from sources.base.topics import SignalLog
+from sources.base.topics import TopicLog
 
 EVERY_S = 2.0
 """Between two looks at the topic's end: an operator waits no longer, and a look is two requests."""
@@ -52,7 +52,7 @@ nothing. On the reader's thread."""
 class SignalReader:
     """A thread that looks at the topic until it is closed."""
 
-    def __init__(self, log: SignalLog, state_dir: Path, carry_out: Carry) -> None:
+    def __init__(self, log: TopicLog, state_dir: Path, carry_out: Carry) -> None:
         self._source = log
         self._file = state_dir / FOLDER / FILE
         self._carry_out = carry_out

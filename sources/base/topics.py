@@ -43,12 +43,16 @@ class LetterTopic(Protocol):
         ...
 
 
-class SignalLog(Protocol):
-    """A topic with signals to binlogd. One thread's."""
+class TopicLog(Protocol):
+    """A topic that is read outside of any group, its committed records alone. One thread's."""
 
     @property
     def topic(self) -> str:
         """Its name."""
+        ...
+
+    def reach(self) -> None:
+        """Return where a broker answers. Raises NotAnswered, which says where it was looked for."""
         ...
 
     def describe(self) -> tuple[str, list[TopicPartition]]:
@@ -118,8 +122,8 @@ class Topics(Protocol):
         """One that holds a pipeline's positions, as a store that is not started yet."""
         ...
 
-    def signals(self, topic: str) -> SignalLog:
-        """One that signals come from."""
+    def log(self, topic: str) -> TopicLog:
+        """Any topic, to read it."""
         ...
 
     def notifications(self, topic: str) -> Notifications:

@@ -1,4 +1,4 @@
-"""The topics of jobs in Kafka: notifications that are sent, signals that are read."""
+"""The topic of jobs' notifications in Kafka."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from changes.model.printable import json_text
-from offsets.position import TopicPartition
-from sources.kafka.admin import Admin
-from sources.kafka.log_reader import LogReader
 from sources.kafka.settings import connection_settings
 
 SEND_WITHIN_S = 60.0
@@ -19,35 +16,6 @@ SEND_WITHIN_S = 60.0
 
 FLUSH_S = 5.0
 """At the end: how long those on their way are waited for."""
-
-
-class SignalTopic:
-    """See ``SignalLog``."""
-
-    def __init__(self, settings: Mapping[str, Any], topic: str) -> None:
-        """``settings`` are those of ``[kafka]``."""
-        self._settings = settings
-        self._topic = topic
-        self._admin: Admin | None = None
-
-    @property
-    def topic(self) -> str:
-        """See ``SignalLog``."""
-        return self._topic
-
-    def describe(self) -> tuple[str, list[TopicPartition]]:
-        """See ``SignalLog``."""
-        return self.questions().described([self._topic])[self._topic]
-
-    def questions(self) -> Admin:
-        """See ``SignalLog``."""
-        if self._admin is None:
-            self._admin = Admin(self._settings)
-        return self._admin
-
-    def reader(self) -> LogReader:
-        """See ``SignalLog``."""
-        return LogReader({**self._settings, "isolation.level": "read_committed"})
 
 
 class NotificationTopic:

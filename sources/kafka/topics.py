@@ -7,7 +7,8 @@ from typing import Any
 
 from sources.kafka.collector_topics import CollectorTopics
 from sources.kafka.dead_letter_topic import DeadLetterTopic
-from sources.kafka.job_topics import NotificationTopic, SignalTopic
+from sources.kafka.job_topics import NotificationTopic
+from sources.kafka.topic_log import KafkaTopicLog
 from sources.kafka.topic_store import KafkaTopicStore
 
 
@@ -26,9 +27,9 @@ class KafkaTopics:
         """See ``Topics``."""
         return KafkaTopicStore(self._settings, topic, pipeline, group)
 
-    def signals(self, topic: str) -> SignalTopic:
+    def log(self, topic: str) -> KafkaTopicLog:
         """See ``Topics``."""
-        return SignalTopic(self._settings, topic)
+        return KafkaTopicLog(self._settings, topic)
 
     def notifications(self, topic: str) -> NotificationTopic:
         """See ``Topics``."""

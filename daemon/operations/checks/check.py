@@ -153,7 +153,7 @@ def _job_topics_missing(config: Config) -> Iterator[str]:
     for key in ("notifications_topic", "signals_topic"):
         if topic := getattr(config.jobs, key):
             try:
-                open_topics(config).signals(topic).describe()
+                open_topics(config).log(topic).describe()
             except (NotAnswered, TopicMissing) as error:
                 yield f"jobs.{key}: {error}"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from daemon.cli.dead_letters import one_line, readable
+from daemon.cli.base.records import one_line, readable
 from daemon.state.dead_letters.index import parse_since
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -16,7 +16,8 @@ from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from sources.base.port import NotAnswered, TopicMissing
 from sources.kafka.admin import Admin
-from sources.kafka.job_topics import NotificationTopic, SignalTopic
+from sources.kafka.job_topics import NotificationTopic
+from sources.kafka.topic_log import KafkaTopicLog
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ def test_a_topic_is_described(store_broker: DevBroker) -> None:
     """By its id, which a topic that is recreated does not have, and its partitions."""
     name = f"signals-{uuid.uuid4().hex[:8]}"
     admin = AdminClient(settings(store_broker))
-    log = SignalTopic(settings(store_broker), name)
+    log = KafkaTopicLog(settings(store_broker), name)
     with pytest.raises(TopicMissing, match=name):
         log.describe()
     admin.create_topics([NewTopic(name, 2, 1)])[name].result(20)
@@ -54,7 +55,7 @@ def test_a_notification_arrives(store_broker: DevBroker) -> None:
     topic.send("shop", {"type": "STARTED", "id": "ä"})
     topic.close()
     (record,) = (
-        SignalTopic(settings(store_broker), name).reader().read(TopicPartition(name, 0), 0, 0)
+        KafkaTopicLog(settings(store_broker), name).reader().read(TopicPartition(name, 0), 0, 0)
     )
     assert (record.key, record.value) == (b"shop", '{"type": "STARTED", "id": "ä"}'.encode())
 
@@ -63,10 +64,10 @@ def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither raises nor waits for ever."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}
     made = partial(Admin, answer_s=0.5)
-    monkeypatch.setattr("sources.kafka.job_topics.Admin", made)
+    monkeypatch.setattr("sources.kafka.topic_log.Admin", made)
     monkeypatch.setattr("sources.kafka.job_topics.FLUSH_S", 0.2)
     with pytest.raises(NotAnswered):
-        SignalTopic(nowhere, "signals").describe()
+        KafkaTopicLog(nowhere, "signals").describe()
     topic = NotificationTopic(nowhere, "notifications")
     with capture_logs() as said:
         topic.send("shop", {})

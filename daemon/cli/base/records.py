@@ -1,0 +1,104 @@
+"""Shows records of a log to people: bytes, times, and what their format says of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from changes.formats.engine.format import Format, RowChange, Statement
+from changes.model.model import BadMessage
+from changes.model.printable import escaped_json
+
+
+def as_line(change: RowChange | Statement) -> str:
+    """A change as one line of JSON."""
+    table = str(change.table)
+    members: dict[str, object]
+    if isinstance(change, Statement):
+        members = {"table": table, "op": "DDL", "sql": change.sql, "ts_ms": change.ts_ms}
+    else:
+        members = {
+            "table": table,
+            "op": change.op,
+            "key": _image(change.key),
+            "before": _image(change.before),
+            "after": _image(change.after),
+            "ts_ms": change.ts_ms,
+        }
+    return escaped_json(json.dumps(members, ensure_ascii=False, allow_nan=False))
+
+
+def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if image is None else {name: _plain(value) for name, value in image.items()}
+
+
+def _plain(value: object) -> object:
+    """Decimals, NaN and infinities as text, bytes in base64, times in ISO 8601. JSON has the
+    rest."""
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case _:
+            return value
+
+
+def explained_message(format_: Format, message: bytes | None) -> dict[str, Any]:
+    """What ``binlogd decode`` prints for a message: its changes, and why it is bad."""
+    try:
+        changes = format_.explain(message)
+    except BadMessage as bad:
+        return {"error": str(bad), "changes": []}
+    misfits = [
+        f"{change.table}: {change.misfit}"
+        for change in changes
+        if isinstance(change, RowChange) and change.misfit is not None
+    ]
+    return {
+        "error": "; ".join(misfits) or None,
+        "changes": [json.loads(as_line(change)) for change in changes],
+    }
+
+
+def readable(value: bytes | None) -> dict[str, str] | None:
+    """Bytes as text if they are UTF-8 text, else in base64. None for None."""
+    if value is None:
+        return None
+    try:
+        text = value.decode("utf-8")
+        if text.isprintable() or all(c.isprintable() or c in "\r\n\t" for c in text):
+            return {"text": text}
+    except UnicodeDecodeError:
+        pass  # not text
+    return {"base64": base64.b64encode(value).decode("ascii")}
+
+
+def shown(value: Mapping[str, str] | None) -> str:
+    """What ``readable`` gives, for people."""
+    if value is None:
+        return "none"
+    return value["text"] if "text" in value else f"(base64) {value['base64']}"
+
+
+def one_line(text: str) -> str:
+    """Text that is safe for a terminal: the record's author must not control it."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def time_text(time_ms: int | None) -> str:
+    """A record's time, in UTC."""
+    if time_ms is None:
+        return "not known"
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")

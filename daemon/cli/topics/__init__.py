@@ -1,0 +1,1 @@
+"""``binlogd topics``: what is in topics."""

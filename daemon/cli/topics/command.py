@@ -1,0 +1,206 @@
+"""``binlogd topics peek``: shows records of a topic, and what binlogd makes of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from changes.formats.auto import AUTO, detector, make_format
+from changes.formats.engine.format import Format, Packed, pack
+from changes.model.model import FormatOptions
+from changes.model.printable import json_text, printable
+from daemon.cli.base.detected_format import FormatUnclear, detected_format
+from daemon.cli.base.options import ConfigOption, JsonOption, load_config, refuse
+from daemon.cli.base.records import explained_message, one_line, readable, shown, time_text
+from daemon.cli.topics.stretch import Found, NotThere, look_up, parse_where
+from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.state.command_schemas import CommandSchemas, command_schemas
+from daemon.state.offset_transfer import format_of
+from offsets.store import StoreError
+from settings.exit import Exit
+from sources.base.consumed import as_consumed, topics_format
+from sources.base.port import LogGone, LogUnreadable, NotAnswered, TopicMissing
+from sources.base.topics import Topics
+from sources.opening import open_topics, topics_at
+
+COUNT = 10
+"""Records that are shown where nobody says how many."""
+
+LONGEST_VALUE = 1000
+"""Characters of a value that is shown to people. ``--json`` has it whole."""
+
+app = typer.Typer(help="Topics of the broker.", no_args_is_help=True)
+
+TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
+BrokerOption = Annotated[
+    str | None, typer.Option(help="HOST:PORT of a broker, instead of a configuration.")
+]
+FromOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="WHERE",
+        help="earliest, latest (the newest records), -N (the newest N), an offset, or a "
+        "time: 2026-01-31T00:00:00Z, or an age such as 2h.",
+    ),
+]
+PartitionOption = Annotated[int | None, typer.Option(min=0, help="Of this partition alone.")]
+CountOption = Annotated[
+    int | None, typer.Option(min=1, help="How many records at most: 10, or N from -N on.")
+]
+PipelineOption = Annotated[
+    str | None, typer.Option(help="Read as this pipeline does, where several read the topic.")
+]
+
+
+@app.command("peek", epilog="Example: binlogd topics peek shop-binlog --from -5")
+def topics_peek(
+    topic: TopicArgument,
+    begin: FromOption = "latest",
+    partition: PartitionOption = None,
+    count: CountOption = None,
+    pipeline: PipelineOption = None,
+    broker: BrokerOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show records of a topic, and what binlogd makes of each.
+
+    Reads what is committed, joins no group, commits nothing, and ends where the log ends. Records
+    are decoded as the pipeline that reads the topic does; where none does, their format is
+    detected. Status 1 where some can't be decoded.
+    """
+    settings = None if broker else load_config(config)
+    reads = None if settings is None else _pipeline(settings, topic, pipeline)
+    try:
+        where = parse_where(begin, count or COUNT, datetime.now(UTC))
+    except ValueError as error:
+        refuse(f"--from {error}")
+    log = _topics(broker, settings, reads).log(topic)
+    try:
+        found = look_up(log, where, partition, count or where.last or COUNT)
+        with command_schemas(reads.registry if reads else None) as schemas:
+            documents = [*_documents(_reading(topic, reads, schemas, found), schemas, found)]
+    except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotThere, StoreError) as error:
+        hint = settings.kafka_hint if settings and getattr(error, "away", False) else ""
+        refuse((settings.redactor.text if settings else str)(f"{error}{hint}"))
+    _print(documents, as_json)
+    bad = any(document["decode"]["error"] for document in documents)
+    sys.exit(Exit.PIPELINE_FAILED.value if bad else Exit.OK.value)
+
+
+def _topics(broker: str | None, settings: Config | None, reads: PipelineConfig | None) -> Topics:
+    if settings is None:
+        return topics_at({"bootstrap.servers": broker or ""})
+    return open_topics(settings, None if reads is None else reads.name)
+
+
+def _pipeline(settings: Config, topic: str, name: str | None) -> PipelineConfig | None:
+    """The pipeline as which the topic is read: the named one, or the one that reads it."""
+    if name is not None:
+        if name not in settings.pipeline:
+            refuse(f"there is no pipeline {name!r}; have: {', '.join(sorted(settings.pipeline))}")
+        return PipelineConfig(settings, name)
+    readers = [each for each in settings.pipeline if settings.topics_of(each).reads(topic)]
+    if len(readers) > 1:
+        refuse(f"several pipelines read {topic!r}: --pipeline {'|'.join(sorted(readers))}")
+    return PipelineConfig(settings, readers[0]) if readers else None
+
+
+# --- what binlogd makes of them
+
+
+def _reading(
+    topic: str, reads: PipelineConfig | None, schemas: CommandSchemas | None, found: Found
+) -> tuple[Format | None, str]:
+    """The format of the records, and in words which one it is, or why there is none. Raises
+    StoreError."""
+    who = f"pipeline {reads.name}" if reads else "no pipeline reads the topic"
+    if reads is None:
+        format_ = make_format(AUTO, FormatOptions())
+    else:
+        format_ = format_of(reads, None if schemas is None else schemas.registry)
+    format_ = topics_format(format_, topic)
+    if (auto := detector(format_)) is None:
+        return format_, f"{format_.name}, {who}"
+    records = [Packed(each.key, each.value, each.headers) for _, each in found]
+    if schemas is not None:
+        schemas.fetch(pack(*each) for each in records)
+    try:
+        detected = detected_format(auto, records)
+    except FormatUnclear as unclear:
+        return None, f"{str(unclear).removesuffix('. --format names one')} ({who})"
+    return detected, "" if detected is None else f"{detected.name}, detected, {who}"
+
+
+def _documents(
+    reading: tuple[Format | None, str], schemas: CommandSchemas | None, found: Found
+) -> Iterator[dict[str, Any]]:
+    format_, said = reading
+    for source, record in found:
+        packed = pack(record.key, record.value, record.headers)
+        missing = [] if schemas is None else schemas.fetch([packed])
+        decode: dict[str, Any] = {"error": None, "changes": []}
+        if missing:
+            decode["error"] = "; ".join(missing)
+        elif format_ is not None:
+            decode = explained_message(format_, as_consumed(format_, source.topic, record))
+        yield {
+            "topic": source.topic,
+            "partition": source.partition,
+            "offset": record.offset,
+            "timestamp": record.time_ms,
+            "key": readable(record.key),
+            "headers": [[name, readable(value)] for name, value in record.headers],
+            "value": readable(record.value),
+            "format": None if format_ is None else format_.name,
+            "read_as": said,
+            "decode": decode,
+        }
+
+
+# --- for people
+
+
+def _print(documents: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json_text(documents, indent=1))
+        return
+    if not documents:
+        print("binlogd: no record there", file=sys.stderr)
+        return
+    prefix = "read as" if documents[0]["format"] else "not decoded:"
+    print(f"{prefix} {printable(documents[0]['read_as'])}")
+    for document in documents:
+        print("\n".join(_lines(document)))
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    place = f"{document['topic']}:{document['partition']}:{document['offset']}"
+    headers = "".join(
+        f"  {one_line(name)} = {_short(value)}" for name, value in document["headers"]
+    )
+    yield ""
+    yield f"{place}  {time_text(document['timestamp'])}  key: {_short(document['key'])}{headers}"
+    decoded = document["decode"]
+    for change in decoded["changes"]:
+        yield f"  {json_text(change)}"
+    if decoded["error"]:
+        yield f"  bad: {one_line(decoded['error'])}"
+    if not decoded["changes"] and (decoded["error"] or document["format"] is None):
+        yield f"  value: {_short(document['value'])}"
+    elif not decoded["changes"]:
+        yield f"  no change; value: {_short(document['value'])}"
+
+
+def _short(value: Mapping[str, str] | None) -> str:
+    text = one_line(shown(value))
+    if len(text) <= LONGEST_VALUE:
+        return text
+    more = len(text) - LONGEST_VALUE
+    return f"{text[:LONGEST_VALUE]}… ({more:,} characters more; --json has it whole)"
