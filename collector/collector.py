@@ -29,11 +29,11 @@ from collector.failures import Failures
 from collector.figures import CollectorFigures, State, begins
 from collector.hands import Hands
 from collector.kept_connector import KeptConnector, Unmade
-from collector.memory import Memory
+from collector.memory import CollectorMemory
 from collector.owed import Owed, Unpublished
 from collector.reasons import hint, lost_in
 from collector.source_watch import SourceWatch
-from collector.watch.kept import Kept
+from collector.watch.kept import KeptLog
 from collector.wiring import Wiring
 from databases.base.errors import DatabaseError
 from sources.base.port import NotAnswered
@@ -49,7 +49,7 @@ class Collector:
     def __init__(self, wiring: Wiring, clock: Callable[[], float] = time.monotonic) -> None:
         self._wiring, self._clock = wiring, clock
         self.name, self._connector = wiring.name, connector_name(wiring.name)
-        self._memory = Memory(wiring.state_dir, wiring.name)
+        self._memory = CollectorMemory(wiring.state_dir, wiring.name)
         self._source = SourceWatch(wiring)
         self._log: Any = structlog.get_logger().bind(actor="collector", collector=wiring.name)
         self._lock = threading.RLock()
@@ -57,7 +57,7 @@ class Collector:
         self._reason = "not checked yet"
         self._since_s = clock()
         self._failures = Failures()
-        self._kept = Kept()
+        self._kept = KeptLog()
         self._end: tuple[str, float] = ("", clock())
         self._position: Mapping[str, Any] | None = None
         self._loaded = False
@@ -178,7 +178,7 @@ class Collector:
                 self._memory.now.identity,
             )
         except DatabaseError as error:
-            self._kept = Kept()
+            self._kept = KeptLog()
             return str(error)
         now = self._clock()
         if kept.end != self._end[0]:

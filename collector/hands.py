@@ -11,7 +11,7 @@ import structlog
 from collector.connect.rest import ConnectAway, ConnectRest
 from collector.connector.config import connector_name
 from collector.failures import Failures
-from collector.memory import Memory
+from collector.memory import CollectorMemory
 from collector.position import NewPosition
 from collector.source_watch import SourceWatch
 from collector.topics import data_topics, history_topics
@@ -24,7 +24,7 @@ class Hands:
     ConnectError, DatabaseError, NotAnswered, OSError."""
 
     wiring: Wiring
-    memory: Memory
+    memory: CollectorMemory
     source: SourceWatch
     failures: Failures
     lock: threading.RLock

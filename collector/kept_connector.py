@@ -12,7 +12,7 @@ import structlog
 from collector.connect.rest import ConnectorState, ConnectRest
 from collector.connector.config import CLASSES, connector_name, topic_of
 from collector.connector.patterns import new_patterns
-from collector.memory import Memory
+from collector.memory import CollectorMemory
 from collector.position import stop
 from collector.topics import keep_topics
 from collector.wiring import Wiring
@@ -26,7 +26,7 @@ class KeptConnector:
     """One thread's at a time. What asks Connect raises ConnectError; ``create`` and ``put_right``
     also UnfitTopic, NotAnswered, OSError."""
 
-    def __init__(self, wiring: Wiring, memory: Memory, clock: Callable[[], float]) -> None:
+    def __init__(self, wiring: Wiring, memory: CollectorMemory, clock: Callable[[], float]) -> None:
         self._wiring, self._memory, self._clock = wiring, memory, clock
         self._connector = connector_name(wiring.name)
         self._topics_kept = False

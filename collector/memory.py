@@ -33,7 +33,7 @@ def left_behind(state_dir: Path, names: Collection[str]) -> list[str]:
     """Collectors that ran here, were not removed, and are none of ``names``. Raises OSError."""
     found = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
-        memory = Memory(state_dir, path.stem)
+        memory = CollectorMemory(state_dir, path.stem)
         memory.load()
         if path.stem in names:
             continue
@@ -44,7 +44,7 @@ def left_behind(state_dir: Path, names: Collection[str]) -> list[str]:
     return found
 
 
-class Memory:
+class CollectorMemory:
     """The file of one collector. One thread's."""
 
     def __init__(self, state_dir: Path, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from collector.memory import Memory
+from collector.memory import CollectorMemory
 from collector.reasons import hint
 from collector.source_watch import SourceWatch
 from collector.wiring import Wiring
@@ -28,7 +28,11 @@ class Owed:
     """One thread's at a time."""
 
     def __init__(
-        self, wiring: Wiring, memory: Memory, source: SourceWatch, clock: Callable[[], float]
+        self,
+        wiring: Wiring,
+        memory: CollectorMemory,
+        source: SourceWatch,
+        clock: Callable[[], float],
     ) -> None:
         self._wiring, self._memory, self._source = wiring, memory, source
         self._clock = clock

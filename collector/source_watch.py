@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from collector.connector.config import Flavor, publication_of, slot_name
 from collector.watch import mysql, postgres, publication
-from collector.watch.kept import Kept, Offset
+from collector.watch.kept import KeptLog, Offset
 from collector.wiring import Wiring
 from databases.base.database import Database
 
@@ -28,18 +28,18 @@ class SourceWatch:
 
     def look(
         self, offset: Callable[[], Offset | None], known_offset: Offset | None, identity: str
-    ) -> Kept:
+    ) -> KeptLog:
         """``known_offset``: as it was before the server is queried; ``offset`` reads it again."""
         database = self._open()
         if database is None:
-            return Kept()
+            return KeptLog()
         if self._flavor is None:
             self._flavor = self._ask_flavor(database)
         if database.kind == "postgresql":
             slot = slot_name(self._wiring.name, self._wiring.section)
             return postgres.look(database.ask, slot, offset, identity, time.time())
         if known_offset is None:
-            return Kept()
+            return KeptLog()
         return mysql.look(database.ask, known_offset, identity, time.time())
 
     def identity(self) -> str:

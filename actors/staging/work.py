@@ -20,7 +20,7 @@ from changes.formats.engine.assemble import Pieces
 from changes.formats.engine.column_changes import ColumnChange, changed_types
 from changes.formats.engine.format import Format, TableDecoder
 from changes.formats.engine.lacking import ShownColumns, common, shown_by_tables
-from changes.formats.wire.decoder import NotKept
+from changes.formats.wire.decoder import SchemaLost
 from changes.model.model import (
     CHANGELOG_COLUMNS,
     FROM,
@@ -144,7 +144,7 @@ class StageWork:
             return Staged(request.route.name, not_by_key=str(error))
         except CountUnknown as error:
             return StageFailed(request.route.name, str(error))
-        except NotKept as error:
+        except SchemaLost as error:
             return StageFailed(request.route.name, f"{error.reason}. {_LOST}")
 
     def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
@@ -289,7 +289,7 @@ def _decode(decoder: TableDecoder, lane: LaneMessages) -> tuple[Changes | None, 
     while offsets:
         try:
             return decoder.decode(lane.source.partition, offsets, values), bad
-        except NotKept:
+        except SchemaLost:
             raise
         except BadRecord as error:
             # Without the bad one the layout may differ: the good part may be shorter.

@@ -14,7 +14,7 @@ from databases.base.findings import Finding, of_collations, problem
 from databases.base.port import SourceTable
 from databases.base.section import DatabaseSection, TargetSection
 from databases.base.url import Login
-from databases.mysql.checks import Asked
+from databases.mysql.checks import CheckedServer
 from databases.opening import ADAPTERS
 from databases.postgres.session import try_replication
 
@@ -59,7 +59,7 @@ def _of_mysql(looked: Looked, database: Database, ahead_us: int) -> SeenSource:
     ((version,),) = database.ask("SELECT VERSION()")
     mariadb = "mariadb" in str(version).lower()
     account = mysql.account_of(database.ask, mariadb=mariadb)
-    asked = Asked(database.ask, mariadb, looked.section, ahead_us)
+    asked = CheckedServer(database.ask, mariadb, looked.section, ahead_us)
     tables = _chosen(looked, database)
     server = [
         *mysql.of_server(asked, account),

@@ -16,7 +16,7 @@ from databases.base.findings import Finding, of_clock, problem, warning
 from databases.base.port import SourceTable, matching
 from databases.mysql.checks import (
     Ask,
-    Asked,
+    CheckedServer,
     grant,
     of_log,
     of_version,
@@ -74,7 +74,7 @@ def account_of(ask: Ask, *, mariadb: bool) -> Account:
     return Account(user, host, frozenset(rights))
 
 
-def of_server(asked: Asked, account: Account) -> Iterator[Finding]:
+def of_server(asked: CheckedServer, account: Account) -> Iterator[Finding]:
     """The server's version, clock, rights, log and role."""
     settings = settings_of(asked.ask, _SETTINGS)
     yield from of_version(asked)
@@ -135,7 +135,9 @@ def _of_purge(settings: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def _of_role(asked: Asked, account: Account, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _of_role(
+    asked: CheckedServer, account: Account, settings: Mapping[str, str]
+) -> Iterator[Finding]:
     """A replica's own log is read: it must hold what the replica applies."""
     threads = replication(asked.ask)
     if threads is None and asked.mariadb and not account.lacks("BINLOG MONITOR"):

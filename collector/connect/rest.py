@@ -48,7 +48,7 @@ class NoSuchConnector(ConnectRefused):
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class ConnectLogin:
     """An address and who asks. ``auth`` is USER:PASSWORD, or empty."""
 
     url: str
@@ -84,7 +84,7 @@ class ConnectRest:
     """One Connect cluster. No redirect is followed and no proxy used: the login stays here.
     ``url`` and ``auth`` are those of its login."""
 
-    def __init__(self, login: Login) -> None:
+    def __init__(self, login: ConnectLogin) -> None:
         """Asks nothing. Raises ConnectRefused where the certificates can't be read."""
         self.url, self.auth = login.url.rstrip("/"), login.auth
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}

@@ -19,7 +19,7 @@ from actors.runtime.programs import HOST, Program, ProgramError, free_port
 from changes.model.printable import reason_of
 from collector.connect.clients import UnfitSettings, properties
 from collector.connect.files import PROVIDER, WorkerFiles, write_private
-from collector.connect.rest import ConnectError, ConnectRest, Login
+from collector.connect.rest import ConnectError, ConnectLogin, ConnectRest
 from collector.connect.section import ConnectSection
 from sources.base.port import GroupMember, NotAnswered
 
@@ -108,7 +108,7 @@ class ConnectWorker:
         except (JavaMissing, JarsError, NotAnswered, UnfitSettings) as problem:
             raise ProgramError(reason_of(problem)) from problem
         with self._lock:
-            self._rest = ConnectRest(Login(f"http://{HOST}:{port}", auth))
+            self._rest = ConnectRest(ConnectLogin(f"http://{HOST}:{port}", auth))
         heap, scratch = self._section.heap_mb, self._files.folder / "tmp"
         scratch.mkdir(exist_ok=True)
         self.program.launch([

@@ -14,7 +14,7 @@ Offset = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptLog:
     """``bytes``: from the position to the log's end; ``seconds``: the age of what is read next.
     ``purge_s``: until the source may remove the position by age, ``room_bytes``: by size, both None
     where it does not tell or nothing is to be removed. ``lost``: why the position is gone, else

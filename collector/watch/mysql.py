@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.watch.kept import Ask, Kept, Offset, whole
+from collector.watch.kept import Ask, KeptLog, Offset, whole
 from databases.base.errors import DatabaseRefused
 
 _VARIABLES = (
@@ -11,7 +11,7 @@ _VARIABLES = (
 )  # fmt: skip
 
 
-def look(ask: Ask, offset: Offset, known: str, now_s: float) -> Kept:
+def look(ask: Ask, offset: Offset, known: str, now_s: float) -> KeptLog:
     """``known``: the server's identity when the position was looked at before, or empty. ``now_s``
     is Unix time. Raises DatabaseAway; DatabaseRefused where a right lacks."""
     variables = _variables(ask)
@@ -28,12 +28,12 @@ def look(ask: Ask, offset: Offset, known: str, now_s: float) -> Kept:
         lost = _lost_file(logs, file, at)
     names, end = [name for name, _ in logs], f"{logs[-1][0]}:{logs[-1][1]}" if logs else ""
     if lost or file not in names:  # by GTIDs a server has the place in other files
-        return Kept(lost=lost, identity=identity, end=end)
+        return KeptLog(lost=lost, identity=identity, end=end)
     place = names.index(file)
     beyond = max(0, logs[place][1] - at) + sum(size for _, size in logs[place + 1 :])
     age = _age(offset, now_s)
     last = place == len(logs) - 1
-    return Kept(
+    return KeptLog(
         bytes=beyond,
         seconds=age if beyond else 0.0,
         purge_s=None if last else _purge_s(variables, age),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from collector.watch.kept import Ask, Kept, Offset, whole
+from collector.watch.kept import Ask, KeptLog, Offset, whole
 from databases.base.errors import DatabaseRefused
 
 _SLOT = """
@@ -20,7 +20,7 @@ SELECT application_name, client_addr::text FROM pg_stat_activity WHERE pid = {pi
 
 def look(
     ask: Ask, slot: str, offset: Callable[[], Offset | None], known: str, now_s: float
-) -> Kept:
+) -> KeptLog:
     """``offset`` is read after the slot: a slot never moves past a position that is stored.
 
     Raises DatabaseAway, DatabaseRefused.
@@ -31,7 +31,7 @@ def look(
     identity = identity_of(ask)
     if there is None:
         gone = f"the slot {slot} is not there any more" if position else ""
-        return Kept(lost=gone, identity=identity, end=str(end))
+        return KeptLog(lost=gone, identity=identity, end=str(end))
     lost = _lost(slot, there, whole(confirmed), position, database)
     if not lost and known and identity and known != identity:
         lost = f"it is another cluster now (system {identity}, before {known})"
@@ -39,7 +39,7 @@ def look(
     beyond = max(0, (whole(end) or 0) - seen)
     stamp = None if position is None else whole(position.get("ts_usec"))
     age = None if not stamp else max(0.0, now_s - stamp / 1e6)
-    return Kept(
+    return KeptLog(
         bytes=None if position is None else beyond,
         seconds=age if beyond else 0.0,
         room_bytes=whole(there.get("safe_wal_size")),

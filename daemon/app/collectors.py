@@ -15,7 +15,7 @@ from collector.collector import Collector
 from collector.collectors import Collectors
 from collector.connect.clients import java_settings
 from collector.connect.files import WorkerFiles
-from collector.connect.rest import ConnectRest, Login
+from collector.connect.rest import ConnectLogin, ConnectRest
 from collector.connect.worker import ConnectWorker, WorkerJars, worker_clients
 from collector.connector.section import CollectorSection
 from collector.jars import collector_folder, worker_classpath
@@ -23,7 +23,7 @@ from collector.memory import left_behind
 from collector.wiring import Wiring
 from daemon.config.collectors import readers, tables_of
 from daemon.config.config import Config
-from databases.base.url import Login as DatabaseLogin
+from databases.base.url import Login
 from databases.opening import open_database
 from settings.rotation import current_password
 from sources.opening import open_topics
@@ -98,19 +98,21 @@ def _wiring(
 
 
 def _adopted(section: CollectorSection) -> ConnectRest:
-    return ConnectRest(Login(section.connect or "", section.connect_auth, section.connect_ca))
+    return ConnectRest(
+        ConnectLogin(section.connect or "", section.connect_auth, section.connect_ca)
+    )
 
 
-def _login(config: Config, section: CollectorSection) -> DatabaseLogin:
+def _login(config: Config, section: CollectorSection) -> Login:
     """With the password as its file or credential has it now."""
     if section.database is not None:
         found = config.database[section.database]
         return found.login(current_password(config, section.database))
     host, port, database = section.others_address
-    return DatabaseLogin("mysql", host, port, database, section.user, section.password)
+    return Login("mysql", host, port, database, section.user, section.password)
 
 
-def _truststore(files: WorkerFiles, name: str, login: DatabaseLogin) -> str | None:
+def _truststore(files: WorkerFiles, name: str, login: Login) -> str | None:
     """The authorities that vouch for the database, in Java's form; None where none is needed."""
     if login.kind != "mysql" or login.tls not in ("ca", "verified"):
         return None

@@ -21,7 +21,7 @@ _SETTINGS = [
 ]  # fmt: skip
 
 
-class Asked(NamedTuple):
+class CheckedServer(NamedTuple):
     """A server to be checked. ``ahead_us``: of this machine's clock."""
 
     ask: Ask
@@ -35,7 +35,7 @@ def grant(right: str, where: str, user: str, host: str = "%") -> str:
     return f"GRANT {right} ON {where} TO {quoted(user)}@{quoted(host)}"
 
 
-def of_server(asked: Asked) -> Iterator[Finding]:
+def of_server(asked: CheckedServer) -> Iterator[Finding]:
     """The server's version, log, role and clock."""
     yield from of_version(asked)
     yield from of_clock(asked.ahead_us)
@@ -82,7 +82,7 @@ def settings_of(ask: Ask, names: Iterable[str]) -> dict[str, str]:
     return {str(name): str(value).upper() for name, value in rows}
 
 
-def of_version(asked: Asked) -> Iterator[Finding]:
+def of_version(asked: CheckedServer) -> Iterator[Finding]:
     """Whether it is new enough."""
     ((text,),) = asked.ask("SELECT VERSION()")
     found = re.match(r"(?:5\.5\.5-)?([0-9]+)\.([0-9]+)", str(text))
@@ -132,7 +132,7 @@ def replication(ask: Ask) -> list[tuple[object, ...]] | None:
     return None
 
 
-def _of_role(asked: Asked, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _of_role(asked: CheckedServer, settings: Mapping[str, str]) -> Iterator[Finding]:
     """Whether it is what ``role`` says, as far as it tells."""
     threads = replication(asked.ask)
     if asked.section.role == "replica":

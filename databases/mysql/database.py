@@ -152,7 +152,7 @@ class MySqlDatabase(MySqlWords, Database):
         )
 
     def of_server(self, ahead_us: int) -> Iterator[Finding]:
-        asked = mysql_checks.Asked(self.ask, self._is_mariadb(), self._section, ahead_us)
+        asked = mysql_checks.CheckedServer(self.ask, self._is_mariadb(), self._section, ahead_us)
         return mysql_checks.of_server(asked)
 
 

@@ -107,7 +107,7 @@ WHERE slot_type = 'logical' AND database = current_database()"""
 """Readers of the database's log, and those that read by publications."""
 
 
-class Published(NamedTuple):
+class PublishedTable(NamedTuple):
     """What the stream has of a table: ``rows``, by a condition, and ``columns``, as JSON. None: all
     of them. ``refused``: why it can't be read as the stream has it."""
 
@@ -118,23 +118,23 @@ class Published(NamedTuple):
 
 def published(
     found: Sequence[Sequence[object]], readers: Sequence[object], name: str | None
-) -> Published:
+) -> PublishedTable:
     """``found`` and ``readers`` are what the queries gave; ``name`` is the configured publication,
     None where there is none."""
     mine = [row for row in found if name is None or row[0] == name]
     if not mine:
-        return Published(refused=_none(readers, name))
+        return PublishedTable(refused=_none(readers, name))
     for pub, insert, update, delete, _, _, own in mine:
         named = quoted(str(pub), '"')
         lacking = [w for w, has in zip(_KINDS, (insert, update, delete), strict=True) if not has]
         if lacking:
-            return Published(
+            return PublishedTable(
                 refused=f"publication {pub} has no {' and no '.join(lacking)}s of it: ALTER "
                 f"PUBLICATION {named} SET (publish = 'insert, update, delete, truncate')"
                 f"{_other(name)}"
             )
         if not own:
-            return Published(
+            return PublishedTable(
                 refused=f"publication {pub} has its changes under the names of its partitions: "
                 f"ALTER PUBLICATION {named} SET (publish_via_partition_root = true)"
                 f"{_other(name)}"
@@ -142,12 +142,14 @@ def published(
     kinds = {(row[4], row[5]) for row in mine}
     if len(kinds) > 1:
         names = ", ".join(sorted({str(row[0]) for row in mine}))
-        return Published(
+        return PublishedTable(
             refused=f"publications {names} have different rows or columns of it: name the "
             "stream's by `publication` of the database"
         )
     columns, rows = kinds.pop()
-    return Published(None if rows is None else str(rows), None if columns is None else str(columns))
+    return PublishedTable(
+        None if rows is None else str(rows), None if columns is None else str(columns)
+    )
 
 
 _KINDS = ("insert", "update", "delete")

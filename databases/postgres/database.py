@@ -29,7 +29,7 @@ from databases.base.session_settings import Server, set_postgresql
 from databases.base.url import Login
 from databases.postgres import checks as postgresql_checks
 from databases.postgres import log_end as postgresql_log
-from databases.postgres.checks import PUBLICATIONS, READERS, Published, published
+from databases.postgres.checks import PUBLICATIONS, READERS, PublishedTable, published
 from databases.postgres.session import SSL_MODES, PostgreSqlSession, has_own_authorities
 from databases.postgres.sql import PostgreSqlWords, form_of
 
@@ -95,10 +95,10 @@ class PostgreSqlDatabase(PostgreSqlWords, Database):
         )
         return described if described.rows > 0 else replace(described, rows=self._rows(described))
 
-    def _published(self, oid: str) -> Published:
+    def _published(self, oid: str) -> PublishedTable:
         """What the stream has of the table."""
         if not self._section.is_source:
-            return Published()
+            return PublishedTable()
         (readers,) = self.ask(READERS)
         return published(
             self.ask(PUBLICATIONS, (oid, oid, oid)), readers, self._section.publication

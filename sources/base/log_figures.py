@@ -25,7 +25,7 @@ class LogEnds:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRecords:
     """What is kept: the first offset of each log, and by topic the seconds for which a record is
     kept. A topic that is never cut by time (compacted alone, or for ever) is not in it."""
 
@@ -49,5 +49,5 @@ class LogFigures:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     unknown_s: float | None = 0.0
     error: str | None = None
-    kept: Kept = field(default_factory=Kept)
+    kept: KeptRecords = field(default_factory=KeptRecords)
     open: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)

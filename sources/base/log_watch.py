@@ -17,7 +17,7 @@ import structlog
 from actors.runtime.mailbox import Clock
 from actors.runtime.periodic import Periodic
 from offsets.position import TopicPartition
-from sources.base.log_figures import OPEN_S, Kept, LogEnds, LogFigures, OpenTransaction
+from sources.base.log_figures import OPEN_S, KeptRecords, LogEnds, LogFigures, OpenTransaction
 from sources.base.port import LogProbe, NotAnswered
 
 EVERY_S = 1.0
@@ -57,7 +57,7 @@ class LogWatch:
         self._error: str | None = None
         self._open: dict[TopicPartition, tuple[int, float]] = {}
         self._reported: set[TopicPartition] = set()
-        self._kept, self._kept_at = Kept(), float("-inf")
+        self._kept, self._kept_at = KeptRecords(), float("-inf")
         self._kept_asked = float("-inf")
         self._log: Any = structlog.get_logger().bind(actor="log-watch")
         self._rounds = Periodic(
@@ -86,7 +86,7 @@ class LogWatch:
                 for source, (offset, begun) in self._open.items()
                 if source in known
             }
-            kept = self._kept if now - self._kept_at <= KEPT_FOR_S else Kept()
+            kept = self._kept if now - self._kept_at <= KEPT_FOR_S else KeptRecords()
             if self._answered and since_s <= KNOWN_FOR_S:
                 return LogFigures(known, None, None, kept, open_)
             return LogFigures(known, since_s, self._error or "no answer yet", kept, open_)

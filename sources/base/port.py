@@ -16,7 +16,7 @@ from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore
-from sources.base.log_figures import Kept, LogEnds
+from sources.base.log_figures import KeptRecords, LogEnds
 
 # The port's part for appending records to a log in transactions; only a replay uses it.
 
@@ -159,7 +159,7 @@ class LogProbe(Protocol):
         """The logs' ends."""
         ...
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptRecords:
         """What is kept of the logs."""
         ...
 

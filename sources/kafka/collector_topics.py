@@ -16,7 +16,7 @@ from sources.kafka.answers import asking, said_by, when_settled
 from sources.kafka.settings import connection_settings
 
 
-class CollectorTopics:
+class KafkaCollectorTopics:
     """See ``sources.base.topics.CollectorTopics``."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.runtime.mailbox import Clock
 from offsets.position import TopicPartition
-from sources.base.log_figures import Kept, LogEnds
+from sources.base.log_figures import KeptRecords, LogEnds
 from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import Admin
 
@@ -48,7 +48,7 @@ class KafkaLogProbe:
         before = {source: at for source, at in stable.items() if at < ends.get(source, at)}
         return LogEnds(ends, error or other, before)
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptRecords:
         """See ``LogProbe``."""
         starts = self._admin.begins(self._admin.partitions_of(self._selection))
         seconds = {}
@@ -56,4 +56,4 @@ class KafkaLogProbe:
             milliseconds = int(said["retention.ms"])
             if "delete" in said["cleanup.policy"] and milliseconds >= 0:
                 seconds[topic] = milliseconds / 1000
-        return Kept(starts, seconds)
+        return KeptRecords(starts, seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sources.kafka.collector_topics import CollectorTopics
+from sources.kafka.collector_topics import KafkaCollectorTopics
 from sources.kafka.dead_letter_topic import DeadLetterTopic
 from sources.kafka.job_topics import NotificationTopic
 from sources.kafka.topic_log import KafkaTopicLog
@@ -35,6 +35,6 @@ class KafkaTopics:
         """See ``Topics``."""
         return NotificationTopic(self._settings, topic)
 
-    def of_collectors(self) -> CollectorTopics:
+    def of_collectors(self) -> KafkaCollectorTopics:
         """See ``Topics``."""
-        return CollectorTopics(self._settings)
+        return KafkaCollectorTopics(self._settings)

@@ -66,7 +66,7 @@ class ChunkColumn(NamedTuple):
     """In a key, zero dates are refused whatever the option."""
 
 
-class Part(NamedTuple):
+class ChunkQuery(NamedTuple):
     """One range: a SELECT of canonical texts in the columns' order, and its rows' file."""
 
     query: str
@@ -87,7 +87,7 @@ class ChunkUnreadable(Exception):
 def read_chunks(
     spark: SparkSession,
     jdbc: JdbcOptions,
-    parts: Sequence[Part],
+    parts: Sequence[ChunkQuery],
     columns: Sequence[ChunkColumn],
     *,
     zero_dates: ZeroDates = "null",
@@ -123,7 +123,7 @@ def read_chunks(
 
 
 def _frame(
-    session: SparkSession, jdbc: JdbcOptions, part: Part, columns: Sequence[ChunkColumn]
+    session: SparkSession, jdbc: JdbcOptions, part: ChunkQuery, columns: Sequence[ChunkColumn]
 ) -> DataFrame:
     kinds = ["BINARY" if column.form is Form.HEX else "STRING" for column in columns]
     texts = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
@@ -165,7 +165,7 @@ def _unfit(said: re.Match[str], columns: Sequence[ChunkColumn]) -> str:
     )
 
 
-def _placed(folder: Path, parts: Sequence[Part], schema: pa.Schema) -> list[int]:
+def _placed(folder: Path, parts: Sequence[ChunkQuery], schema: pa.Schema) -> list[int]:
     """Move each task's file to where its part's is required; an empty part may have none."""
     made = {int(found[1]): path for path in folder.iterdir() if (found := _PART.match(path.name))}
     rows = []

@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from collector.collectors import Collectors
-from collector.memory import Memory, left_behind
+from collector.memory import CollectorMemory, left_behind
 from daemon.admin.status.collector_health import of_collectors
 
 
 def test_a_collector_that_was_not_removed_is_told(tmp_path: Path) -> None:
     """With what leads out. One that was removed is forgotten, one with a section is its own."""
     for name in ("old", "gone", "shop"):
-        memory = Memory(tmp_path, name)
+        memory = CollectorMemory(tmp_path, name)
         memory.load()
         memory.note(begun="yes", removed="yes" if name == "gone" else "")
     collectors = Collectors([], None, left=partial(left_behind, tmp_path, ["shop"]))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from collector.watch import mysql, postgres
-from collector.watch.kept import Kept
+from collector.watch.kept import KeptLog
 
 NOW = 1_000_000
 
@@ -31,7 +31,7 @@ def binlog(
     logs: Sequence[tuple[str, int]] = (("b.1", 100), ("b.2", 500), ("b.3", 50)),
     known: str = "",
     **variables: str,
-) -> Kept:
+) -> KeptLog:
     said = {"server_uuid": "u-1", "binlog_expire_logs_seconds": "3600"} | variables
     return mysql.look(
         asked(VARIABLES=said.items(), BINARY=logs), {"ts_sec": NOW - 600, **offset}, known, NOW
@@ -91,7 +91,9 @@ def test_mariadbs_place_is_told_by_its_gtids(state: str, first: str, said: str) 
     assert bool(found.lost) == bool(said)
 
 
-def slot(there: dict[str, object] | None, confirmed: int, offset: dict[str, object] | None) -> Kept:
+def slot(
+    there: dict[str, object] | None, confirmed: int, offset: dict[str, object] | None
+) -> KeptLog:
     whole = (
         None
         if there is None

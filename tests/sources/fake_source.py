@@ -14,7 +14,7 @@ from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded
 from sources import opening
-from sources.base.log_figures import Kept, LogEnds
+from sources.base.log_figures import KeptRecords, LogEnds
 from sources.base.port import (
     GroupMember,
     LogGone,
@@ -215,9 +215,9 @@ class FakeProbe:
         """Of all logs, with every transaction ended."""
         return LogEnds(self.source.ends())
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptRecords:
         """For ever."""
-        return Kept(self.source.questions().begins([*self.source.logs]))
+        return KeptRecords(self.source.questions().begins([*self.source.logs]))
 
 
 def _place(record: Outgoing) -> TopicPartition:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from changes.formats.engine.layout import Refused
-from changes.formats.wire.avro_reader import AvroSchema, Source, type_of
+from changes.formats.wire.avro_reader import AvroSchema, ReaderSource, type_of
 
 AvroHead = tuple[object, ...]
 """The operation, and what names the table in the source."""
@@ -50,7 +50,7 @@ def _resolved(schema: AvroSchema, named: Mapping[str, AvroSchema]) -> AvroSchema
     return found if found is not None and type_of(found) == "record" else None
 
 
-class _HeadSource(Source):
+class _HeadSource(ReaderSource):
     """Writes the source of a reader that skips most of a value."""
 
     def __init__(self, named: Mapping[str, AvroSchema]) -> None:

@@ -53,13 +53,13 @@ def compiled(
 
     ``names``: by record and field what the field is called in JSON, where that is another name.
     """
-    made = Source(named, names)
+    made = ReaderSource(named, names)
     made.function("read", schema)
     reader: Reader = made.made("read")
     return reader
 
 
-class Source:
+class ReaderSource:
     """Writes the source: a function for the schema, and one for each named record in it."""
 
     def __init__(

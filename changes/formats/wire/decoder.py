@@ -9,11 +9,11 @@ from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import TableDecoder
 from changes.formats.engine.layout import Refused
 from changes.formats.wire.connect import respelled
-from changes.formats.wire.translation import SchemaMissing
+from changes.formats.wire.translation import SchemaNotKept
 from changes.model.model import BadRecord, Changes, TableSchema
 
 
-class NotKept(BadRecord):
+class SchemaLost(BadRecord):
     """A record may be good, but its schema is gone from the folder of schemas, or can't be read.
 
     Messages are dispatched once their schemas are kept; so it was lost since.
@@ -73,6 +73,6 @@ class WireDecoder:
         except Refused as refused:
             if found:  # one of these may be the first that is bad
                 copy(self._inner).decode(partition, offsets[: len(found)], found)
-            kind = NotKept if isinstance(refused, SchemaMissing) else BadRecord
+            kind = SchemaLost if isinstance(refused, SchemaNotKept) else BadRecord
             raise kind(len(found), str(refused)) from refused
         return self._inner.decode(partition, offsets, found)

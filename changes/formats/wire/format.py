@@ -17,7 +17,7 @@ from changes.formats.upsert.typed import TypedUpsert
 from changes.formats.wire.avro_heads import AvroHead
 from changes.formats.wire.connect import respelled
 from changes.formats.wire.decoder import WireDecoder
-from changes.formats.wire.translation import Meanings, SchemaMissing, Translations
+from changes.formats.wire.translation import Meanings, SchemaNotKept, Translations
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode
 from changes.model.places import Place
 
@@ -188,18 +188,18 @@ class Upsert(WireFormat):
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
         """Nothing is translated; but a schema that did not come is a bad record here, so that a
-        decoder that lacks one knows it to be lost (``NotKept``)."""
+        decoder that lacks one knows it to be lost (``SchemaLost``)."""
         values = list(values)
         try:
             self._translations.check_kept(values)
             yield from self._inner.heads(values)
-        except SchemaMissing:
+        except SchemaNotKept:
             for value in values:
                 yield self._checked(value)
 
     def _checked(self, value: bytes | None) -> Head:
         try:
             self._translations.check_kept((value,))
-        except SchemaMissing as missing:
+        except SchemaNotKept as missing:
             raise BadMessage(str(missing)) from missing
         return self._inner.peek(value)

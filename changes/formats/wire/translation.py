@@ -74,7 +74,7 @@ _FRAME = 5
 """Bytes of a frame with an id of four bytes."""
 
 
-class SchemaMissing(Refused):
+class SchemaNotKept(Refused):
     """A record's schema is not kept here."""
 
 
@@ -229,7 +229,7 @@ class Translations:
         return found
 
     def check_kept(self, values: Sequence[bytes | None]) -> None:
-        """Raise SchemaMissing where a schema that one of these records needs is not kept."""
+        """Raise SchemaNotKept where a schema that one of these records needs is not kept."""
         if self._registry is not None:
             for identity in needed(values, self._registry) - self._checked:
                 self._kept(identity)
@@ -240,9 +240,9 @@ class Translations:
         try:
             schema = self._folder.get(identity)
         except (ValueError, OSError) as error:
-            raise SchemaMissing(f"its schema {identity} can't be read: {error}") from error
+            raise SchemaNotKept(f"its schema {identity} can't be read: {error}") from error
         if schema is None:
-            raise SchemaMissing(
+            raise SchemaNotKept(
                 f"its schema {identity} is not among those that are kept in {self._folder.folder}"
             )
         return schema

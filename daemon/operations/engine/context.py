@@ -15,7 +15,7 @@ from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.effects import Asked
 from daemon.operations.engine.port import JobAway, JobStopped
-from daemon.operations.engine.record import Progress
+from daemon.operations.engine.record import JobProgress
 from daemon.state.edits import Change, EditBusy, recorded_of
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
@@ -66,7 +66,7 @@ class DaemonLook:
 class StepContext(DaemonLook):
     """See ``Control``. ``ask`` is for any thread."""
 
-    def __init__(self, daemon: Daemon, tell: Callable[[Progress, str], None]) -> None:
+    def __init__(self, daemon: Daemon, tell: Callable[[JobProgress, str], None]) -> None:
         super().__init__(daemon)
         self._show = tell
         self._asked: Asked = ""
@@ -91,7 +91,7 @@ class StepContext(DaemonLook):
         """See ``Control``."""
         return self._changed.wait(seconds)
 
-    def tell(self, progress: Progress, message: str = "") -> None:
+    def tell(self, progress: JobProgress, message: str = "") -> None:
         """See ``Control``."""
         self._show(progress, message)
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import JobKind, Outcome
-from daemon.operations.engine.record import Job, JobRequest, Progress
+from daemon.operations.engine.record import Job, JobProgress, JobRequest
 
 Request = Literal["pause", "resume", "cancel"]
 
@@ -131,7 +131,7 @@ class Told:
     """How far a step under way is."""
 
     id: str
-    progress: Progress
+    progress: JobProgress
     message: str
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daemon.operations.engine.effects import Effect, Notify, Now, ReleaseThread, Save
-from daemon.operations.engine.record import Job, Progress, State
+from daemon.operations.engine.record import Job, JobProgress, State
 
 # How fast a job goes, of what it reports. Pure.
 
@@ -24,7 +24,7 @@ class Pace:
 
     _samples: deque[tuple[float, int]] = field(default_factory=deque)
 
-    def measured(self, progress: Progress, now_s: float) -> Progress:
+    def measured(self, progress: JobProgress, now_s: float) -> JobProgress:
         """The same with rate and remaining time."""
         samples = self._samples
         if samples and progress.done < samples[-1][1]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from actors.contract.ports import ResettableSink
 from daemon.config.config import Config
 from daemon.config.pipeline_parts import Window
-from daemon.operations.engine.record import Job, JobRequest, Progress
+from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.state.edits import Change
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
@@ -83,7 +83,7 @@ class Advanced:
     """
 
     memory: Mapping[str, Any]
-    progress: Progress | None = None
+    progress: JobProgress | None = None
     message: str = ""
     wait_s: float = 0.0
     notices: tuple[Notice, ...] = ()
@@ -95,7 +95,7 @@ class Finished:
 
     result: Mapping[str, Any] = field(default_factory=dict)
     message: str = ""
-    progress: Progress | None = None
+    progress: JobProgress | None = None
     notices: tuple[Notice, ...] = ()
 
 
@@ -132,7 +132,7 @@ class Control(Look, Protocol):
         """Wait, at most until a request to the job; returns whether there is one."""
         ...
 
-    def tell(self, progress: Progress, message: str = "") -> None:
+    def tell(self, progress: JobProgress, message: str = "") -> None:
         """Show how far a long step is, in status and metrics alone. Cheap."""
         ...
 

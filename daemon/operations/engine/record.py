@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """How far a job is, in ``unit`` (rows, messages). ``total`` None: not known.
 
     ``rate`` is in units per second over the last minute, ``eta_s`` the seconds that are left at
@@ -95,7 +95,7 @@ class Job:
     wanted: JobRequest
     state: State = State.PLANNED
     wish: Wish = ""
-    progress: Progress = Progress()
+    progress: JobProgress = JobProgress()
     message: str = ""
     memory: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] = field(default_factory=dict)

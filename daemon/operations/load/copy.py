@@ -14,7 +14,7 @@ from changes.model.errors import TargetRefused
 from changes.model.model import Mode
 from daemon.operations.load import visible
 from daemon.operations.load.attempts import again
-from daemon.operations.load.memory import Filled, Part, Step, load_of
+from daemon.operations.load.memory import Filled, Step, StoredRange, load_of
 from daemon.operations.load.ports import Chunk, Described
 from databases.base.errors import DatabaseRefused
 from offsets.fence import Fenced, Span
@@ -37,7 +37,7 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
         return _changed(step, filled)
     if filled.parts is None:
         ranges = step.tables.ranges(filled.source, step.settings.chunk_rows)
-        filled.parts = [Part(each.low, each.high) for each in ranges]
+        filled.parts = [StoredRange(each.low, each.high) for each in ranges]
         return f"{target}: {len(filled.parts)} ranges", 0.0
     if filled.next == len(filled.parts):
         _write(step, target, _end(step, target, filled, described))

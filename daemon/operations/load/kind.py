@@ -23,7 +23,7 @@ from daemon.operations.engine.requested import wrong_tables
 from daemon.operations.engine.thread import AWAY
 from daemon.operations.load.attempts import look, undo
 from daemon.operations.load.log import PipelineLog
-from daemon.operations.load.memory import Memory, Step
+from daemon.operations.load.memory import LoadMemory, Step
 from daemon.operations.load.plan import planned
 from daemon.operations.load.rule import LoadSteps, new_memory
 from daemon.operations.load.settings import settings_of
@@ -93,7 +93,7 @@ class LoadKind:
     def undo(self, job: Job, control: Control) -> str | Finished:
         """Give all of it up: the old tables get what came meanwhile."""
         self._closed(job)
-        memory = Memory.of(job.memory) if job.memory else _first(job)
+        memory = LoadMemory.of(job.memory) if job.memory else _first(job)
         log = PipelineLog(control, job.wanted.pipeline)
         settings = settings_of(PipelineConfig(control.config, job.wanted.pipeline))
         tables = SourceTables(control, job.wanted.pipeline)
@@ -124,7 +124,7 @@ class LoadKind:
             tables.close()
 
 
-def _first(job: Job) -> Memory:
+def _first(job: Job) -> LoadMemory:
     tables = dict(zip(job.wanted.targets, job.wanted.params["tables"], strict=True))
     named = {target: tuple(str(table).split(".", 1)) for target, table in tables.items()}
     expected = job.wanted.params.get("rows", {})

@@ -1,4 +1,4 @@
-"""The load's ``Log`` over a pipeline's source."""
+"""The load's ``LoadLog`` over a pipeline's source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLE = 200
 
 
 class PipelineLog:
-    """See ``ports.Log``. One thread's."""
+    """See ``ports.LoadLog``. One thread's."""
 
     def __init__(self, look: Look, pipeline: str) -> None:
         self._look = look
@@ -29,20 +29,20 @@ class PipelineLog:
         self._source = look.source(pipeline)
 
     def partitions(self) -> Sequence[TopicPartition]:
-        """See ``Log``."""
+        """See ``LoadLog``."""
         return self._source.questions().partitions(sorted(self._source.topic_ids()))
 
     def ends(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """See ``Log``."""
+        """See ``LoadLog``."""
         marks = self._source.questions().watermarks(sources)
         return {source: marks[source].high for source in sources}
 
     def begins(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """See ``Log``."""
+        """See ``LoadLog``."""
         return self._source.questions().begins(sources)
 
     def places(self, sources: Sequence[TopicPartition]) -> Sequence[Place]:
-        """See ``Log``."""
+        """See ``LoadLog``."""
         questions = self._source.questions()
         begins, ends = questions.begins(sources), questions.committed_ends(sources)
         firsts = {source: max(begins[source], end - SAMPLE) for source, end in ends.items()}
@@ -65,8 +65,8 @@ class PipelineLog:
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int, log: LogEnd
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
-        """See ``Log``. What the log has lost meanwhile is passed over: a later message proves the
-        same."""
+        """See ``LoadLog``. What the log has lost meanwhile is passed over: a later message proves
+        the same."""
         try:
             passage = Passage(after_ms, dict(scanned), log=log)
             found = self._moments(list(scanned)).followed(passage)

@@ -11,7 +11,7 @@ import msgspec
 from changes.model.model import TableName, TargetName
 from daemon.operations.engine.port import Control
 from daemon.operations.engine.record import Job
-from daemon.operations.load.ports import LoadSettings, Log, Tables
+from daemon.operations.load.ports import LoadLog, LoadSettings, Tables
 from databases.base.log_end import NOT_ASKED, LogEnd
 from databases.base.port import KeyRange
 from offsets.position import TopicPartition
@@ -32,7 +32,7 @@ waits; ``failing``: it is given up, which is still to be recorded.
 OPEN: tuple[Stage, ...] = ("new", "named", "filling", "filled", "following", "again", "failing")
 
 
-class Part(msgspec.Struct, omit_defaults=True):
+class StoredRange(msgspec.Struct, omit_defaults=True):
     """One range of keys."""
 
     low: tuple[str, ...] | None = None
@@ -64,7 +64,7 @@ class Filled(msgspec.Struct, omit_defaults=True):
     number: int = 0
     begun_ms: int = 0
     definition: str = ""
-    parts: list[Part] | None = None
+    parts: list[StoredRange] | None = None
     next: int = 0
     rows: int = 0
     expected: int = 0
@@ -107,14 +107,14 @@ class Ending(msgspec.Struct):
     log: LogEnd = NOT_ASKED
 
 
-class Memory(msgspec.Struct, omit_defaults=True):
+class LoadMemory(msgspec.Struct, omit_defaults=True):
     """All of the job."""
 
     targets: dict[str, Filled]
     ending: Ending | None = None
 
     @classmethod
-    def of(cls, memory: Mapping[str, Any]) -> Memory:
+    def of(cls, memory: Mapping[str, Any]) -> LoadMemory:
         """As it was remembered."""
         return msgspec.convert(memory, cls)
 
@@ -147,9 +147,9 @@ class Step:
 
     job: Job
     control: Control
-    memory: Memory
+    memory: LoadMemory
     tables: Tables
-    log: Log
+    log: LoadLog
     settings: LoadSettings
     clock: Callable[[], float]
 

@@ -113,7 +113,7 @@ class Tables(Protocol):
         ...
 
 
-class Log(Protocol):
+class LoadLog(Protocol):
     """The pipeline's log, read beside the group. Raises NotAnswered, LogUnreadable."""
 
     def partitions(self) -> Sequence[TopicPartition]:

@@ -19,12 +19,12 @@ from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.port import KeyRange
 from databases.reading import ROWS_AT_ONCE, Reading
-from sparkwriter.session.chunks import ChunkUnreadable, Part, read_chunks
+from sparkwriter.session.chunks import ChunkQuery, ChunkUnreadable, read_chunks
 from sparkwriter.session.jvm import SparkJvm
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadRanges:
     """What is read: a group of ranges, for one attempt of a load. What one attempt has read says
     nothing to another one, which must read later."""
 
@@ -38,9 +38,9 @@ class Ahead:
     def __init__(self, remove: Callable[[Sequence[Chunk]], None]) -> None:
         """``remove``: of chunks that nobody takes."""
         self._remove = remove
-        self._found: tuple[Asked, Future[Sequence[Chunk]]] | None = None
+        self._found: tuple[ReadRanges, Future[Sequence[Chunk]]] | None = None
 
-    def begin(self, asked: Asked, read: Callable[[], Sequence[Chunk]]) -> None:
+    def begin(self, asked: ReadRanges, read: Callable[[], Sequence[Chunk]]) -> None:
         """Read it meanwhile. Nothing may be under way."""
         assert self._found is None
         future: Future[Sequence[Chunk]] = Future()
@@ -49,7 +49,7 @@ class Ahead:
         thread = threading.Thread(target=_run, args=(read, future), daemon=True, name="load-ahead")
         thread.start()
 
-    def take(self, asked: Asked) -> Sequence[Chunk] | None:
+    def take(self, asked: ReadRanges) -> Sequence[Chunk] | None:
         """The chunks of this read, once they are there, or what it raised; None where something
         else was read, or nothing."""
         if self._found is None:
@@ -93,7 +93,7 @@ def spark_reader(
     The call raises JobAway, DatabaseRefused, and what Spark's use does.
     """
     sources = [one.column for one in wanted.columns]
-    files = [Part(database.query(wanted.source, sources, part), path) for part, path in parts]
+    files = [ChunkQuery(database.query(wanted.source, sources, part), path) for part, path in parts]
     columns, jdbc = wanted.chunk_columns(), database.jdbc(wanted.source)
 
     def act(jvm: SparkJvm) -> list[int]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from daemon.operations.engine.port import Advanced, Control, Finished, JobFailed, Outcome
-from daemon.operations.engine.record import Job, Progress
+from daemon.operations.engine.record import Job, JobProgress
 from daemon.operations.load import attempts
 from daemon.operations.load import copy as filling
 from daemon.operations.load import finish as ending
 from daemon.operations.load import start as beginning
-from daemon.operations.load.memory import OPEN, Filled, Memory, Step
-from daemon.operations.load.ports import LoadSettings, Log, Tables
+from daemon.operations.load.memory import OPEN, Filled, LoadMemory, Step
+from daemon.operations.load.ports import LoadLog, LoadSettings, Tables
 
 LOOK_S = 2.0
 """Between two looks at what the pipeline has recorded, or at the log's end."""
@@ -25,7 +25,7 @@ class LoadSteps:
     """The steps of one job. One thread's."""
 
     def __init__(
-        self, tables: Tables, log: Log, settings: LoadSettings, clock: Callable[[], float]
+        self, tables: Tables, log: LoadLog, settings: LoadSettings, clock: Callable[[], float]
     ) -> None:
         """``clock``: Unix seconds."""
         self._tables = tables
@@ -35,7 +35,7 @@ class LoadSteps:
 
     def step(self, job: Job, control: Control) -> Outcome:
         """The next step. See ``JobKind.step``."""
-        memory = Memory.of(job.memory)
+        memory = LoadMemory.of(job.memory)
         step = Step(job, control, memory, self._tables, self._log, self._settings, self._clock)
         message, wait_s = self._next(step)
         progress = _progress(memory)
@@ -68,13 +68,13 @@ class LoadSteps:
         return (f"the stream is applied over the rows of {behind}" if behind else ""), LOOK_S
 
 
-def _progress(memory: Memory) -> Progress:
+def _progress(memory: LoadMemory) -> JobProgress:
     done = sum(each.rows for each in memory.targets.values())
     known = (max(each.expected, each.rows) for each in memory.targets.values())
-    return Progress(done, sum(known), "rows")
+    return JobProgress(done, sum(known), "rows")
 
 
-def _over(memory: Memory, progress: Progress) -> Finished:
+def _over(memory: LoadMemory, progress: JobProgress) -> Finished:
     failed = {name: each.why for name, each in memory.at("failed").items()}
     if failed:
         told = "; ".join(f"{name}: {why}" for name, why in sorted(failed.items()))
@@ -87,8 +87,8 @@ def _over(memory: Memory, progress: Progress) -> Finished:
     return Finished({"rows": rows, "ends_by_time": by_time}, line, progress)
 
 
-def new_memory(tables: dict[str, tuple[str, str]], expected: dict[str, int]) -> Memory:
+def new_memory(tables: dict[str, tuple[str, str]], expected: dict[str, int]) -> LoadMemory:
     """Of a job that has not begun: source tables and estimated rows, by target."""
-    return Memory(
+    return LoadMemory(
         {name: Filled(table, expected=expected.get(name, 0)) for name, table in tables.items()}
     )

@@ -22,7 +22,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Control
 from daemon.operations.load.columns import POSITIONS, FittedTable, fitted
 from daemon.operations.load.ports import Chunk, Described
-from daemon.operations.load.prefetch import Ahead, Asked, read_directly, spark_reader
+from daemon.operations.load.prefetch import Ahead, ReadRanges, read_directly, spark_reader
 from daemon.operations.load.shown import shown_columns, unlike
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
@@ -104,11 +104,11 @@ class SourceTables:
         then: Sequence[KeyRange] = (),
     ) -> Sequence[Chunk]:
         """See ``Tables``."""
-        chunks = self._ahead.take(Asked(attempt, tuple(parts)))
+        chunks = self._ahead.take(ReadRanges(attempt, tuple(parts)))
         if chunks is None:
             chunks = self._reading(table, target, parts)()
         if then and self._by_spark(target):
-            self._ahead.begin(Asked(attempt, tuple(then)), self._reading(table, target, then))
+            self._ahead.begin(ReadRanges(attempt, tuple(then)), self._reading(table, target, then))
         return chunks
 
     def _by_spark(self, target: str) -> bool:

@@ -22,7 +22,7 @@ from daemon.operations.engine.port import (
     Outcome,
     Plan,
 )
-from daemon.operations.engine.record import Job, JobRequest, Progress, State, new_job
+from daemon.operations.engine.record import Job, JobProgress, JobRequest, State, new_job
 from daemon.operations.engine.requested import wrong_targets
 from daemon.operations.rebuild.exchange import stays, wait_before_next_s, waits_for_name
 from daemon.operations.rebuild.plan import RebuildRequest, new_table
@@ -192,7 +192,7 @@ def _frontiers(snapshot: Snapshot, rebuild: Rebuild) -> dict[str, int]:
     return {str(s): states[s].frontier if s in states else 0 for s in rebuild.until}
 
 
-def _progress(snapshot: Snapshot, rebuild: Rebuild, begun: Mapping[str, int]) -> Progress:
+def _progress(snapshot: Snapshot, rebuild: Rebuild, begun: Mapping[str, int]) -> JobProgress:
     done = total = 0
     for source, last in rebuild.until.items():
         state = snapshot.partitions.get(source)
@@ -200,9 +200,9 @@ def _progress(snapshot: Snapshot, rebuild: Rebuild, begun: Mapping[str, int]) ->
         whole = max(0, last + 1 - first)
         total += whole
         done += min(whole, max(0, (0 if state is None else state.frontier) - first))
-    return Progress(done, total, "messages")
+    return JobProgress(done, total, "messages")
 
 
-def _all_of(job: Job) -> Progress | None:
+def _all_of(job: Job) -> JobProgress | None:
     total = job.progress.total
     return None if total is None else replace(job.progress, done=total)

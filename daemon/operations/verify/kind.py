@@ -12,7 +12,7 @@ from changes.model.errors import TargetRefused
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
-from daemon.operations.engine.record import Job, JobRequest, Progress
+from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.operations.engine.requested import wrong_tables
 from daemon.operations.engine.source_targets import Compared, chosen, named, unmatched
 from daemon.operations.verify.columns import NotComparable
@@ -124,5 +124,5 @@ class VerifyKind:
         return "is given up; it has changed only the rows that it reports"
 
 
-def _progress(work: Work) -> Progress:
-    return Progress(work.source_rows, None)
+def _progress(work: Work) -> JobProgress:
+    return JobProgress(work.source_rows, None)

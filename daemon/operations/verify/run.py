@@ -14,7 +14,7 @@ from changes.routes.routing import Router
 from changes.sql.spark.checksums import Grid
 from daemon.config.config import formats
 from daemon.operations.engine.port import Control
-from daemon.operations.engine.record import Job, Progress
+from daemon.operations.engine.record import Job, JobProgress
 from daemon.operations.engine.source_targets import Compared
 from daemon.operations.engine.source_watermarks import LogMoments, moments_of
 from daemon.operations.verify import compare
@@ -170,9 +170,9 @@ class TableRun:
     def _say(self, message: str) -> None:
         self._control.tell(self._progress(), f"{self.compared.target}: {message}")
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> JobProgress:
         total = self._job.progress.total
-        return Progress(self._read, None if total is None else max(total, self._read))
+        return JobProgress(self._read, None if total is None else max(total, self._read))
 
 
 def _with(table: Table, seen: KeyLooks, shape: ComparedShape, assumed: bool) -> Table:

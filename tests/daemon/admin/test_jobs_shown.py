@@ -10,19 +10,19 @@ from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import Answers
 from daemon.admin.status.status import About, document
 from daemon.admin.status.status_table import print_status
-from daemon.operations.engine.record import JobRequest, Progress, State, new_job
+from daemon.operations.engine.record import JobProgress, JobRequest, State, new_job
 from daemon.operations.figures import figures_of
 
 ABOUT = About("run-1", 7, {}, 1, 120.0)
 LOAD = replace(
     new_job(JobRequest("load", "shop", ("lake.s.[t]",)), 5, "load-1"),
     state=State.WAITING,
-    progress=Progress(50, 200, "rows", 10.0, 15.0),
+    progress=JobProgress(50, 200, "rows", 10.0, 15.0),
     message="the sink is away",
     attempts=3,
 )
 DONE = replace(LOAD, id="load-2", state=State.DONE)
-FAILED = replace(LOAD, id="load-3", state=State.FAILED, progress=Progress(7), message="no key")
+FAILED = replace(LOAD, id="load-3", state=State.FAILED, progress=JobProgress(7), message="no key")
 
 
 def status() -> dict[str, object]:

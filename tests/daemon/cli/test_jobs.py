@@ -14,7 +14,7 @@ from daemon.cli.__main__ import app
 from daemon.config.file import load
 from daemon.operations.automatic_loads import AutomaticLoads, LoadRefused
 from daemon.operations.engine.desk import Desk
-from daemon.operations.engine.record import Job, JobRequest, Progress, State, new_job
+from daemon.operations.engine.record import Job, JobProgress, JobRequest, State, new_job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.load.plan import FIRST_SIGHT
 from daemon.operations.rebuild.kind import KIND
@@ -31,7 +31,7 @@ from tests.sources.fake_source import FakeSource
 RUNNING = replace(
     new_job(JobRequest("load", "shop", ("lake.s.t",), {"rows": 7}), 1_700_000_000_000, "load-1"),
     state=State.RUNNING,
-    progress=Progress(1_200, 5_000, "rows", 100.0, 38.0),
+    progress=JobProgress(1_200, 5_000, "rows", 100.0, 38.0),
     message="reads rows",
     started_ms=1_700_000_001_000,
 )

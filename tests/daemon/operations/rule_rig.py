@@ -19,7 +19,7 @@ from daemon.operations.engine.effects import (
     Undo,
 )
 from daemon.operations.engine.port import Advanced, Finished
-from daemon.operations.engine.record import Job, JobRequest, Progress, new_job
+from daemon.operations.engine.record import Job, JobProgress, JobRequest, new_job
 from daemon.operations.engine.rule import JobsLogic, Out
 
 START_MS = 1_700_000_000_000
@@ -71,7 +71,7 @@ class RuleRig:
         self.tick()
 
     def advance(self, id_: str, at: int, wait_s: float = 0.0, total: int | None = None) -> None:
-        self.hear(Stepped(id_, Advanced({"at": at}, Progress(at, total), "counts", wait_s)))
+        self.hear(Stepped(id_, Advanced({"at": at}, JobProgress(at, total), "counts", wait_s)))
 
     def finish(self, id_: str) -> None:
         self.hear(Stepped(id_, Finished({"ok": True}, "counted")))

@@ -19,7 +19,7 @@ from daemon.operations.engine.context import DaemonLook
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.load import plan as load_plan
 from daemon.operations.load.estimates import Flow
-from daemon.operations.load.memory import Memory
+from daemon.operations.load.memory import LoadMemory
 from daemon.operations.load.rule import new_memory
 from daemon.operations.registry import kinds_of
 from daemon.operations.service import JobsDesk
@@ -186,7 +186,7 @@ def test_only_the_kinds_of_the_list_are_asked_for_by_signals() -> None:
 def _first_targets(job: Job) -> dict[str, tuple[str, str]]:
     """As the load's own first step has them."""
     named = dict(zip(job.wanted.targets, job.wanted.params["tables"], strict=True))
-    memory: Memory = new_memory(
+    memory: LoadMemory = new_memory(
         {target: tuple(table.split(".", 1)) for target, table in named.items()}, {}
     )
     return {target: filled.table for target, filled in memory.targets.items()}

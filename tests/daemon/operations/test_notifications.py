@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.operations.engine.record import Job, JobRequest, Progress, new_job
+from daemon.operations.engine.record import Job, JobProgress, JobRequest, new_job
 from daemon.operations.figures import notification
 
 WANTED = JobRequest("load", "shop", ("lake.s.a", "lake.s.b"), {"tables": ["shop.a", "shop.b"]})
@@ -39,7 +39,7 @@ def more(job: Job, type_: str, **data: str) -> dict[str, str]:
 
 def test_each_type_has_the_members_that_debezium_gives_it() -> None:
     """Those of a scan are spelt otherwise there, too."""
-    running = replace(LOAD, progress=Progress(50, 200))
+    running = replace(LOAD, progress=JobProgress(50, 200))
     moving = more(running, "IN_PROGRESS", current_collection_in_progress="shop.a")
     assert moving["current_collection_in_progress"] == "shop.a"
     assert (moving["rows_done"], moving["rows_total"]) == ("50", "200")

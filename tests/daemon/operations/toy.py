@@ -8,7 +8,7 @@ from typing import Any
 
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
-from daemon.operations.engine.record import Job, JobRequest, Progress
+from daemon.operations.engine.record import Job, JobProgress, JobRequest
 
 KIND = "count"
 
@@ -59,9 +59,9 @@ class Count:
         if (error := self._fails.get(number)) is not None:
             raise error
         if at >= to:
-            return Finished({"counted": at}, f"counted to {at}", Progress(at, to, "numbers"))
+            return Finished({"counted": at}, f"counted to {at}", JobProgress(at, to, "numbers"))
         wait_s = float(job.wanted.params.get("wait_s", 0.0))
-        return Advanced({"at": at + 1}, Progress(at + 1, to, "numbers"), "counts", wait_s)
+        return Advanced({"at": at + 1}, JobProgress(at + 1, to, "numbers"), "counts", wait_s)
 
     def undo(self, job: Job, control: Control) -> str:
         """Notes it."""

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from changes.sql.forms import Form
 from databases.base.errors import MYSQL_FULL, Cause, DatabaseAway, DatabaseError, DatabaseRefused
 from databases.base.url import parse_url
-from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
 from sparkwriter.sql.connect import connect
 from tests.databases.base.servers import Server
 
@@ -67,7 +67,7 @@ def test_sparks_read_is_repeated(server: Server, spark: SparkSession, tmp_path: 
     """By its text: the driver's classes say nothing of it."""
     database = server.open()
     try:
-        part = Part(
+        part = ChunkQuery(
             "SELECT CAST(full.f3() AS CHAR) AS c0 FROM (SELECT 1) x", tmp_path / "a.parquet"
         )
         with pytest.raises(ChunkUnreadable) as told:

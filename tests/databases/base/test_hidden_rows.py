@@ -16,7 +16,7 @@ from databases.base.checksums import Checksums
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceTable
-from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
 from tests.databases.base.servers import Server
 
 pytestmark = pytest.mark.integration
@@ -87,7 +87,7 @@ def test_sparks_read_ends_too(
 ) -> None:
     """Its sessions have the same settings."""
     table = database.describe(TableName("hidden", "t"))
-    part = Part(database.query(table, table.columns), tmp_path / "a.parquet")
+    part = ChunkQuery(database.query(table, table.columns), tmp_path / "a.parquet")
     columns = [ChunkColumn("id", "int", Form.WHOLE)]
     server.run(["CREATE TABLE hidden.child () INHERITS (hidden.t)",
                 "INSERT INTO hidden.child VALUES (1), (9)"])  # fmt: skip

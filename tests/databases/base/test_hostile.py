@@ -22,7 +22,7 @@ from databases.base.url import parse_url
 from databases.streamed import as_streamed
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
-from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table
@@ -83,7 +83,7 @@ def read(server: Server, spark: SparkSession, out: Path) -> list[object]:
         streamed = as_streamed(table, server.section().address.kind, "debezium-json").columns
         chunk = [ChunkColumn(c.column.name, c.type, c.column.form) for c in streamed]  # type: ignore[arg-type]
         query = database.query(table, [c.column for c in streamed], ALL_ROWS)
-        (count,) = read_chunks(spark, database.jdbc(table), [Part(query, out)], chunk)
+        (count,) = read_chunks(spark, database.jdbc(table), [ChunkQuery(query, out)], chunk)
         return [sorted(map(str, rows)), sums, ranges, keys, count,
                 sorted(map(str, pq.read_table(out).to_pylist())), table]  # fmt: skip
     finally:

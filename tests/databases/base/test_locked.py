@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from changes.model.model import TableName
 from changes.sql.forms import Form
-from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
 from tests.databases.base.servers import Server, within
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("drivers")]
@@ -32,7 +32,7 @@ def test_a_locked_table_is_given_up_when_the_statements_time_is_up(
     held = Thread(target=server.run, args=(["LOCK TABLES locked.t WRITE", "SELECT SLEEP(6)"],))
     try:
         table = database.describe(TableName("locked", "t"))
-        part = Part(database.query(table, table.columns), tmp_path / "a.parquet")
+        part = ChunkQuery(database.query(table, table.columns), tmp_path / "a.parquet")
         held.start()
         within(10, lambda: bool(database.ask(HELD)))
         with pytest.raises(ChunkUnreadable, match="max_statement_time") as told:

@@ -14,7 +14,7 @@ from changes.model.model import TableName
 from changes.sql.forms import Form
 from changes.sql.spark.canonical import printed
 from databases.base.errors import DatabaseRefused
-from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
 from tests.databases.base.servers import Server
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("drivers")]
@@ -54,7 +54,7 @@ def test_a_long_value_is_whole_and_has_a_digest(
         table = database.describe(LONG)
         columns = [ChunkColumn("id", "int", Form.WHOLE), ChunkColumn("b", "binary", Form.HEX)]
         columns.append(ChunkColumn("t", "string", Form.TEXT))
-        part = Part(database.query(table, table.columns), tmp_path / "a.parquet")
+        part = ChunkQuery(database.query(table, table.columns), tmp_path / "a.parquet")
         assert read_chunks(spark, database.jdbc(table), [part], columns) == [1]
         (row,) = pq.read_table(part.out).to_pylist()
         assert row["b"] == value
@@ -88,7 +88,7 @@ def test_many_long_values_fit_into_memory(
         columns.append(ChunkColumn("t", "string", Form.TEXT))
         ranges = [*database.ranges(table, 40)]
         parts = [
-            Part(database.query(table, table.columns, each), tmp_path / f"{place}.parquet")
+            ChunkQuery(database.query(table, table.columns, each), tmp_path / f"{place}.parquet")
             for place, each in enumerate(ranges)
         ]
         rows = read_chunks(spark, database.jdbc(table), parts, columns)

@@ -16,7 +16,7 @@ from changes.sql.spark.schema import iceberg_type
 from changes.sql.spark.words import quote
 from databases.reading import Reading
 from databases.streamed import as_streamed
-from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
 from tests.databases.base.servers import Server
 from tests.databases.base.streams import (
     RECORDED,
@@ -49,7 +49,7 @@ def loaded(
             if one.column.form is not None
         ]
         query = database.query(table, [one.column for one in found.columns])
-        part = Part(query, folder / "chunk.parquet")
+        part = ChunkQuery(query, folder / "chunk.parquet")
         rows = read_chunks(spark, database.jdbc(table), [part], columns, constants=[(OP, "U")])
         read = pq.read_table(part.out)
         assert rows == [read.num_rows]

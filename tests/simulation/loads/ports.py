@@ -172,7 +172,7 @@ def _is_in(key: int, part: KeyRange) -> bool:
 
 
 class FakeLog:
-    """``daemon.operations.load.ports.Log``."""
+    """``daemon.operations.load.ports.LoadLog``."""
 
     def __init__(self, clockwork: Clockwork) -> None:
         self._clockwork = clockwork

@@ -15,7 +15,7 @@ from changes.model.errors import LostRace, SinkUnavailable
 from daemon.operations.engine.port import Advanced, Finished, JobFailed
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.load.attempts import undo
-from daemon.operations.load.memory import Ending, Memory, Step, places
+from daemon.operations.load.memory import Ending, LoadMemory, Step, places
 from daemon.operations.load.ports import LoadSettings
 from daemon.operations.load.rule import LoadSteps, new_memory
 from daemon.state.edits import EditFailed
@@ -228,7 +228,7 @@ class Driver:
         assert isinstance(outcome, Advanced)
         self._count(outcome)
         self.counts["hidden"] += "or as soon as" in outcome.message
-        self._check_end(Memory.of(outcome.memory).ending)
+        self._check_end(LoadMemory.of(outcome.memory).ending)
         self.job = replace(self.job, memory=outcome.memory)
         self.trace.append(f"{self.durable.now:.3f} {outcome.message}")
         self._due = self.durable.now + min(outcome.wait_s, 2.0)
@@ -236,7 +236,7 @@ class Driver:
     def _check_end(self, ending: Ending | None) -> None:
         """All that a read has seen is before an end that has just been found: those of later
         attempts see more."""
-        known = Memory.of(self.job.memory).ending
+        known = LoadMemory.of(self.job.memory).ending
         if ending is None or not ending.ready or (known is not None and known.ready):
             return
         history, ends = self.durable.clockwork.history, places(ending.ends)
@@ -247,7 +247,7 @@ class Driver:
             assert source not in ends or offset < ends[source], f"{source} ends at {ends[source]}"
 
     def _cancel(self, steps: LoadSteps) -> None:
-        memory = Memory.of(self.job.memory)
+        memory = LoadMemory.of(self.job.memory)
         log = FakeLog(self.durable.clockwork)
         clock = steps._clock
         undo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from offsets.position import TopicPartition
-from sources.base.log_figures import OPEN_S, Kept, LogEnds, LogFigures, OpenTransaction
+from sources.base.log_figures import OPEN_S, KeptRecords, LogEnds, LogFigures, OpenTransaction
 from sources.base.log_watch import KEPT_EVERY_S, KEPT_FOR_S, KNOWN_FOR_S, LogWatch
 from sources.base.port import NotAnswered
 
@@ -18,14 +18,14 @@ class Broker:
     def __init__(self) -> None:
         self.now = 100.0
         self.says: LogEnds | NotAnswered = LogEnds({A: 5, B: 7})
-        self.keeps: Kept | NotAnswered = Kept()
+        self.keeps: KeptRecords | NotAnswered = KeptRecords()
 
     def ends(self) -> LogEnds:
         if isinstance(self.says, NotAnswered):
             raise self.says
         return self.says
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptRecords:
         if isinstance(self.keeps, NotAnswered):
             raise self.keeps
         return self.keeps
@@ -99,7 +99,7 @@ def test_an_open_transaction_is_told_once_and_its_end() -> None:
 def test_what_is_kept_counts_for_a_while() -> None:
     """Through a broker's restart, not for ever; and it is asked for now and then."""
     broker = Broker()
-    watch, kept = LogWatch(broker, broker.clock), Kept({A: 2})
+    watch, kept = LogWatch(broker, broker.clock), KeptRecords({A: 2})
     broker.keeps = kept
     watch.look()
     asked_at, broker.keeps = broker.now, NotAnswered("away", away=True)
@@ -108,7 +108,7 @@ def test_what_is_kept_counts_for_a_while() -> None:
     broker.now = asked_at + KEPT_FOR_S
     assert watch.figures().kept == kept
     broker.now += 1
-    assert watch.figures().kept == Kept()
-    broker.keeps = Kept({A: 3})
+    assert watch.figures().kept == KeptRecords()
+    broker.keeps = KeptRecords({A: 3})
     watch.look()
-    assert watch.figures().kept == Kept({A: 3})
+    assert watch.figures().kept == KeptRecords({A: 3})

@@ -10,7 +10,7 @@ from offsets.position import TopicPartition
 from sources.base.port import NotAnswered
 from sources.base.topics import UnfitTopic
 from sources.kafka import collector_topics
-from sources.kafka.collector_topics import CollectorTopics
+from sources.kafka.collector_topics import KafkaCollectorTopics
 
 
 class Late:
@@ -39,6 +39,6 @@ def test_a_topic_that_was_created_a_moment_ago_is_asked_for_again(
 ) -> None:
     """A collector's first start has no error in its log; what is unfit is told as ever."""
     monkeypatch.setattr(collector_topics, "Admin", Late)
-    CollectorTopics({}).keep("t", {}, {"retention.ms": "-1"})
+    KafkaCollectorTopics({}).keep("t", {}, {"retention.ms": "-1"})
     with pytest.raises(UnfitTopic, match="is -1: set it to 5"):
-        CollectorTopics({}).keep("t", {}, {"retention.ms": "5"})
+        KafkaCollectorTopics({}).keep("t", {}, {"retention.ms": "5"})

@@ -13,7 +13,7 @@ from actors.contract.figures import CommitterFigures, LaneFigures, PartitionFigu
 from daemon.admin.status.status_parts import partitions_of
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
-from sources.base.log_figures import Kept, LogFigures
+from sources.base.log_figures import KeptRecords, LogFigures
 from sources.base.port import NotAnswered
 from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import Admin
@@ -22,7 +22,7 @@ from sources.kafka.log_probe import KafkaLogProbe
 P0 = TopicPartition("t", 0)
 
 
-def partition(kept: Kept, *, frontier: int, age_s: float) -> dict[str, object]:
+def partition(kept: KeptRecords, *, frontier: int, age_s: float) -> dict[str, object]:
     """A partition's figures where the log ends at 9 and the frontier's message has an age."""
     lanes = () if frontier == 9 else (LaneFigures("lake.s.t", frontier, int(-age_s * 1000)),)
     figures = PartitionFigures(frontier, 9, frontier, None, lanes)
@@ -33,14 +33,14 @@ def partition(kept: Kept, *, frontier: int, age_s: float) -> dict[str, object]:
 
 def test_what_is_left_is_the_retention_without_the_age_of_the_oldest() -> None:
     """Below zero where the broker may have removed it; nothing where nothing is at risk."""
-    kept = Kept({P0: 2}, {"t": 3600.0})
+    kept = KeptRecords({P0: 2}, {"t": 3600.0})
     shown = [partition(kept, frontier=f, age_s=a) for f, a in ((5, 600.0), (5, 4000.0), (9, 0.0))]
     assert [each["retention_left_seconds"] for each in shown] == [3000.0, -400.0, None]
     assert (shown[0]["log_start"], shown[0]["retention_seconds"]) == (2, 3600.0)
 
 
 def test_a_topic_that_is_kept_for_ever_has_no_end() -> None:
-    assert set(partition(Kept({P0: 0}), frontier=5, age_s=9e9).values()) == {0, None}
+    assert set(partition(KeptRecords({P0: 0}), frontier=5, age_s=9e9).values()) == {0, None}
 
 
 @pytest.mark.integration

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from changes.sql.forms import Form
 from databases.base.port import JdbcOptions
-from sparkwriter.session.chunks import ChunkColumn, ChunkUnreadable, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
 
 pytestmark = pytest.mark.integration
 COLUMNS = [
@@ -37,8 +37,8 @@ def jdbc(tmp_path: Path) -> JdbcOptions:
     )
 
 
-def part(folder: Path, name: str, where: str) -> Part:
-    return Part(f"SELECT id AS c0, v AS c1 FROM t WHERE {where}", folder / f"{name}.parquet")
+def part(folder: Path, name: str, where: str) -> ChunkQuery:
+    return ChunkQuery(f"SELECT id AS c0, v AS c1 FROM t WHERE {where}", folder / f"{name}.parquet")
 
 
 def left(folder: Path) -> set[str]:
@@ -104,7 +104,7 @@ def test_statements_that_are_wrong_are_not_read_again(
     spark: SparkSession, jdbc: JdbcOptions, tmp_path: Path
 ) -> None:
     """A table that is gone, for one."""
-    wrong = Part("SELECT id AS c0, v AS c1 FROM gone", tmp_path / "a.parquet")
+    wrong = ChunkQuery("SELECT id AS c0, v AS c1 FROM gone", tmp_path / "a.parquet")
     with pytest.raises(ChunkUnreadable, match="gone") as told:
         read_chunks(spark, jdbc, [wrong], COLUMNS)
     assert not told.value.again
@@ -120,7 +120,7 @@ def test_times_are_micros_and_dates_are_not_moved(
     ]  # fmt: skip
     moment = "0100-03-01 00:00:00.000001"
     query = f"SELECT '0100-03-01' AS c0, '{moment}' AS c1, '{moment}' AS c2"
-    read_chunks(spark, jdbc, [Part(query, tmp_path / "a.parquet")], columns)
+    read_chunks(spark, jdbc, [ChunkQuery(query, tmp_path / "a.parquet")], columns)
     found = pq.read_table(tmp_path / "a.parquet")
     assert found.schema.field("t").type == pa.timestamp("us", "UTC")
     assert found.schema.field("l").type == pa.timestamp("us")
@@ -133,7 +133,7 @@ def test_zero_dates_are_as_asked_and_an_error_in_a_key(
     spark: SparkSession, jdbc: JdbcOptions, tmp_path: Path
 ) -> None:
     """Keys that became null would be one."""
-    one = Part("SELECT '0000-00-00' AS c0", tmp_path / "a.parquet")
+    one = ChunkQuery("SELECT '0000-00-00' AS c0", tmp_path / "a.parquet")
     value = ChunkColumn("d", "date", Form.DATE)
     read_chunks(spark, jdbc, [one], [value])
     assert pq.read_table(one.out).to_pylist() == [{"d": None}]

@@ -21,7 +21,7 @@ from actors.contract.figures import (
 )
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status import About, LifeFigures, document
-from daemon.operations.engine.record import Job, JobRequest, Progress, State
+from daemon.operations.engine.record import Job, JobProgress, JobRequest, State
 from daemon.operations.figures import figures_of
 from offsets.position import TopicPartition
 from sources.base.log_figures import LogFigures
@@ -122,7 +122,7 @@ def job(**changes: Any) -> dict[str, Any]:
         "load-3f2a9c01",
         JobRequest("load", "shop", ("lake.shop.orders",)),
         State.RUNNING,
-        progress=Progress(1_250_000, 5_000_000, "rows", 21_000.0, 178.0),
+        progress=JobProgress(1_250_000, 5_000_000, "rows", 21_000.0, 178.0),
         message="chunk 25 of 100",
     )
     return {**figures_of(made), **changes}

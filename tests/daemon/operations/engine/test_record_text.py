@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from daemon.operations.engine.record import (
     DamagedJob,
     Job,
+    JobProgress,
     JobRequest,
-    Progress,
     State,
     decode,
     encode,
@@ -36,7 +36,7 @@ JOBS = st.builds(
     wanted=st.builds(JobRequest, TEXTS, TEXTS, st.tuples(TEXTS, TEXTS), OBJECTS, TEXTS, TEXTS),
     state=st.sampled_from(State),
     wish=st.sampled_from(["", "pause", "cancel"]),
-    progress=st.builds(Progress, COUNTS, st.none() | COUNTS, TEXTS, FLOATS, FLOATS),
+    progress=st.builds(JobProgress, COUNTS, st.none() | COUNTS, TEXTS, FLOATS, FLOATS),
     message=TEXTS,
     memory=OBJECTS,
     result=OBJECTS,

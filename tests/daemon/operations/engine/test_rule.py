@@ -7,7 +7,7 @@ from dataclasses import replace
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.effects import Broken, Left, Limits, Told
 from daemon.operations.engine.entry import LENDS_AFTER_S
-from daemon.operations.engine.record import Progress, State
+from daemon.operations.engine.record import JobProgress, State
 from daemon.operations.engine.rule import LONGEST_WAIT_S
 from tests.daemon.operations.rule_rig import START_MS, RuleRig
 
@@ -251,7 +251,7 @@ def test_a_long_step_shows_how_far_it_is() -> None:
     saves = rig.saves
     for seconds in range(0, 11, 2):
         rig.at_s = float(seconds)
-        event = Told("a", Progress(100 * seconds, 3_000), "reads")
+        event = Told("a", JobProgress(100 * seconds, 3_000), "reads")
         rig.carry_out(rig.logic.handle(event, rig.now))
     shown = rig.job("a")
     assert (shown.progress.rate, shown.progress.eta_s, shown.message) == (100.0, 20.0, "reads")

@@ -12,7 +12,7 @@ import pytest
 from changes.model.errors import SinkUnavailable, TargetRefused
 from daemon.operations.engine import rule
 from daemon.operations.engine.port import Control, JobAway, JobFailed, JobStopped
-from daemon.operations.engine.record import JobRequest, Progress, State, new_job
+from daemon.operations.engine.record import JobProgress, JobRequest, State, new_job
 from daemon.operations.engine.runner import JobsClosed
 from daemon.state.edits import EditBusy, EditFailed, EditRefused
 from databases.base.errors import DatabaseAway, DatabaseRefused
@@ -125,7 +125,7 @@ def test_a_long_step_sees_what_is_asked(tmp_path: Path) -> None:
     """And the job rests, is cancelled, or the daemon stops, as soon as it returns."""
 
     def until_asked(control: Control) -> None:
-        control.tell(Progress(1, 9), "looks up")
+        control.tell(JobProgress(1, 9), "looks up")
         assert control.wait(30)
         seen.append(control.asked)
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from daemon.operations.load.ports import Chunk
-from daemon.operations.load.prefetch import Ahead, Asked
+from daemon.operations.load.prefetch import Ahead, ReadRanges
 from databases.base.errors import DatabaseAway
 from databases.base.port import KeyRange
 
-FIRST = Asked("a", (KeyRange(None, ("5",)),))
+FIRST = ReadRanges("a", (KeyRange(None, ("5",)),))
 CHUNKS = [Chunk("file", 5)]
 
 
@@ -37,8 +37,10 @@ def test_what_was_read_ahead_is_taken_once() -> None:
     assert removed == []
 
 
-@pytest.mark.parametrize("other", [Asked("b", FIRST.parts), Asked("a", (KeyRange(("5",), None),))])
-def test_what_is_for_another_attempt_or_range_is_removed(other: Asked) -> None:
+@pytest.mark.parametrize(
+    "other", [ReadRanges("b", FIRST.parts), ReadRanges("a", (KeyRange(("5",), None),))]
+)
+def test_what_is_for_another_attempt_or_range_is_removed(other: ReadRanges) -> None:
     """Rows that an earlier attempt has read may be older than the present one's beginning."""
     reads, removed = ahead()
     reads.begin(FIRST, lambda: CHUNKS)

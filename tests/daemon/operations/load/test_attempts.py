@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.operations.load import attempts
-from daemon.operations.load.memory import Ending, Filled, Memory, Step
+from daemon.operations.load.memory import Ending, Filled, LoadMemory, Step
 from offsets.rebuild import Load, Rebuild
 from offsets.snapshot import Snapshot
 from tests.daemon.operations.load.test_kind import Control, job
@@ -26,7 +26,7 @@ def test_an_end_that_is_recorded_is_not_looked_for_again(tmp_path: Path) -> None
     control = Control(tmp_path)
     control.here = Snapshot("p", "g", rebuilds={T: Rebuild(filled(T).into, {}, load=ended)})
     ending = Ending([T], 0, 0, {}, ready=True, by_time=["binlog:0"])
-    memory = Memory({T: filled(T), OTHER: filled(OTHER)}, ending)
+    memory = LoadMemory({T: filled(T), OTHER: filled(OTHER)}, ending)
     unused: Any = None
     step = Step(job(), control, memory, unused, unused, unused, lambda: 0.0)  # type: ignore[arg-type]
     attempts.look(step)

@@ -13,7 +13,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Advanced, JobAway
 from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.load.kind import LoadKind
-from daemon.operations.load.memory import Memory
+from daemon.operations.load.memory import LoadMemory
 from daemon.operations.load.rule import LoadSteps
 from daemon.operations.load.settings import settings_of
 from daemon.operations.rebuild.kind import without_job
@@ -61,7 +61,7 @@ def begun(control: Control) -> Job:
 
 def test_it_begins_with_its_tables(tmp_path: Path) -> None:
     """As the plan named them."""
-    memory = Memory.of(begun(Control(tmp_path)).memory)
+    memory = LoadMemory.of(begun(Control(tmp_path)).memory)
     (filled,) = memory.at("new").values()
     assert (filled.source, filled.expected) == (("s", "t"), 7)
 

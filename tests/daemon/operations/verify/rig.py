@@ -23,7 +23,7 @@ from changes.model.model import OP, Column, Mode, TableName, TableSchema, Target
 from changes.sql.spark.schema import arrow_type
 from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished
-from daemon.operations.engine.record import Job, JobRequest, Progress, new_job
+from daemon.operations.engine.record import Job, JobProgress, JobRequest, new_job
 from daemon.operations.verify.kind import VerifyKind
 from databases.base.database import Database
 from databases.base.port import KeyRange, SourceTable
@@ -32,7 +32,7 @@ from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.session.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
 from sparkwriter.session.jvm import SparkJvm
 from tests.databases.base.servers import PASSWORD, Server
 from tests.sources.fake_source import FakeSource
@@ -94,7 +94,7 @@ class FakeControl:
         self.before_wait()
         return bool(self.asked)
 
-    def tell(self, progress: Progress, message: str = "") -> None:
+    def tell(self, progress: JobProgress, message: str = "") -> None:
         self.messages.append(message)
 
     def sinks(self) -> Mapping[str, ResettableSink]:
@@ -194,7 +194,7 @@ class Rig:
         out = self.folder / f"{self.schema}.parquet"
         query = database.query(described, columns, KeyRange())
         (rows,) = read_chunks(
-            self.session, database.jdbc(), [Part(query, out)], wanted, constants=[(OP, "U")]
+            self.session, database.jdbc(), [ChunkQuery(query, out)], wanted, constants=[(OP, "U")]
         )
         schema = TableSchema(
             tuple(Column(name, arrow_type(types[name])) for name in (c.name for c in columns)),
