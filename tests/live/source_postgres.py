@@ -57,11 +57,17 @@ class PostgresSource:
         return Schema(schemas, hostile=seed >= FIRST, published=is_picked(seed))
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
+        slot = f"live_p{seed}"
+        if is_picked(seed):
+            # A snapshot would have what the publication leaves out: the reader begins here.
+            made = f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')"
+            self._must(f"p{seed}", [made])
         return {
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
             "database.hostname": HOST, "database.port": str(self._server.port),
             "database.user": "postgres", "database.dbname": f"p{seed}",
-            "plugin.name": "pgoutput", "slot.name": f"live_p{seed}", "slot.retry.delay.ms": "1000",
+            "plugin.name": "pgoutput", "slot.name": slot, "slot.retry.delay.ms": "1000",
+            "snapshot.mode": "no_data" if is_picked(seed) else "initial",
             "publication.name": NAME,
             "publication.autocreate.mode": "disabled",
         }  # fmt: skip
