@@ -21,6 +21,7 @@ from changes.formats.wire.frames import needed
 from changes.formats.wire.schemas import SchemaId
 from changes.model.registry import Registry
 from offsets.position import TopicPartition
+from settings.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,9 @@ class Recognition:
     def problem(self, topic: str) -> str:
         """Why a topic's format is not known: what came, and which formats it may be of."""
         records = [record for source in self._sources(topic) for record in self._records(source)]
+        first = counted(len(records), "message")
         return (
-            f"{topic}: its format can't be detected from its first {len(records)} messages: "
+            f"{topic}: its format can't be detected from its first {first}: "
             f"{unclear(records)}. Give the topic a pipeline with a format that is named"
         )
 

@@ -10,6 +10,7 @@ from actors.contract.figures import RegistryFigures, SchemasAwaited
 from actors.fetcher.recognition import Recognition
 from changes.formats.wire.schemas import SchemaId
 from offsets.position import TopicPartition
+from settings.counted import counted
 
 _SHOWN = 3
 """Schemas that a line names."""
@@ -87,8 +88,9 @@ class SchemaWait:
         schemas = ", ".join(self._schemas_of(topic))
         why = f": {self._away}" if self._away is not None else ""
         return (
-            f"{topic}: {messages:,} messages wait for schema {schemas}, which registry "
-            f"{self._registry or 'of the pipeline'} has not given for {patience_s:g} s{why}"
+            f"{topic}: {counted(messages, 'message waits', 'messages wait')} for schema {schemas}, "
+            f"which registry {self._registry or 'of the pipeline'} has not given for "
+            f"{patience_s:g} s{why}"
         )
 
     def _schemas_of(self, topic: str) -> tuple[str, ...]:

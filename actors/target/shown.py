@@ -6,6 +6,7 @@ from actors.contract.figures import TargetFigures, WriteFigures
 from actors.contract.writes import StagedBatch
 from actors.target.buffer import TargetBuffer
 from actors.target.target_state import Phase
+from settings.counted import counted
 
 
 def figures(buffer: TargetBuffer, now: float) -> TargetFigures:
@@ -60,7 +61,7 @@ def remaining(buffer: TargetBuffer) -> str | None:
     """One line that names what is held, None when nothing is."""
     if buffer.empty:
         return None
-    parts = [f"{buffer.queue.messages} messages waiting"] if buffer.queue.chunks else []
+    parts = [f"{counted(buffer.queue.messages, 'message')} waiting"] if buffer.queue.chunks else []
     if buffer.quarantine is not None and not buffer.quarantine.idle:
         parts.append(f"{buffer.quarantine.waiting_bytes} bytes not spilled yet")
     if buffer.pending_letter is not None:
@@ -70,5 +71,5 @@ def remaining(buffer: TargetBuffer) -> str | None:
         parts.append(f"{len(buffer.staged_files) + (life.closing is not None)} staged")
     if life.write is not None:
         batch: StagedBatch = life.write.batch
-        parts.append(f"a write of {batch.rows} rows in flight (attempt {life.attempts})")
+        parts.append(f"a write of {counted(batch.rows, 'row')} in flight (attempt {life.attempts})")
     return f"{buffer.name}: {', '.join(parts)}"

@@ -17,6 +17,7 @@ from actors.runtime.periodic import Periodic
 from changes.model.printable import printable
 from daemon.admin.status.health import shown
 from daemon.admin.status.metrics import Status
+from settings.counted import counted
 
 # Sends the few lines of sd_notify that the daemon needs, without libsystemd.
 
@@ -171,4 +172,4 @@ def summary(status: Any) -> str:
 
 
 def _behind(messages: int | None) -> str:
-    return "lag unknown" if messages is None else f"{messages} messages behind"
+    return "lag unknown" if messages is None else f"{counted(messages, 'message')} behind"

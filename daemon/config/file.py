@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
 
@@ -19,6 +20,7 @@ from changes.model.printable import holds_half
 from collector.broker.home import BrokerUnusable
 from daemon.config.brokers import embedded_settings
 from daemon.config.config import Config
+from daemon.config.lines import line_of
 from settings.secrets import (
     MASK,
     Redactor,
@@ -90,7 +92,7 @@ def load(
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
-        lines = [masked(redactor.text(f"{path}: {line}")) for line in _explain(error)]
+        lines = [masked(redactor.text(f"{path}: {line}")) for line in _explain(error, text)]
         raise ConfigError(lines) from None
     config.remember(lookup.secrets, path.resolve(), _read_again)
     if exposed := [f"{path}: {line}" for line in _exposed(config)]:
@@ -202,14 +204,13 @@ def _referenced(match: re.Match[str], lookup: _Lookup, at: str) -> str:
     return ""
 
 
-def _explain(error: ValidationError) -> Iterator[str]:
-    """Pydantic's errors as lines that name the key and what is allowed there."""
+def _explain(error: ValidationError, text: str) -> Iterator[str]:
+    """Pydantic's errors in a file's text, as lines that name the key and what is allowed there."""
     for found in error.errors():
         model, path = _place(found["loc"])
         at = ".".join(path)
         if found["type"] == "extra_forbidden":
-            known = sorted(field.alias or name for name, field in model.model_fields.items())
-            yield f"{at}: unknown key; allowed: {', '.join(known)}"
+            yield f"{at}: unknown key{_unknown_key(model, path, text)}"
         elif found["type"] == "union_tag_not_found":
             yield f"{at}.kind: missing; allowed: {', '.join(sorted(KINDS))}"
         elif found["type"] == "union_tag_invalid":
@@ -225,6 +226,18 @@ def _explain(error: ValidationError) -> Iterator[str]:
             # "keys" are names of columns, whatever they look like.
             hidden = looks_secret(at) and "keys" not in found["loc"]
             yield f"{at}: {found['msg']}, not {MASK if hidden else _shown(found['input'])}"
+
+
+def _unknown_key(model: type[Section], path: Sequence[str], text: str) -> str:
+    """Of an unknown key of a section: its line, the key that was probably meant, all keys."""
+    known = sorted(field.alias or name for name, field in model.model_fields.items())
+    line = line_of(text, path)
+    close = get_close_matches(path[-1], known, 1)
+    return (
+        (f" (line {line})" if line else "")
+        + (f"; did you mean {close[0]}?" if close else ";")
+        + f" allowed: {', '.join(known)}"
+    )
 
 
 def _shown(value: Any) -> str:

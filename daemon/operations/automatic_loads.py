@@ -25,6 +25,7 @@ from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.kind import KIND, LoadKind
 from daemon.operations.load.plan import FIRST_SIGHT, RELOAD
 from offsets.snapshot import Snapshot
+from settings.counted import counted
 from sources.base.port import NotAnswered
 
 LOOK_EVERY_S = 10.0
@@ -237,5 +238,6 @@ def _refusal(plan: Plan, most: int) -> str | None:
         return plan.refusals[0]
     rows = sum(each["rows"] for each in plan.document["tables"])
     if rows > most:
-        return f"about {rows:,} rows are more than load.max_rows_unasked ({most:,})"
+        there = counted(rows, "row is", "rows are")
+        return f"about {there} more than load.max_rows_unasked ({most:,})"
     return None

@@ -65,7 +65,7 @@ def test_a_path_counts_from_the_configuration(tmp_path: Path) -> None:
         (
             'path = "copy.db"',
             'path = "copy.db"\ncatalog.uri = "x"',
-            "sink.copy.catalog: unknown key; allowed: kind, path, write_timeout_s",
+            "sink.copy.catalog: unknown key (line 7); allowed: kind, path, write_timeout_s",
         ),
         (
             'format = "canal-json"',
@@ -83,7 +83,9 @@ def test_a_key_of_a_section_inside_is_named_with_its_neighbours(tmp_path: Path) 
     section = "catalog = {}\nmaintenance.often = 1"
     text = SQLITE.replace('"sqlite"', '"iceberg"').replace('path = "copy.db"', section)
     (said,) = problems(tmp_path, text)
-    assert said.startswith("sink.copy.maintenance.often: unknown key; allowed: expire_snapshots")
+    assert said.startswith(
+        "sink.copy.maintenance.often: unknown key (line 7); allowed: expire_snapshots"
+    )
 
 
 def test_every_kind_is_read_and_made() -> None:

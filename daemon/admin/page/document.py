@@ -25,6 +25,7 @@ from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, headline
 from daemon.admin.status.health import of_target, shown
 from daemon.admin.status.words import duration
+from settings.counted import counted
 
 _HERE = resources.files("daemon.admin.page")
 STYLE = (_HERE / "page.css").read_text(encoding="utf-8")
@@ -108,7 +109,9 @@ def _session(session: doc.Session | None) -> str:
         return "without Spark"
     if session["pid"] is None:
         return f"no JVM for {duration(session['down_seconds'])}"
-    return f"JVM up {duration(session['age_seconds'])}, replaced {session['rebuilt']} times"
+    return (
+        f"JVM up {duration(session['age_seconds'])}, replaced {counted(session['rebuilt'], 'time')}"
+    )
 
 
 def _document(title: str, bar: Html, main: Html) -> str:

@@ -13,6 +13,7 @@ from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.health import of_target
 from daemon.admin.status.words import behind, duration, short, size
+from settings.counted import counted
 
 # What of the targets a reader wants to see, as the page's address says it. Pure.
 
@@ -219,7 +220,7 @@ def _table(rows: list[Row]) -> Html:
 def _row(row: Row) -> Html:
     t = row.target
     write = t["write"]
-    flying = f"{write['rows']:,} rows, {duration(write['age_seconds'])}" if write else "-"
+    flying = f"{counted(write['rows'], 'row')}, {duration(write['age_seconds'])}" if write else "-"
     return tag(
         "tr",
         tag("td", tag("a", name(t["target"]), href=target_address(row.pipeline, t["target"]))),

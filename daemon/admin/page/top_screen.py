@@ -17,6 +17,7 @@ from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import done_of, open_jobs, state_of
 from daemon.admin.status.words import behind, duration, short, size
 from daemon.operations.figures import JobFigures
+from settings.counted import counted
 
 LEAST_TARGETS = 5
 """Rows of targets that are shown however low the terminal is."""
@@ -60,7 +61,7 @@ def _head(status: doc.Status, rows: list[Row], conditions: list[Condition]) -> T
     ready = "ready" if status["ready"] else "not ready"
     said = f"binlogd {status['version']} {status['state']}, {ready}, "
     said += f"up {duration(status['uptime_seconds'])}, "
-    said += f"{len(rows):,} targets; {said_}"
+    said += f"{counted(len(rows), 'target')}; {said_}"
     return _line(said, COLOURS[level])
 
 
@@ -76,7 +77,7 @@ def _pipeline(p: doc.Pipeline, history: History) -> Iterator[Text]:
     held = [(part["source"], by) for part in p["partitions"] if (by := part["held_by"])]
     if held:
         source, by = max(held, key=lambda each: each[1]["messages"])
-        yield _line(f"  {by['target']} holds {source} by {by['messages']:,} messages")
+        yield _line(f"  {by['target']} holds {source} by {counted(by['messages'], 'message')}")
 
 
 def _jobs(jobs: Sequence[JobFigures]) -> Iterator[Text]:
@@ -93,7 +94,9 @@ def _targets(rows: list[Row]) -> Table:
         table.add_column(name, ratio=ratio, no_wrap=True, overflow="ellipsis")
     for row in rows:
         t, write = row.target, row.target["write"]
-        flying = f"{write['rows']:,} rows, {duration(write['age_seconds'])}" if write else "-"
+        flying = (
+            f"{counted(write['rows'], 'row')}, {duration(write['age_seconds'])}" if write else "-"
+        )
         cells = (t["target"], t["phase"], behind(t), short(row.rate), flying, row.why or "-")
         table.add_row(*map(_line, cells), style="red" if row.is_ill else "")
     return table

@@ -20,6 +20,7 @@ from daemon.admin.status.program_health import of_programs
 from daemon.admin.status.registry_health import of_registry
 from daemon.admin.status.words import duration, quoted, size
 from daemon.operations.figures import JobFigures
+from settings.counted import counted
 from sources.base.log_figures import OPEN_S
 
 BEHIND_S = 300.0
@@ -152,7 +153,7 @@ def _reading(p: doc.Pipeline) -> Iterator[Condition]:
         if open_ is not None and open_["seconds"] >= OPEN_S:
             line = (
                 f"a transaction is open at {open_['offset']} for {duration(open_['seconds'])}: "
-                f"{open_['messages']:,} records behind it can't be read before it ends"
+                f"{counted(open_['messages'], 'record')} behind it can't be read before it ends"
             )
             seconds, source = open_["seconds"], part["source"]
             yield Condition("open_transaction", line, "passing", subject=source, seconds=seconds)
@@ -168,15 +169,16 @@ def _reading(p: doc.Pipeline) -> Iterator[Condition]:
 def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
     """What stands still on its way, or does not fit."""
     for topic, waiting in p["formats_awaited"].items():
-        line = f"its format is not detected yet, {waiting:,} messages wait for it"
+        waits = counted(waiting, "message waits", "messages wait")
+        line = f"its format is not detected yet, {waits} for it"
         yield Condition("format_awaited", line, "passing", subject=topic)
     if gone := p["topics_gone"]:
         line = f"{_some(gone, p['topics_gone_count'])}: not there any more; "
         line += "exclude_topics takes what is meant to be gone"
         yield Condition("topics_gone", line)
     if p["tables_left_out"]:
-        left_out = f"{p['messages_left_out']:,} messages of {p['tables_left_out']:,} tables"
-        line = f"{left_out} are left out, whose names no lake can have"
+        messages, tables = p["messages_left_out"], counted(p["tables_left_out"], "table")
+        line = f"{counted(messages, 'message')} of {tables} left out for their names"
         yield Condition("tables_left_out", line, command="binlogd tables list")
     if p["held"]:
         line = "the memory or disk budget is used up: nothing is read until there is room"
@@ -267,7 +269,7 @@ def _kept(t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
 
 
 def _spilled(kept: doc.Kept) -> str:
-    said = f"{kept['messages']:,} messages, {size(kept['bytes'])} kept"
+    said = f"{counted(kept['messages'], 'message')}, {size(kept['bytes'])} kept"
     said += ", no room for more" if kept["full"] else ""
     return said + (", being released" if kept.get("releasing") else "")
 

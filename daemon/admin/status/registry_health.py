@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.words import duration
+from settings.counted import counted
 
 
 def of_registry(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
     """An outage holds up messages that wait for it, if any: ill after ``lasting_s``."""
     waits = [
-        f"{each['messages']:,} messages of {topic} wait for schema {', '.join(each['schemas'])}"
+        f"{counted(each['messages'], 'message')} of {topic} wait for schema "
+        f"{', '.join(each['schemas'])}"
         for topic, each in p["schemas_awaited"].items()
     ]
     if (away_s := p["registry_away_seconds"]) is not None:

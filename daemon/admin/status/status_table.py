@@ -16,6 +16,7 @@ from daemon.admin.status.conditions import Condition
 from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import open_jobs, print_jobs
 from daemon.admin.status.words import duration, size
+from settings.counted import counted
 
 MOST_OF_A_KIND = 5
 """Conditions of one kind that are listed."""
@@ -65,7 +66,8 @@ def _session(session: doc.Session) -> str:
     if session["pid"] is None:
         return f"{ended} {duration(session['down_seconds'])} ago, another is being started"
     since = duration(session["age_seconds"])
-    return f"{ended}; the session was rebuilt {since} ago ({session['rebuilt']} times in all)"
+    times = counted(session["rebuilt"], "time")
+    return f"{ended}; the session was rebuilt {since} ago ({times} in all)"
 
 
 def _print_pipeline(
@@ -127,7 +129,9 @@ def _targets(targets: Iterable[Mapping[str, Any]]) -> Table:
     )  # fmt: skip
     for t in targets:
         write, error = t["write"], t["last_error"]
-        flying = f"{write['rows']:,} rows, {duration(write['age_seconds'])}" if write else "-"
+        flying = (
+            f"{counted(write['rows'], 'row')}, {duration(write['age_seconds'])}" if write else "-"
+        )
         if write and write["attempt"] > 1:
             flying += f", attempt {write['attempt']}"
         table.add_row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from daemon.cli.init.look import NothingSeen, SeenTopic, look_at
 from daemon.cli.init.text import NotASink, TablesPlace, configuration
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from settings.counted import counted
 from sources.base.port import NotAnswered, TopicMissing
 from sources.opening import open_source
 
@@ -65,8 +67,8 @@ def init(
     ] = Path("config.toml"),
 ) -> None:
     """Write a first configuration: ask what no flag says, look at the topics, write the file."""
-    if output.exists():
-        refuse(f"{output} exists already; --output names another file")
+    if os.path.lexists(output):
+        output = _another(output)
     settings = {"bootstrap.servers": _said(broker, "--broker", "Kafka broker (HOST:PORT)")}
     settings |= dict(_setting(text) for text in kafka or ())
     topics = topic or _said(None, "--topic", "Topics").replace(",", " ").split()
@@ -80,6 +82,24 @@ def init(
     for seen in _write(output, settings, place, list(dict.fromkeys(topics)), state):
         print(printable(_summary(seen)))
     print(f"{output} is written. Next: binlogd check-config --connect --config {output}")
+
+
+def on_a_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
+
+
+def _another(taken: Path) -> Path:
+    """A free name beside one that is taken: asked for, or offered where nobody can be asked."""
+    offered = next(
+        name
+        for number in count(2)
+        if not os.path.lexists(name := taken.with_stem(f"{taken.stem}-{number}"))
+    )
+    if not on_a_terminal():
+        refuse(f"{taken} exists already, and is not replaced: --output {offered} is free")
+    said = Path(typer.prompt(f"{taken} exists already, and is not replaced. Write", str(offered)))
+    return _another(said) if os.path.lexists(said) else said
 
 
 def _write(
@@ -107,7 +127,7 @@ def _said(flag: str | None, name: str, question: str) -> str:
     """What a flag says, or an answer."""
     if flag is not None:
         return flag
-    if not sys.stdin.isatty():
+    if not on_a_terminal():
         refuse(f"{name} is required: there is no terminal to ask on")
     return str(typer.prompt(question))
 
@@ -143,8 +163,8 @@ def _look(config: Config) -> list[SeenTopic]:
 def _summary(seen: SeenTopic) -> str:
     if seen.format is None:
         return f"{seen.topic}: the format could not be detected, {seen.why}: format = auto"
-    tables = f"{len(seen.tables):,} tables in {seen.records:,} records"
+    tables = f"{counted(len(seen.tables), 'table')} in {counted(seen.records, 'record')}"
     keyless = sum(not table.keys for table in seen.tables.values())
     more = f", {keyless:,} of them without a key" if keyless else ""
-    bad = f", {seen.bad:,} records can't be read" if seen.bad else ""
+    bad = f", {counted(seen.bad, 'record')} can't be read" if seen.bad else ""
     return f"{seen.topic}: {seen.format}, {tables}{more}{bad}"

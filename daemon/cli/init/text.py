@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from changes.model.printable import printable
 from daemon.cli.init.look import SeenTopic
+from settings.counted import counted
 
 # Texts for a TOML file: strings, and comments with names of others. Pure.
 
@@ -170,15 +171,17 @@ def _format(topics: Sequence[SeenTopic]) -> Iterator[str]:
 def _seen(topic: SeenTopic) -> Iterator[str]:
     if topic.format is None:
         return
-    ends = f"{topic.topic}: {topic.records:,} records were read, from both ends of the log."
-    yield comment(f"{ends} Tables:")
+    records = counted(topic.records, "record was", "records were")
+    yield comment(f"{topic.topic}: {records} read, from both ends of the log. Tables:")
     for table, seen in [*topic.tables.items()][:MOST_TABLES]:
         key = f"key {', '.join(seen.keys)}" if seen.keys else "no key"
-        yield comment(f"  {table}: {key}, {seen.changes:,} changes")
+        yield comment(f"  {table}: {key}, {counted(seen.changes, 'change')}")
     if len(topic.tables) > MOST_TABLES:
         yield comment(f"  and {len(topic.tables) - MOST_TABLES:,} more")
     if topic.bad:
-        yield comment(f"{topic.bad:,} records can't be read, for example {topic.bad_example}")
+        yield comment(
+            f"{counted(topic.bad, 'record')} can't be read, for example {topic.bad_example}"
+        )
 
 
 def _without_key(topic: SeenTopic) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from collector.figures import reads_log
 from daemon.operations.load.plan import MOST_TARGETS
+from settings.counted import counted
 
 State = Literal["waits", "loads", "loaded", "equal", "differs", "refused"]
 
@@ -198,7 +199,10 @@ def _state(memory: Known, target: str, busy: Collection[str]) -> tuple[State, st
         at = datetime.fromtimestamp(memory.equal[target], UTC)
         return "equal", f"compared at {at:%Y-%m-%d %H:%M:%S} UTC"
     if target in memory.differs:
-        return "differs", f"in {memory.differs[target]:,} rows: `binlogd tables verify {target}`"
+        return (
+            "differs",
+            f"in {counted(memory.differs[target], 'row')}: `binlogd tables verify {target}`",
+        )
     if target in memory.loaded:
         return "loaded", "is compared"
     if target in busy:
@@ -253,7 +257,7 @@ def following(status: Mapping[str, Any]) -> str:
         behind = one["lag_messages"]
         fresh = one["freshness_seconds"]
         if behind is not None:
-            said = f"{behind:,} messages behind"
+            said = f"{counted(behind, 'message')} behind"
             found.append(said if fresh is None else f"{said}, fresh to {fresh:.1f} s")
     return "; ".join(found)
 

@@ -22,6 +22,7 @@ from daemon.cli.replicate.screen import Screen
 from daemon.cli.replicate.text import pattern_of
 from daemon.operations.engine.desk import BEGIN, LOOK
 from daemon.state import control
+from settings.counted import counted
 from settings.exit import Exit
 
 LOOK_EVERY_S = 1.0
@@ -102,7 +103,7 @@ class Driver:
             self._streams = True
             self._event("the collector reads the source's log")
             if len(self._memory.equal) >= len(self._tables):
-                all_ = _counted(len(self._tables))
+                all_ = counted(len(self._tables), "table")
                 self._event(
                     f"all {all_} equal as they were compared before; they follow the source"
                 )
@@ -114,7 +115,7 @@ class Driver:
         answer = self._ask(self._state_dir, ask)
         self._asked = request, answer["ticket"], []
         if request.words == "tables load":
-            self._event(f"{_counted(len(request.targets))} to be loaded")
+            self._event(f"{counted(len(request.targets), 'table')} to be loaded")
         self._take(answer)
 
     def _await_answer(self) -> None:
@@ -152,7 +153,7 @@ class Driver:
             what = "the first table is equal" if number == 1 else "equal"
             self._event(f"{what} {after}: {names.get(target, target)} ({number} of {all_})")
         if equal and len(self._memory.equal) == all_:
-            self._event(f"all {_counted(all_)} equal {after}; they follow the source")
+            self._event(f"all {counted(all_, 'table')} equal {after}; they follow the source")
 
     def _event(self, text: str) -> None:
         _log().info("replicate", said=text)
@@ -166,10 +167,6 @@ class Driver:
 def _log() -> Any:
     """Created each time: where it goes is only known once the daemon starts."""
     return structlog.get_logger().bind(actor="replicate")
-
-
-def _counted(tables: int) -> str:
-    return "1 table" if tables == 1 else f"{tables:,} tables"
 
 
 def _read(path: Path) -> Known:

@@ -13,6 +13,7 @@ from databases.base.findings import Finding
 from databases.base.port import SourceTable
 from databases.base.url import Kind
 from databases.streamed import as_streamed
+from settings.counted import counted
 
 MOST_TABLES = 40
 """Tables that are listed; of more, the largest."""
@@ -85,7 +86,7 @@ def lines(seen: SeenSource, kind: Kind, source: str, into: str) -> Iterator[str]
 def _tables(tables: Sequence[SourceTable]) -> Iterator[str]:
     rows, size = sum(one.rows for one in tables), sum(one.bytes for one in tables)
     yield (
-        f"tables: {len(tables):,} to follow, about {rows:,} rows, {shown_bytes(size)}; "
+        f"tables: {len(tables):,} to follow, about {counted(rows, 'row')}, {shown_bytes(size)}; "
         f"equal in about {shown_time(START_S + rows / SECOND_ROWS)}"
     )
     largest = sorted(tables, key=lambda one: -one.rows)[:MOST_TABLES]
@@ -99,7 +100,7 @@ def _tables(tables: Sequence[SourceTable]) -> Iterator[str]:
 
 def _left_out(tables: Sequence[SeenTable]) -> Iterator[str]:
     if tables:
-        yield f"left out: {len(tables):,} tables, until this is mended:"
+        yield f"left out: {counted(len(tables), 'table')}, until this is mended:"
     for one in tables:
         yield from _finding([each for each in one.findings if each.wrong])
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from daemon.cli.base.options import make_console
 from daemon.cli.replicate.board import Board
 from daemon.operations.load.estimates import shown_time
+from settings.counted import counted
 
 LINE_EVERY_S = 10.0
 """Between two lines about rows, where there is no terminal."""
@@ -38,7 +39,7 @@ class Screen(Protocol):
 
 def words(board: Board) -> str:
     """The state in one line."""
-    equal = f"{board.equal:,} of {len(board.rows):,} tables equal"
+    equal = f"{board.equal:,} of {counted(len(board.rows), 'table')} equal"
     flow = board.flow
     if flow.done >= flow.total or all(row.state == "equal" for row in board.rows):
         return ", ".join(filter(None, (equal, board.following)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon.config.config import Config
+from settings.counted import counted
 from sources.base.port import NotAnswered, TopicMissing
 from sources.opening import open_source
 
@@ -34,7 +35,7 @@ def check_topics(config: Config) -> MatchedTopics:
             continue
         more = f" and {len(topics) - SOME:,} more" if len(topics) > SOME else ""
         named = f": {', '.join(topics[:SOME])}{more}" if topics else ""
-        lines.append(f"pipeline {name}: reads {len(topics):,} topics now{named}")
+        lines.append(f"pipeline {name}: reads {counted(len(topics), 'topic')} now{named}")
         for pattern in selection.unmatched(topics):
             said = "matches no topic now; one that comes is read from its beginning"
             warnings.append(f"pipeline.{name}.topics: {pattern!r} {said}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from changes.model.model import TargetName
 from daemon.operations.engine.record import JobRequest
+from settings.counted import counted
 
 
 def wrong_targets(wanted: JobRequest, most: int | None = None) -> Iterator[str]:
@@ -17,7 +18,8 @@ def wrong_targets(wanted: JobRequest, most: int | None = None) -> Iterator[str]:
     if not wanted.targets:
         yield "no target is named"
     if most is not None and len(wanted.targets) > most:
-        yield f"{len(wanted.targets)} targets are named, and it takes {most}"
+        named = counted(len(wanted.targets), "target is", "targets are")
+        yield f"{named} named, and it takes {most}"
     for target in wanted.targets:
         try:
             TargetName.parse(target)

@@ -19,6 +19,7 @@ from daemon.operations.load.ports import Chunk, Described
 from databases.base.errors import DatabaseRefused
 from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition, job_lane
+from settings.counted import counted
 
 
 def fill(step: Step) -> tuple[str, float]:
@@ -42,7 +43,7 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
     if filled.next == len(filled.parts):
         _write(step, target, _end(step, target, filled, described))
         filled.stage = "filled"
-        return f"{target}: {filled.rows} rows are read", 0.0
+        return f"{target}: {counted(filled.rows, 'row is', 'rows are')} read", 0.0
     if (waits := visible.wait(step, target, filled)) is not None:
         return waits
     return _group(step, target, filled, described)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.engine.port import Look
 from offsets.position import TopicPartition
+from settings.counted import counted
 from sources.base.port import LogGone, LogUnreadable
 
 SECOND_ROWS = 20_000
@@ -105,8 +106,8 @@ class Estimate:
         if self.why_margin:
             waits = f"{section.margin_s:g} s until all that is in the log is visible"
         yield (
-            f"{self.rows:,} rows take about {shown_time(self.seconds)} ({waits}, then "
-            f"{self.rows_per_s:,} rows/s)"
+            f"{counted(self.rows, 'row takes', 'rows take')} about "
+            f"{shown_time(self.seconds)} ({waits}, then {self.rows_per_s:,} rows/s)"
         )
         if self.why_margin:
             yield f"load.margin_s is waited for, no position: {self.why_margin}"

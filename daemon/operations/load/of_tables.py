@@ -12,6 +12,7 @@ from daemon.operations.engine.operation import Done, Operation, Option, Params, 
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.state.control import ControlError
+from settings.counted import counted
 from settings.exit import Exit
 
 LOOK_EVERY_S = 0.5
@@ -106,7 +107,7 @@ def followed(here: InDaemon, job: Job) -> Job:
         found = next((each for each in here.jobs if each.id == job.id), None)
         if found is None:
             raise ControlError(f"job {job.id} is not listed any more: raise jobs.keep")
-        line = f"{job.id}: {found.state}, {found.progress.done:,} rows: {found.message}"
+        line = f"{job.id}: {found.state}, {counted(found.progress.done, 'row')}: {found.message}"
         if line != said:
             said = line
             here.say(line)

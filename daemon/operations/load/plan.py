@@ -24,6 +24,7 @@ from databases.base.log_end import NoEnd
 from databases.base.port import SourceTable
 from databases.opening import Primary
 from offsets.snapshot import Snapshot
+from settings.counted import counted
 from sparkwriter.sinks import left_behind, unreplaceable
 
 FIRST_SIGHT, RELOAD = "first sight", "reload"
@@ -207,7 +208,7 @@ def _described(pipeline: PipelineConfig, one: Compared) -> SourceTable:
 def _lines(tables: list[Loaded]) -> Iterator[str]:
     for each in tables:
         size = shown_bytes(each.bytes)
-        yield f"{each.target}: from {each.table}, about {each.rows:,} rows, {size} there"
+        yield f"{each.target}: from {each.table}, about {counted(each.rows, 'row')}, {size} there"
         if each.unseen:
             yield (
                 f"{each.target}: the log's last messages have no row of it: if its reader leaves "

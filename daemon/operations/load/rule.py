@@ -16,6 +16,7 @@ from daemon.operations.load import finish as ending
 from daemon.operations.load import start as beginning
 from daemon.operations.load.memory import OPEN, Filled, LoadMemory, Step
 from daemon.operations.load.ports import LoadLog, LoadSettings, Tables
+from settings.counted import counted
 
 LOOK_S = 2.0
 """Between two looks at what the pipeline has recorded, or at the log's end."""
@@ -83,7 +84,7 @@ def _over(memory: LoadMemory, progress: JobProgress) -> Finished:
     rows = {name: each.rows for name, each in memory.targets.items()}
     by_time = sorted({source for each in memory.targets.values() for source in each.by_time})
     told = f"; the end in {', '.join(by_time)} was taken by time" if by_time else ""
-    line = f"{sum(rows.values())} rows of {len(rows)} tables{told}"
+    line = f"{counted(sum(rows.values()), 'row')} of {counted(len(rows), 'table')}{told}"
     return Finished({"rows": rows, "ends_by_time": by_time}, line, progress)
 
 

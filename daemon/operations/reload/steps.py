@@ -18,6 +18,7 @@ from daemon.operations.engine.record import Job
 from daemon.operations.reload.difference import Difference
 from daemon.state.dead_letters.index import LetterIndex
 from daemon.state.edits import Fate
+from settings.counted import counted
 
 
 class ReloadStep(NamedTuple):
@@ -101,9 +102,9 @@ def orphans(
 
 def _kept(target: Mapping[str, Any]) -> str | None:
     if (quarantine := target["quarantine"]) is not None:
-        return f"it is in quarantine, with {quarantine['messages']:,} messages kept"
+        return f"it is in quarantine, with {counted(quarantine['messages'], 'message')} kept"
     if (away := target["away"]) is not None:
-        return f"its sink is away, with {away['messages']:,} messages kept"
+        return f"its sink is away, with {counted(away['messages'], 'message')} kept"
     if target["last_error"] and target["last_error"]["lasting"]:
         return f"its rows can't be written: {target['last_error']['reason']}"
     return None

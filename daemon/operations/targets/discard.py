@@ -22,6 +22,7 @@ from daemon.state.edits import EditRefused
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills
 from offsets.snapshot import Snapshot, TargetMark, noted
+from settings.counted import counted
 from sources.base.consumed import tables_of
 
 
@@ -106,7 +107,7 @@ class Discard:
 def _size(found: Found) -> str:
     state = found.state
     lanes = ", ".join(f"{s} {first}..{last}" for s, (first, last) in sorted(state.lanes.items()))
-    return f"{state.messages} messages ({state.bytes} bytes: {lanes})"
+    return f"{counted(state.messages, 'message')} ({state.bytes} bytes: {lanes})"
 
 
 class DiscardParams(Params):

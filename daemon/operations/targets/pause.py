@@ -18,6 +18,7 @@ from daemon.operations.engine.port import Plan
 from daemon.state.control import ControlError
 from daemon.state.edits import EditRefused
 from daemon.state.pauses import Pause
+from settings.counted import counted
 from settings.exit import Exit
 
 LOOK_EVERY_S = 0.5
@@ -214,8 +215,8 @@ def undone(status: Mapping[str, Any], pipeline: str) -> Iterator[str]:
     silent = [each["actor"] for each in status["silent"]]
     yield from (f"{actor} is busy" for actor in silent if actor.startswith(f"{pipeline}/"))
     for part in found["partitions"]:
-        if part["unapplied_messages"]:
-            yield f"{part['source']}: {part['unapplied_messages']:,} messages are not written"
+        if left := part["unapplied_messages"]:
+            yield f"{part['source']}: {counted(left, 'message is', 'messages are')} not written"
     for target in found["targets"]:
         if target["holds_frontier_of"]:
             why = target["last_error"]["reason"] if target["last_error"] else target["phase"]

@@ -14,6 +14,7 @@ from daemon.operations.verify.in_flight import DifferingRow, Ends, Lookout
 from daemon.operations.verify.report import Repaired, shown
 from databases.base.port import Key, Texts
 from offsets.position import NO_OFFSET
+from settings.counted import counted
 
 # Writes rows in as few writes as can be where the database refuses some of them for good. Pure.
 
@@ -174,11 +175,11 @@ class Story:
 def _notes(moving: int, kept: int, left: int) -> list[str]:
     found = []
     if moving:
-        found.append(f"not repaired: {moving} rows, which the source changes just now")
+        found.append(f"not repaired: {counted(moving, 'row')}, which the source changes just now")
     if kept:
         found.append(
             f'not repaired: {kept} rows that the source has not: delete = "soft" keeps deleted rows'
         )
     if left:
-        found.append(f"not repaired: {left} rows more, for so many others are refused")
+        found.append(f"not repaired: {counted(left, 'row')} more, for so many others are refused")
     return found

@@ -12,6 +12,7 @@ from daemon.operations.verify.columns import ComparedShape, Pair
 from daemon.operations.verify.in_flight import DifferingRow
 from daemon.operations.verify.work import Table
 from databases.base.port import Texts
+from settings.counted import counted
 
 LONGEST = 200
 """Signs of a value that are shown: of a longer one those about the first that differs."""
@@ -130,15 +131,18 @@ def _is_repaired(one: Mapping[str, Any]) -> bool:
 def summary(result: Mapping[str, Any]) -> str:
     """The outcome in one line."""
     equal = sum(one["equal"] for one in result["tables"])
-    parts = [f"{equal} of {len(result['tables'])} tables are equal", f"{result['rows']} rows"]
+    parts = [
+        f"{equal:,} of {counted(len(result['tables']), 'table is', 'tables are')} equal",
+        counted(result["rows"], "row"),
+    ]
     parts += [
-        f"{result[name]} {words}"
-        for name, words in (
-            ("differing", "rows differ"),
-            ("repaired", "of them repaired"),
-            ("not_repaired", "can't be repaired"),
-            ("undecided", "undecided"),
-            ("skipped", "tables not compared"),
+        counted(result[name], one, more)
+        for name, one, more in (
+            ("differing", "row differs", "rows differ"),
+            ("repaired", "of them repaired", "of them repaired"),
+            ("not_repaired", "can't be repaired", "can't be repaired"),
+            ("undecided", "undecided", "undecided"),
+            ("skipped", "table not compared", "tables not compared"),
         )
         if result[name]
     ]

@@ -192,7 +192,7 @@ def test_a_run_to_the_end_ends_where_a_format_is_not_told() -> None:
     out = logic.handle(msg.Polled((fetched(A0, TOMBSTONE),), {A0: 1, A1: 1}), 0.0)
     assert failure(out) == ""
     out = logic.handle(msg.Polled((), {A0: 1, A1: 2}), 0.0)
-    assert "a: its format can't be detected from its first 1 messages: no value (1)" in failure(out)
+    assert "a: its format can't be detected from its first 1 message: no value (1)" in failure(out)
 
 
 def test_an_empty_topic_holds_up_nothing() -> None:

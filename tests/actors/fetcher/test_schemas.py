@@ -209,7 +209,7 @@ def test_a_run_that_reads_what_is_there_does_not_wait_for_ever() -> None:
     flow.now = 81.0
     flow.poll()
     assert flow.failure == (
-        "a: 1 messages wait for schema id 7, which registry main has not given for 80 s: "
+        "a: 1 message waits for schema id 7, which registry main has not given for 80 s: "
         "http://r: refused"
     )
 

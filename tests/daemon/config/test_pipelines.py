@@ -98,8 +98,10 @@ def test_a_variable_that_is_not_set_is_named_with_its_key(tmp_path: Path) -> Non
 def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     """A typo must not be a silent default."""
     (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
+    line = (BASE + PIPELINE).count("\n") + 1
     assert found.startswith(
-        "pipeline.shop.modee: unknown key; allowed: away_after_s, away_spill_bytes, collector, "
+        f"pipeline.shop.modee: unknown key (line {line}); did you mean mode? allowed: "
+        "away_after_s, away_spill_bytes, collector, "
     )
     assert " mode, " in found
 
@@ -129,7 +131,8 @@ def test_a_misspelt_key_is_answered_with_the_keys_of_its_own_section(
     header, key = f"[{place}]\n", "misspelt = 1\n"
     text = text.replace(header, header + key) if header in text else text + header + key
     (found,) = problems(tmp_path, text)
-    assert found.startswith(f"{place}.misspelt: unknown key; allowed: ")
+    at = text.splitlines().index("misspelt = 1") + 1
+    assert found.startswith(f"{place}.misspelt: unknown key (line {at}); allowed: ")
     allowed = found.partition("allowed: ")[2].split(", ")
     model: object = Config
     for part in place.split("."):

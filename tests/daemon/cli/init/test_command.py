@@ -48,10 +48,10 @@ def test_it_writes_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     done = init(tmp_path)
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == (
-        "shop: canal-json, 2 tables in 1,000 records, 1 records can't be read"
+        "shop: canal-json, 2 tables in 1,000 records, 1 record can't be read"
     )
     text = (tmp_path / "c.toml").read_text()
-    assert "#   shop.items: key id, name, 1 changes" in text
+    assert "#   shop.items: key id, name, 1 change" in text
     assert "#   shop.orders: key id, 998 changes" in text
     assert load(tmp_path / "c.toml").pipeline["shop"].format == "canal-json"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.toml"]
@@ -76,8 +76,29 @@ def test_a_topic_of_nothing_known_is_described(
 def test_it_replaces_nothing(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("mine")
     done = init(tmp_path)
-    assert (done.exit_code, "exists already" in done.stderr) == (2, True)
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"binlogd: {tmp_path / 'c.toml'} exists already, and is not replaced: "
+        f"--output {tmp_path / 'c-2.toml'} is free\n",
+    )
     assert (tmp_path / "c.toml").read_text() == "mine"
+
+
+def test_on_a_terminal_another_name_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And asked for again where the answer is taken, too."""
+    source(monkeypatch, canal(1))
+    monkeypatch.setattr("daemon.cli.init.command.on_a_terminal", lambda: True)
+    (tmp_path / "c.toml").write_text("mine")
+    (tmp_path / "d.toml").write_text("mine, too")
+    flags = ["--broker", "127.0.0.1:1", "--topic", "shop", "--lake", str(tmp_path / "copy.db")]
+    command = ["init", *flags, "--output", str(tmp_path / "c.toml")]
+    answers = f"{tmp_path / 'd.toml'}\n\n"
+    done = CliRunner().invoke(app, command, input=answers)
+    assert done.exit_code == 0, done.output
+    assert "[pipeline.shop]" in (tmp_path / "d-2.toml").read_text()
+    assert (tmp_path / "d.toml").read_text() == "mine, too"
 
 
 def test_what_is_missing_is_named_where_nobody_can_be_asked(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_plan_has_all_that_is_about_to_be_done() -> None:
         "into:   lake",
         "tables: 1 to follow, about 1,200,000 rows, 96.0 MB; equal in about 2 min",
         "  shop.orders      1,200,000 rows    96.0 MB  id",
-        "left out: 1 tables, until this is mended:",
+        "left out: 1 table, until this is mended:",
         "  shop.log has no key",
         "      ALTER TABLE x;",
         "types that change (docs/types.md), by the lake's names:",

@@ -62,7 +62,7 @@ def test_a_row_that_the_log_changes_just_now_is_left_to_the_stream(rig: Rig) -> 
     rig.control.edit = late  # type: ignore[method-assign]
     (table,) = rig.verified(repair=True)["tables"]
     assert [row["key"] for row in table["repaired"]] == [{"id": "11"}]
-    assert "not repaired: 1 rows, which the source changes just now" in table["notes"]
+    assert "not repaired: 1 row, which the source changes just now" in table["notes"]
 
 
 def test_nothing_is_written_where_something_was_published_meanwhile(rig: Rig) -> None:

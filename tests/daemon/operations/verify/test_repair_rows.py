@@ -105,7 +105,7 @@ def test_a_key_that_has_changed_before_the_pipeline_stands_is_left_out(copy: Cop
     at_edit(copy, act)
     table = copy.verified(repair=True)
     assert table["repaired"] == []
-    assert "not repaired: 1 rows, which the source changes just now" in table["notes"]
+    assert "not repaired: 1 row, which the source changes just now" in table["notes"]
     assert rows_of(copy)[10] == ("wrong", 1)
 
 

@@ -139,7 +139,7 @@ def test_a_result_counts_what_is_not_equal() -> None:
     whole = result()
     assert not whole["equal"]
     assert summary(whole) == (
-        "1 of 4 tables are equal, 14 rows, 1 rows differ, 1 undecided, 1 tables not compared"
+        "1 of 4 tables are equal, 14 rows, 1 row differs, 1 undecided, 1 table not compared"
     )
     assert result_of([skipped("lake.s.d", "s.d", "no")], 1.0)["equal"] is False
     assert result_of([table_result("t", "s", Table(0), 0)], 1.0)["equal"] is True
