@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 _TIMES: Mapping[str, int | Decimal] = {
     "ms": Decimal("0.001"), "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800,
@@ -67,8 +67,14 @@ def _bytes(value: Any) -> Any:
     return bytes_of(f"{value} B" if alone else value)
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds)]
+def _either(number: type, units: Mapping[str, object]) -> Any:
+    """A number or a text, as an editor may check it; a reference to a variable is a text, too."""
+    unit = "|".join("".join(f"[{c.lower()}{c.upper()}]" for c in name) for name in units)
+    return number | Annotated[str, Field(pattern=rf"^\s*{_NUMBER}\s*({unit})?\s*$")]
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds, json_schema_input_type=_either(float, _TIMES))]
 """A number of seconds, or a text with a unit of time."""
 
-Bytes = Annotated[int, BeforeValidator(_bytes)]
+Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=_either(int, _SIZES))]
 """A whole number of bytes, or a text with a unit of size."""

@@ -10,7 +10,7 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from changes.model.printable import PrintableStream
-from daemon.cli import collector, dead_letters, jobs, offsets, tables
+from daemon.cli import collector, config, dead_letters, jobs, offsets, tables
 from daemon.cli.base.operations import add_commands
 from daemon.cli.check_config import check_config
 from daemon.cli.decode import decode
@@ -71,6 +71,7 @@ GROUPS = {
     "jobs": jobs.app,
     "dead-letters": dead_letters.app,
     "collector": collector.app,
+    "config": config.app,
     "topics": topics.app,
 }
 add_commands(GROUPS)

@@ -83,7 +83,7 @@ class Config(Section):
     _redactor: Redactor | None = PrivateAttr(default=None)
     _shares: Mapping[str, float] | None = PrivateAttr(default=None)
 
-    @field_validator("kafka", mode="before")
+    @field_validator("kafka", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
     def _flat(cls, value: Any) -> Any:
         return check_kafka(value)

@@ -29,6 +29,9 @@ from sources.base.topic_selection import entry_problems
 PartitionerName = Literal["murmur2", "murmur2_random", "crc32", "consistent_random", "unknown"]
 """What chooses a record's partition by its key (``changes.model.partitioners``)."""
 
+StartWord = Literal["earliest", "latest"]
+"""The short form of ``start``."""
+
 OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
 """The stores of positions that a pipeline may name."""
 
@@ -100,12 +103,12 @@ class PipelineSection(FaultSection):
         rest = {name: setting for name, setting in value.items() if name != "drop_columns"}
         return rest | {"ddl": ddl | {"drop_column": "follow" if drops else "keep"}}
 
-    @field_validator("start", mode="before")
+    @field_validator("start", mode="before", json_schema_input_type=StartSection | StartWord)
     @classmethod
     def _short_start(cls, value: Any) -> Any:
         return {"at": value} if isinstance(value, str) else value
 
-    @field_validator("kafka", mode="before")
+    @field_validator("kafka", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
     def _flat(cls, value: Any) -> Any:
         return check_kafka(value)

@@ -119,7 +119,7 @@ class IcebergSection(SinkSection):
     maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
 
-    @field_validator("catalog", mode="before")
+    @field_validator("catalog", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
     def _flat(cls, value: Any) -> Any:
         return flatten(value) if isinstance(value, dict) else value

@@ -16,7 +16,7 @@ class SparkSection(Section):
     warm_up: bool = True
     conf: dict[str, str] = Field(default_factory=dict)
 
-    @field_validator("conf", mode="before")
+    @field_validator("conf", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
     def _flat(cls, value: Any) -> Any:
         return flatten(value) if isinstance(value, dict) else value

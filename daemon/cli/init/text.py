@@ -113,7 +113,9 @@ def configuration(
     pattern; ``topics`` are some of theirs. ``state`` is the folder for binlogd's own files. Raises
     NotASink."""
     lines = [
-        "# Written by `binlogd init`. docs/configuration.md explains every key.",
+        "#:schema ./binlogd.schema.json",
+        "# Written by `binlogd init`. docs/configuration.md explains every key; editors check them",
+        "# by their schema: binlogd config schema > binlogd.schema.json",
         "# Next: binlogd check-config --connect, then binlogd run.",
         "",
         "[daemon]",
