@@ -168,15 +168,8 @@ class Batches:
 
     def stage_behind(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
-        chunks: list[PendingShare] = []
-        while buffer.queue.chunks and not buffer.queue.barrier_first:
-            first = buffer.queue.chunks[0]
-            if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
-                break
-            chunks += buffer.queue.take(1)
-        if not chunks:
-            return []
-        return self._rows(buffer, chunks, chunks[0].source)
+        chunks = buffer.queue.take_lane()
+        return self._rows(buffer, chunks, chunks[0].source) if chunks else []
 
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[fx.TargetEffect]:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""

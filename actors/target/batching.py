@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from actors.contract.effects import LaneMessages
 from actors.contract.messages import BadMessageAt, Staged
@@ -40,14 +39,18 @@ def close_rows(
     staged_files: tuple[StagedFile, ...],
     behind_write: TopicPartition | None,
 ) -> tuple[Closing, int]:
-    """Put chunks together, in lane order, and count the replays that were dropped.
+    """Put chunks together, a part for each lane, and count the replays that were dropped.
 
-    Replays (at or below the target's mark) go here, cheaply, before any decoding.
+    Chunks of several lanes come in turns, and decoding a part costs as much as some hundred rows:
+    a lane's are joined, lanes have no order. Replays (at or below the target's mark) go here,
+    cheaply, before any decoding.
     """
     parts: list[ClosingPart] = []
     replayed = 0
-    for source, group in groupby(chunks, key=lambda chunk: chunk.source):
-        waiting = list(group)
+    lanes: dict[TopicPartition, list[PendingShare]] = {}
+    for chunk in chunks:
+        lanes.setdefault(chunk.source, []).append(chunk)
+    for source, waiting in lanes.items():
         hwm = buffer.hwm(source)
         fresh = [part for chunk in waiting if (part := chunk.above(hwm)) is not None]
         messages = Messages.joined([chunk.messages for chunk in fresh])

@@ -84,6 +84,22 @@ class Queue:
                 break
         return taken
 
+    def take_lane(self) -> list[PendingShare]:
+        """Remove the front lane's chunks of one table, up to a barrier. Other lanes' between them
+        stay: lanes have no order."""
+        taken: list[PendingShare] = []
+        left: list[PendingShare] = []
+        while self.chunks and not self.barrier_first:
+            first = self.chunks[0] if not taken else taken[0]
+            if self.chunks[0].table != first.table:
+                break
+            chunk = self.chunks.popleft()
+            (taken if chunk.source == first.source else left).append(chunk)
+        self.chunks.extendleft(reversed(left))
+        self.messages -= sum(len(chunk.messages) for chunk in taken)
+        self.size -= sum(chunk.messages.size for chunk in taken)
+        return taken
+
     def forget(self, sources: frozenset[TopicPartition]) -> None:
         """Drop the chunks of partitions that went away."""
         kept = [chunk for chunk in self.chunks if chunk.source not in sources]

@@ -36,9 +36,13 @@ class Keyed:
     for what is of one table's keys."""
 
     def __init__(
-        self, held: KeyPartitioning | None = None, marks: dict[TopicPartition, int] | None = None
+        self,
+        held: KeyPartitioning | None = None,
+        marks: dict[TopicPartition, int] | None = None,
+        **more: Any,
     ) -> None:
-        settings = settings_of(partitioner="murmur2", dead_letters=True, batch_age_s=0.1)
+        more = {"dead_letters": True, "batch_age_s": 0.1, **more}
+        settings = settings_of(partitioner="murmur2", **more)
         format_ = FORMATS["debezium-json"](FormatOptions(by_key=True))
         me = Address("p", "processor")
         self.logic = ProcessorLogic(me, format_, ROUTER, settings, "run", lambda: 0.0)
@@ -70,6 +74,12 @@ class Keyed:
         return [each for each in said if isinstance(each, kind)]
 
     @property
+    def pieces(self) -> list[list[tuple[TopicPartition, list[int]]]]:
+        """The lanes, with their offsets, of each batch or file that was to be staged."""
+        stages = [each for each in self.effects if isinstance(each, fx.Stage)]
+        return [[(at.source, list(at.messages.offsets)) for at in each.lanes] for each in stages]
+
+    @property
     def spilled(self) -> str:
         """Why the target is in quarantine."""
         (reason,) = {each.reason for each in self.effects if isinstance(each, fx.Spill)}
@@ -86,6 +96,27 @@ def test_lanes_go_into_one_write_and_the_count_to_the_decoder() -> None:
     (write,) = keyed.told(msg.WriteBatch)
     assert set(write.batch.lanes) == {P0, P1}
     assert write.batch.key_partitioning == SIX
+
+
+def test_lanes_that_come_in_turns_are_decoded_in_one_piece_each() -> None:
+    """A piece costs as much to decode as some hundred rows, and a poll has a few of each lane."""
+    keyed = Keyed()
+    keyed.send((P0, 5), (P1, 7), (P0, 6), (P1, 8), (P0, 9))
+    assert keyed.pieces == [[(P0, [5, 6, 9]), (P1, [7, 8])]]
+    keyed.staged()
+    (write,) = keyed.told(msg.WriteBatch)
+    assert dict(write.through) == {P0: 9, P1: 8}
+
+
+def test_lanes_that_come_in_turns_are_staged_behind_a_write_in_a_file_each() -> None:
+    """Not in one for each turn, which costs as much as hundreds of rows."""
+    keyed = Keyed(buffer_bytes=40)
+    keyed.send((P0, 5), (P1, 5))
+    keyed.staged()
+    keyed.send((P0, 6), (P1, 7), (P0, 8), (P1, 9))
+    keyed.staged(path="behind")
+    keyed.send((P0, 10), (P1, 11))
+    assert keyed.pieces[1:] == [[(P0, [6, 8])], [(P1, [7, 9, 11])]]
 
 
 @pytest.mark.parametrize(
