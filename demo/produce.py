@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from demo.shop import Shop
+from sources.base.port import Outgoing
+from sources.base.topics import NotSent
+from sources.opening import topics_at
 
 _WITHIN_S = 30.0
-"""For the broker's answer to a request and to the last messages; it answers in milliseconds."""
+"""For the broker's answer to a request; it answers in milliseconds."""
 _PROGRESS_EVERY = 20_000
 
 
@@ -40,57 +42,22 @@ def produce(
     ``progress`` is told the number of changes sent so far. Raises ProduceError.
     """
     offsets = array("q")
-    failed: list[KafkaError] = []
-
-    def delivered(error: KafkaError | None, message: Message) -> None:
-        # One partition and an idempotent producer: reports come in the order of sending.
-        if error is not None:
-            failed.append(error)
-        else:
-            offset = message.offset()
-            offsets.append(-1 if offset is None else offset)
-
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "enable.idempotence": True,
-            "log_level": 3,  # errors; that a new broker's coordinator still loads is no news
-            "linger.ms": 20,
-            "compression.type": "lz4",
-            "batch.size": 1_000_000,
-            "queue.buffering.max.messages": 200_000,
-        }
-    )
-    sent = told = 0
-    for message in shop.messages():
-        _send(producer, topic, message.value, delivered)
-        sent += message.rows
-        if sent - told >= _PROGRESS_EVERY:
-            told = sent
-            producer.poll(0)
-            progress(sent)
-            if failed:
-                break
-    left = producer.flush(_WITHIN_S)
-    if failed or left:
-        reason = failed[0].str() if failed else f"{left} without an answer in {_WITHIN_S:.0f} s"
-        raise ProduceError(f"messages could not be written to {topic}: {reason}")
+    try:
+        sender = topics_at({"bootstrap.servers": bootstrap}).sender()
+        sender.send(_records(topic, shop, progress), lambda _, offset: offsets.append(offset))
+    except NotSent as problem:
+        raise ProduceError(f"messages could not be written to {topic}: {problem}") from problem
     return offsets.tolist()
 
 
-def _send(
-    producer: Producer,
-    topic: str,
-    value: bytes,
-    delivered: Callable[[KafkaError | None, Message], None],
-) -> None:
-    """Send one message; waits for room where the producer's queue is full."""
-    while True:
-        try:
-            producer.produce(topic, value, partition=0, on_delivery=delivered)
-            return
-        except BufferError:
-            producer.poll(1.0)
+def _records(topic: str, shop: Shop, progress: Callable[[int], None]) -> Iterator[Outgoing]:
+    sent = told = 0
+    for message in shop.messages():
+        yield Outgoing(topic, 0, None, message.value, ())
+        sent += message.rows
+        if sent - told >= _PROGRESS_EVERY:
+            told = sent
+            progress(sent)
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ from daemon.cli.base.operations import add_commands
 from daemon.cli.check_config import check_config
 from daemon.cli.decode import decode
 from daemon.cli.init.command import init
+from daemon.cli.produce import produce
 from daemon.cli.replicate.command import replicate
 from daemon.cli.run import run
 from daemon.cli.setup import setup
@@ -64,6 +65,9 @@ app.command("top", epilog="Example: binlogd top --ill")(top)
 app.command("support-bundle", epilog="Example: binlogd support-bundle")(support_bundle)
 app.command("check-config", epilog="Example: binlogd check-config --connect")(check_config)
 app.command("decode", epilog="Example: binlogd decode --format canal-json messages.jsonl")(decode)
+app.command("produce", epilog="Example: binlogd produce changes.jsonl --topic shop --create")(
+    produce
+)
 GROUPS = {
     "": app,
     "offsets": offsets.app,

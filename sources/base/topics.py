@@ -5,14 +5,15 @@ They belong to binlogd. The logs may come from another system.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from actors.contract.ports import DeadLetterStore, NotKept
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore
+from settings.counted import counted
 from sources.base.letter import Letter, LetterMaker, Mark
-from sources.base.port import GroupMember, Questions, Reader
+from sources.base.port import GroupMember, Outgoing, Questions, Reader
 
 
 class UnfitTopic(NotKept):
@@ -65,6 +66,24 @@ class TopicLog(Protocol):
 
     def reader(self) -> Reader:
         """A reader of its committed records."""
+        ...
+
+
+class NotSent(Exception):
+    """Not all records are in the topic: one line. ``arrived``: how many are."""
+
+    def __init__(self, reason: str, arrived: int) -> None:
+        super().__init__(f"{reason}; {counted(arrived, 'record')} arrived")
+        self.arrived = arrived
+
+
+class Sender(Protocol):
+    """Sends records, each once and in their order inside a partition. One thread's, for one
+    use."""
+
+    def send(self, records: Iterable[Outgoing], arrived: Callable[[int, int], None] = ...) -> int:
+        """Send all; returns how many, once each has arrived. ``arrived`` gets the partition and the
+        offset of each, inside a partition in the order of sending. Raises NotSent."""
         ...
 
 
@@ -124,6 +143,10 @@ class Topics(Protocol):
 
     def log(self, topic: str) -> TopicLog:
         """Any topic, to read it."""
+        ...
+
+    def sender(self) -> Sender:
+        """For records to any topic. Raises NotSent."""
         ...
 
     def notifications(self, topic: str) -> Notifications:

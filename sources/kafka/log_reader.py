@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import PositionError
 from sources.base.port import LogGone, LogRecord, LogUnreadable
+from sources.kafka.admin import Admin
 from sources.kafka.settings import connection_settings
 
 SILENCE_S = 10.0
@@ -88,6 +89,39 @@ class LogReader:
                 heard = time.monotonic()
             elif time.monotonic() - heard > SILENCE_S:
                 raise LogUnreadable(f"{source}: nothing came within {SILENCE_S:g} s")
+
+
+class KafkaTopicLog:
+    """See ``TopicLog``."""
+
+    def __init__(self, settings: Mapping[str, Any], topic: str) -> None:
+        """``settings`` are those of ``[kafka]``."""
+        self._settings = settings
+        self._topic = topic
+        self._admin: Admin | None = None
+
+    @property
+    def topic(self) -> str:
+        """See ``TopicLog``."""
+        return self._topic
+
+    def reach(self) -> None:
+        """See ``TopicLog``."""
+        self.questions().reach()
+
+    def describe(self) -> tuple[str, list[TopicPartition]]:
+        """See ``TopicLog``."""
+        return self.questions().described([self._topic])[self._topic]
+
+    def questions(self) -> Admin:
+        """See ``TopicLog``."""
+        if self._admin is None:
+            self._admin = Admin(self._settings)
+        return self._admin
+
+    def reader(self) -> LogReader:
+        """See ``TopicLog``."""
+        return LogReader({**self._settings, "isolation.level": "read_committed"})
 
 
 def _record(message: Message) -> LogRecord:

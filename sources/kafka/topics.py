@@ -8,7 +8,8 @@ from typing import Any
 from sources.kafka.collector_topics import KafkaCollectorTopics
 from sources.kafka.dead_letter_topic import DeadLetterTopic
 from sources.kafka.job_topics import NotificationTopic
-from sources.kafka.topic_log import KafkaTopicLog
+from sources.kafka.log_reader import KafkaTopicLog
+from sources.kafka.sender import KafkaSender
 from sources.kafka.topic_store import KafkaTopicStore
 
 
@@ -30,6 +31,10 @@ class KafkaTopics:
     def log(self, topic: str) -> KafkaTopicLog:
         """See ``Topics``."""
         return KafkaTopicLog(self._settings, topic)
+
+    def sender(self) -> KafkaSender:
+        """See ``Topics``."""
+        return KafkaSender(self._settings)
 
     def notifications(self, topic: str) -> NotificationTopic:
         """See ``Topics``."""

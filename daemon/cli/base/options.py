@@ -38,6 +38,9 @@ StateDirOption = Annotated[
     Path | None,
     typer.Option(help="The daemon's state directory, instead of what the configuration says."),
 ]
+BrokerOption = Annotated[
+    str | None, typer.Option(help="HOST:PORT of a broker, instead of a configuration.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 

@@ -14,7 +14,7 @@ from changes.formats.engine.format import Format, Packed, pack
 from changes.model.model import FormatOptions
 from changes.model.printable import json_text, printable
 from daemon.cli.base.detected_format import FormatUnclear, detected_format
-from daemon.cli.base.options import ConfigOption, JsonOption, load_config, refuse
+from daemon.cli.base.options import BrokerOption, ConfigOption, JsonOption, load_config, refuse
 from daemon.cli.base.records import explained_message, one_line, readable, shown, time_text
 from daemon.cli.topics.stretch import Found, NotThere, look_up, parse_where
 from daemon.config.config import Config
@@ -37,9 +37,6 @@ LONGEST_VALUE = 1000
 app = typer.Typer(help="Topics of the broker.", no_args_is_help=True)
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
-BrokerOption = Annotated[
-    str | None, typer.Option(help="HOST:PORT of a broker, instead of a configuration.")
-]
 FromOption = Annotated[
     str,
     typer.Option(

@@ -17,7 +17,7 @@ from offsets.position import TopicPartition
 from sources.base.port import NotAnswered, TopicMissing
 from sources.kafka.admin import Admin
 from sources.kafka.job_topics import NotificationTopic
-from sources.kafka.topic_log import KafkaTopicLog
+from sources.kafka.log_reader import KafkaTopicLog
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither raises nor waits for ever."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}
     made = partial(Admin, answer_s=0.5)
-    monkeypatch.setattr("sources.kafka.topic_log.Admin", made)
+    monkeypatch.setattr("sources.kafka.log_reader.Admin", made)
     monkeypatch.setattr("sources.kafka.job_topics.FLUSH_S", 0.2)
     with pytest.raises(NotAnswered):
         KafkaTopicLog(nowhere, "signals").describe()
