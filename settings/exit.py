@@ -19,5 +19,7 @@ class Exit(Enum):
     """The drain did not end in time. What was not written is read again at the next start."""
     NOT_RUNNING = 3
     """The status of ``binlogd status``: no daemon runs there."""
+    ILL = 4
+    """The status of ``binlogd status``: the daemon runs, and somebody has to act."""
     KILLED = 130
     """A second signal came."""

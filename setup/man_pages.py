@@ -22,6 +22,7 @@ STATUS = (
     ("1", "a data error, damage, or a difference that was looked for"),
     ("2", "it could not start, or was refused: nothing was changed"),
     ("3", "no daemon runs there"),
+    ("4", "of status: it runs, and somebody has to act"),
     ("70", "a crash: start it again, replay is harmless"),
     ("75", "the drain did not end in time: nothing is lost"),
     ("130", "a second signal"),

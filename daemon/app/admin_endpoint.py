@@ -24,6 +24,7 @@ from daemon.admin.service_manager import Monitor, Notifier
 from daemon.admin.status import document as doc
 from daemon.admin.status.first_seen import FirstSeen
 from daemon.admin.status.observer import SUPERVISOR, Observer, Question
+from daemon.admin.status.runbook import DOCS
 from daemon.admin.status.status import About, AskLife, document
 from daemon.admin.web import WebServer
 from daemon.config.config import Config
@@ -63,6 +64,7 @@ class AdminEndpoint:
             groups={},
             processors=config.daemon.processors,
             stuck_after_s=config.daemon.stuck_after_s,
+            docs=config.metrics.docs or DOCS,
         )
         self._redactor = config.redactor
         self._session, self._jobs, self._pauses = session, jobs, pauses

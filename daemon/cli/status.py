@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from changes.model.printable import json_text
+from daemon.admin.status.health import shown
 from daemon.admin.status.status_table import print_status
 from daemon.cli.base.options import ConfigOption, chosen_file, load_config, make_console
 from daemon.state import control
@@ -23,7 +24,11 @@ def status(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Show how the running daemon does. Exit status 3 when none runs, 1 when it does not answer."""
+    """Show how the running daemon does, and what is not well.
+
+    Exit status 0: all is well, or passes by itself; 4: somebody has to act; 3: no daemon runs; 1:
+    it does not answer.
+    """
     folder = state_dir or load_config(config, lenient=True).daemon.state_dir
     try:
         found = control.ask(folder, {"ask": "status"})
@@ -40,3 +45,5 @@ def status(
         if not state_dir and (file := chosen_file(config)).why:
             print(file)
         print_status(make_console(), found)
+    if any(one.level == "ill" for one in shown(found)):
+        sys.exit(Exit.ILL.value)

@@ -105,6 +105,8 @@ class MetricsSection(Section):
     token: str = ""
     hosts: list[str] = Field(default_factory=list)
     most: int = Field(1000, ge=1)
+    docs: str = ""
+    """Where the documentation is, for links to the runbook: an address, or a folder."""
 
     @field_validator("token")
     @classmethod

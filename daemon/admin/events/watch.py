@@ -78,6 +78,7 @@ class EventWatch:
             "targets": list(one.targets),
             "text": one.line,
             "command": one.command or None,
+            "runbook": one.runbook or None,
             "run": self._run,
         }
         if self._file is not None:

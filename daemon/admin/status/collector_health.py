@@ -53,7 +53,8 @@ def _state(one: CollectorFigures, lasting_s: float) -> Iterator[Condition]:
         then = "" if again is None else f" (tried again in {duration(again)})"
         command = "" if again is None else f"binlogd collector restart {name}"
         line = f"does not read: {one['reason']}{then}"
-        yield Condition("collector_failed", line, "ill", "", _name(one), command, one["seconds"])
+        of = (_name(one), command, one["seconds"])
+        yield Condition("collector_failed", line, "ill", "", *of, retry_seconds=again)
     elif state in ("paused", "removed"):
         line, command = f"is {state}", f"binlogd collector resume {name}"
         yield Condition(

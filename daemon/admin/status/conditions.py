@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
+from daemon.admin.status.runbook import DOCS, runbook
+
 NEWS_S = {"behind": 0.0, "held": 120.0}
 """Passing conditions that are events, too, and how long each lasts before it is one."""
 
@@ -34,6 +36,8 @@ class Condition:
     """``line`` says what is the matter, ``command`` leads out, empty where nothing is to be done.
 
     ``targets``: those that one cause concerns. ``seconds``: for how long, None: unknown.
+    ``retry_seconds``: until it is tried again by itself, None where it is not, or not known.
+    ``runbook``: the link to the page about it, of a document's alone.
     """
 
     kind: str
@@ -44,6 +48,8 @@ class Condition:
     command: str = ""
     seconds: float | None = None
     targets: tuple[str, ...] = ()
+    retry_seconds: float | None = None
+    runbook: str = ""
 
     @property
     def key(self) -> ConditionKey:
@@ -62,9 +68,10 @@ class Condition:
         lasting = lasts_s is not None and (self.seconds or 0.0) >= lasts_s
         return self.level == "ill" or lasting
 
-    def document(self) -> dict[str, Any]:
-        """As a member of the status document."""
-        return asdict(self) | {"targets": list(self.targets)}
+    def document(self, docs: str = DOCS) -> dict[str, Any]:
+        """As a member of the status document. ``docs``: where the documentation is."""
+        link = runbook(self.kind, docs)
+        return asdict(self) | {"targets": list(self.targets), "runbook": link}
 
 
 def headline(found: Iterable[Condition]) -> tuple[Level | None, str]:

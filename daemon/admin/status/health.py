@@ -18,7 +18,7 @@ from daemon.admin.status.collector_health import of_collectors
 from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.program_health import of_programs
 from daemon.admin.status.registry_health import of_registry
-from daemon.admin.status.words import duration, quoted, size
+from daemon.admin.status.words import duration, quoted, size, some
 from daemon.operations.figures import JobFigures
 from settings.counted import counted
 from sources.base.log_figures import OPEN_S
@@ -173,7 +173,7 @@ def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
         line = f"its format is not detected yet, {waits} for it"
         yield Condition("format_awaited", line, "passing", subject=topic)
     if gone := p["topics_gone"]:
-        line = f"{_some(gone, p['topics_gone_count'])}: not there any more; "
+        line = f"{some(gone, p['topics_gone_count'])}: not there any more; "
         line += "exclude_topics takes what is meant to be gone"
         yield Condition("topics_gone", line)
     if p["tables_left_out"]:
@@ -189,8 +189,8 @@ def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
         holders = sorted({part["held_by"]["target"] for part in p["partitions"] if part["held_by"]})
         open_ = [part["source"] for part in p["partitions"] if part["open_transaction"]]
         line = f"is {duration(p['lag_seconds'])} behind"
-        line += f", held by {_some(holders)}" if holders else ""
-        line += f", behind an open transaction in {_some(open_)}" if open_ else ""
+        line += f", held by {some(holders)}" if holders else ""
+        line += f", behind an open transaction in {some(open_)}" if open_ else ""
         yield Condition("behind", line, "passing")
 
 
@@ -229,10 +229,11 @@ def _targets(p: doc.Pipeline, status: doc.Facts) -> Iterator[Condition]:
 def _together(sink: str, several: list[Condition]) -> Condition:
     first = min(several, key=lambda one: one.level != "ill")
     targets = tuple(name for one in several for name in one.targets)
-    line = f"{_some(targets)}: {first.line}"
-    lasting = [one.seconds for one in several if one.seconds is not None]
-    seconds = max(lasting, default=None)
-    return replace(first, subject=sink, line=line, targets=targets, seconds=seconds)
+    line = f"{some(targets)}: {first.line}"
+    seconds = max((one.seconds for one in several if one.seconds is not None), default=None)
+    again = (one.retry_seconds for one in several if one.retry_seconds is not None)
+    first = replace(first, seconds=seconds, retry_seconds=min(again, default=None))
+    return replace(first, subject=sink, line=line, targets=targets)
 
 
 def of_target(p: doc.Pipeline, t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
@@ -281,7 +282,9 @@ def _writes(p: doc.Pipeline, t: doc.Target) -> Iterator[Condition]:
     if error and error["lasting"]:
         seconds = write["age_seconds"] if write else 0.0
         why = bare(t["target"], error["reason"])
-        yield Condition("targets_failing", why, _after(FAILING_S, seconds), seconds=seconds)
+        again = write["retry_in_seconds"] if write else None
+        level = _after(FAILING_S, seconds)
+        yield Condition("targets_failing", why, level, seconds=seconds, retry_seconds=again)
     elif t["phase"] == "stopped":
         yield Condition("stopped", "has stopped")
 
@@ -291,10 +294,3 @@ def _rows(t: doc.Target) -> Iterator[Condition]:
         line = f"stored rows may differ from the source's: {t['rows_may_differ']}"
         command = f"binlogd tables verify {quoted(t['target'])} --repair"
         yield Condition("rows_may_differ", line, command=command)
-
-
-def _some(names: Iterable[str], count: int | None = None) -> str:
-    """The first three; ``count``: of more than there are names."""
-    named = list(names)
-    first, more = named[:3], (len(named) if count is None else count) - 3
-    return ", ".join(first) + (f" and {more:,} more" if more > 0 else "")

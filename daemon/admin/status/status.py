@@ -24,6 +24,7 @@ from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
+from daemon.admin.status.runbook import DOCS
 from daemon.admin.status.status_parts import (
     freshness_of,
     lag_of,
@@ -79,6 +80,7 @@ class About:
     groups: Mapping[str, str]
     processors: int
     stuck_after_s: float
+    docs: str = DOCS
 
 
 def document(
@@ -120,17 +122,17 @@ def document(
         "credentials": list(credentials),
         "collectors": list(collectors),
     }
-    return _judged(found)
+    return _judged(found, about.docs)
 
 
-def _judged(found: doc.Facts) -> doc.Status:
+def _judged(found: doc.Facts, docs: str) -> doc.Status:
     every = conditions(found)
     kinds = {one.kind for one in every}
     return {
         **found,
         "ready": not kinds & UNREADY,
         "healthy": "stuck" not in kinds,
-        "conditions": [one.document() for one in every],
+        "conditions": [one.document(docs) for one in every],
     }
 
 

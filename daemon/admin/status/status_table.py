@@ -12,7 +12,7 @@ from rich.table import Table
 
 from actors.contract.figures import bare
 from daemon.admin.status import document as doc
-from daemon.admin.status.conditions import Condition
+from daemon.admin.status.conditions import Condition, headline
 from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import open_jobs, print_jobs
 from daemon.admin.status.words import duration, size
@@ -29,6 +29,8 @@ def print_status(console: Console, status: doc.Status) -> None:
     console.print(
         f"binlogd {status['version']} {status['state']}, {ready}, process {status['pid']}, up {up}"
     )
+    found = shown(status)
+    console.print(f"  {escape(headline(found)[1])}")
     for silent in status["silent"]:
         if not silent["stuck"]:
             busy = duration(silent["seconds"])
@@ -36,7 +38,6 @@ def print_status(console: Console, status: doc.Status) -> None:
     session = status["spark"]
     if session is not None and session["last_end"] is not None:
         console.print(f"  {_session(session)}")
-    found = shown(status)
     print_conditions(console, (one for one in found if not one.pipeline))
     for pipeline in status["pipelines"]:
         console.print()
@@ -53,11 +54,22 @@ def print_conditions(console: Console, found: Iterable[Condition]) -> None:
     for one in found:
         counts[one.kind] += 1
         if counts[one.kind] <= MOST_OF_A_KIND:
-            line = escape(f"{one.who}: {one.line}" + (f": {one.command}" if one.command else ""))
+            line = escape(_said(one))
             console.print(f"  [bold]{line}[/bold]" if one.level == "ill" else f"  {line}")
     for kind, count in counts.items():
         if count > MOST_OF_A_KIND:
             console.print(f"  and {count - MOST_OF_A_KIND} more of {kind}: binlogd status --json")
+
+
+def _said(one: Condition) -> str:
+    """What is the matter, when it is tried again, what leads out, and the page about it."""
+    again = one.retry_seconds is not None and "tried again in" not in one.line
+    return (
+        f"{one.who}: {one.line}"
+        + (f" (tried again in {duration(one.retry_seconds)})" if again else "")
+        + (f": {one.command}" if one.command else "")
+        + (f" [{one.runbook}]" if one.runbook and one.level == "ill" else "")
+    )
 
 
 def _session(session: doc.Session) -> str:

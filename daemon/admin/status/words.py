@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 from changes.model.printable import printable
 from daemon.admin.status.document import Lag
@@ -64,3 +65,10 @@ def quoted(name: str) -> str:
         for char in name
     )
     return f"$'{spelt}'"
+
+
+def some(names: Iterable[str], count: int | None = None) -> str:
+    """The first three; ``count``: of more than there are names."""
+    named = list(names)
+    first, more = named[:3], (len(named) if count is None else count) - 3
+    return ", ".join(first) + (f" and {more:,} more" if more > 0 else "")

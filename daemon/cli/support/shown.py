@@ -36,7 +36,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
     "DaemonSection": frozenset({"state_dir", "staging_dir"}),
     "LogSection": frozenset({"file"}),
     "EventsSection": frozenset({"file"}),
-    "MetricsSection": frozenset({"listen", "hosts"}),
+    "MetricsSection": frozenset({"listen", "hosts", "docs"}),
     "JobsSection": frozenset({"notifications_topic", "signals_topic"}),
     "LoadSection": frozenset({"window"}),
     "SparkSection": frozenset({"master"}),

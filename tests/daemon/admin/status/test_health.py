@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from daemon.admin.status.conditions import ConditionKey, headline
 from daemon.admin.status.health import conditions, shown
+from daemon.admin.status.runbook import runbook
 from daemon.admin.status.verdict import verdict
 from tests.daemon.admin.events.test_watch import ILL, WELL
 from tests.daemon.admin.page.documents import failing, quarantined, status, target, writing
@@ -165,5 +167,6 @@ def test_a_pipeline_that_does_not_read_is_not_ready(change: dict[str, Any]) -> N
 def test_a_document_of_a_newer_daemon_is_read() -> None:
     """A condition may have further members, and the document of an older one has none."""
     newer = [one.document() | {"further": 1} for one in conditions(ILL)]
-    assert shown(ILL | {"conditions": newer}) == conditions(ILL)
+    linked = [replace(one, runbook=runbook(one.kind)) for one in conditions(ILL)]
+    assert shown(ILL | {"conditions": newer}) == linked
     assert shown({k: v for k, v in ILL.items() if k != "conditions"}) == conditions(ILL)
