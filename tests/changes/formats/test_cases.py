@@ -115,7 +115,9 @@ def test_amid_others(of: FormatCases, case: Case) -> None:
     """Good messages before and behind it change nothing, nor does a block of its like."""
     good, values = [case.good or of.good] * BESIDE, case.values
     if case.unfit is not None:
-        assert refused(of, case, [*good, *values, *good]).index == BESIDE + len(values) - 1
+        for before in (good, good * MANY):
+            place = len(before) + len(values) - 1
+            assert refused(of, case, [*before, *values, *good]).index == place
         return
     format_ = of.made(case)
     heads = format_.heads([*good, *values, *good])
@@ -217,7 +219,7 @@ def agree(rows: Sequence[Row], changes: Sequence[Any]) -> None:
         assert change.before is None or change.op != "I"
         assert (change.after is None) == (change.op == "D")
         assert all(is_same(value, values[name]) for name, value in change.key.items())
-        shown = {**(change.before or {}), **(change.after or {})}
+        shown = {**change.key, **(change.before or {}), **(change.after or {})}
         for image, kept in ((shown, values), *((change.before or {}, key) for key in was)):
             for name, value in kept.items():
                 assert is_same(image.get(name), value), name

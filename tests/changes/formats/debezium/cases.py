@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from changes.formats.engine.format import pack
-from changes.model.model import Ddl, FormatOptions, TableName, TruncateTable
+from changes.model.model import AddColumn, Column, Ddl, FormatOptions, TableName, TruncateTable
 from tests.changes.formats.cases import Case, FormatCases
 from tests.changes.formats.debezium import values
+from tests.changes.formats.debezium.arrays import ARRAYS
+from tests.changes.formats.debezium.keys import KEYS
 from tests.changes.formats.debezium.messages import (
+    BARE,
     MYSQL,
+    NAMED,
     POSTGRES,
     change,
     envelope,
@@ -18,6 +24,7 @@ from tests.changes.formats.debezium.messages import (
     typed,
     wrapped,
 )
+from tests.changes.formats.debezium.quirks import QUIRKS
 
 ROW = {"id": 1, "name": "a"}
 FIELDS = {"id": "int32", "name": "string"}
@@ -27,9 +34,6 @@ ADDED = {"__op": "string", "__table": "string", "__db": "string", "__deleted": "
          "__source_ts_ms": "int64"}  # fmt: skip
 FLAT_SCHEMA = structure("s.shop.orders.Value", FIELDS | ADDED)
 AT_MS = 1589373515000
-NAMED = {"default_database": "shop", "default_table": "orders"}
-BARE = change("c", {"id": 99})
-"""A record without a schema, as some cases have it."""
 
 SIDE_TOPICS: dict[str, Any] = {
     "a logical message": {
@@ -38,7 +42,16 @@ SIDE_TOPICS: dict[str, Any] = {
     "a transaction's begin": {"status": "BEGIN", "id": "571:5", "ts_ms": 1, "event_count": None},
     "its end": {"status": "END", "id": "571:5", "event_count": 2, "data_collections": []},
     "a heartbeat": {"ts_ms": 1486500577125},
+    "a heartbeat that names its server": {"serverName": "s", "ts_ms": 1},
     "a heartbeat with a schema": {"schema": {"type": "struct"}, "payload": {"ts_ms": 1}},
+    "a heartbeat with its schema": {
+        "schema": structure("io.debezium.connector.common.Heartbeat", {"ts_ms": "int64"}),
+        "payload": {"ts_ms": 1},
+    },
+    "a notification": {
+        "id": "0c", "aggregate_type": "Initial Snapshot", "type": "COMPLETED",
+        "additional_data": {"connector_name": "s"}, "timestamp": 1695817046353,
+    },
     "DDL of a database without our dialect": {
         "source": {"connector": "oracle"}, "databaseName": "X", "ddl": "ALTER TABLE t ADD (a INT)",
     },
@@ -47,6 +60,13 @@ SIDE_TOPICS: dict[str, Any] = {
 
 def bad(says: str, value: bytes, reason: str) -> Case:
     return Case(says, value, unreadable=reason)
+
+
+def statement(connector: str, database: str, sql: str) -> bytes:
+    """A schema change."""
+    source = {"connector": connector, "db": database, "table": "x"}
+    told = {"source": source, "databaseName": database, "ddl": sql, "tableChanges": []}
+    return record(told)
 
 
 RECORDS = [
@@ -76,6 +96,17 @@ RECORDS = [
              at_ms=AT_MS)
         for source in (MYSQL, POSTGRES)
     ),
+    Case("a statement of TiCDC, which is MySQL's",
+         statement("TiCDC", "shop", "ALTER TABLE orders ADD note TEXT"),
+         statements=[Ddl(TableName("shop", "orders"), "ALTER TABLE orders ADD note TEXT",
+                         (AddColumn(Column("note", pa.string())),))]),
+    Case("a renaming across databases: the record names that of the new name alone",
+         statement("mysql", "archive", "RENAME TABLE orders TO archive.x"),
+         statements=[Ddl(TableName(database, table), "RENAME TABLE orders TO archive.x",
+                         refused="a statement with names that have no database, while the "
+                         "message's database is that of another name in it, so the session's is "
+                         "unknown,")
+                     for database, table in (("", "orders"), ("archive", "x"))]),
     *(Case(f"{says} moves the position", record(value), nothing=True)
       for says, value in SIDE_TOPICS.items()),
     Case("a flattened row: what the transformation added tells table, op and time",
@@ -93,6 +124,7 @@ RECORDS = [
             (POSTGRES, "shop.orders"),
             ({"connector": "sqlserver", "db": "d", "schema": "dbo", "table": "t"}, "d.dbo.t"),
             ({"connector": "oracle", "db": "ORCL", "schema": "HR", "table": "T"}, "HR.T"),
+            ({"connector": "vitess", "db": "", "keyspace": "commerce", "table": "t"}, "commerce.t"),
         )
     ),
     bad("a marked row needs a table", record(ROW | {"__deleted": "false"}),
@@ -112,5 +144,5 @@ DEBEZIUM = FormatCases(
     "debezium-json",
     "shop.orders",
     typed("c", {"id": "int32"}, {"id": 99}),
-    [*RECORDS, *values.CASES],
+    [*RECORDS, *QUIRKS, *KEYS, *ARRAYS, *values.CASES],
 )

@@ -24,6 +24,8 @@ POSTGRES = {
 }  # fmt: skip
 FORMAT = DebeziumJson(FormatOptions())
 UNAVAILABLE = "__debezium_unavailable_value"
+NAMED = {"default_database": "shop", "default_table": "orders"}
+"""The options by which records that name no table are of this one."""
 
 Fields = Mapping[str, Any]
 """Columns of a schema: literal type, or (literal type, semantic name), or that with parameters."""
@@ -102,6 +104,10 @@ def change(
     if key is ...:
         key = {"id": (after or before)["id"]}
     return record(envelope(op, after, before, source), key, headers)
+
+
+BARE = change("c", {"id": 99})
+"""A record without a schema."""
 
 
 def typed(

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from changes.formats.debezium.json import DebeziumJson
-from changes.model.model import POSITION, BadRecord, FormatOptions, Mode
+from changes.model.model import POSITION, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
     POSTGRES,
-    UNAVAILABLE,
     envelope,
     record,
     wrapped,
@@ -51,25 +50,3 @@ def test_a_block_is_read_as_one_record_after_another(schema: bool) -> None:
     one_by_one = rows([[value] for value in values])
     assert rows([values]) == one_by_one
     assert [row[POSITION] for row in one_by_one][:2] == ["e10000u", "d9993u"]
-
-
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        (at(None, "u"), "no source.lsn"),
-        (at("7", "u"), "no source.lsn"),
-        (at(-1, "u"), "no source.lsn"),
-        (at(None, "d"), "no source.lsn"),
-        (at(5, "u", name=UNAVAILABLE), "column name is missing"),
-    ],
-)
-@pytest.mark.parametrize("place", [0, 2, 5])
-def test_what_can_not_be_put_in_order_is_refused_at_its_place(
-    bad: bytes, said: str, place: int
-) -> None:
-    """Among good records too: those before it may be applied."""
-    values = [at(n + 1, "u", name=f"x{n}") for n in range(6)]
-    values[place] = bad
-    with pytest.raises(BadRecord, match=said) as error:
-        rows([values])
-    assert error.value.index == place
