@@ -1,4 +1,4 @@
-"""The command line: every command and group, each from its file in ``daemon/cli``."""
+"""The command line: every command and group of ``table.py``."""
 
 from __future__ import annotations
 
@@ -10,23 +10,12 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from changes.model.printable import PrintableStream
-from daemon.cli import collector, config, dead_letters, jobs, offsets, tables
-from daemon.cli.base.operations import add_commands
-from daemon.cli.check_config import check_config
-from daemon.cli.decode import decode
-from daemon.cli.init.command import init
-from daemon.cli.produce import produce
-from daemon.cli.replicate.command import replicate
-from daemon.cli.run import run
-from daemon.cli.setup import setup
-from daemon.cli.status import status
-from daemon.cli.support.command import support_bundle
-from daemon.cli.top import top
-from daemon.cli.topics import command as topics
+from daemon.cli.lazy import LazyGroup
 from daemon.config.standard_output import CheckedStream, status_of
 from settings.version import VERSION
 
 app = typer.Typer(
+    cls=LazyGroup,
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -50,37 +39,6 @@ def _options(
     ] = False,
 ) -> None:
     """Keeps tables in a lake equal to a database, from its change stream in Kafka."""
-
-
-app.command(
-    "replicate", epilog="Example: binlogd replicate mysql://reader@db.example/shop --into ./lake"
-)(replicate)
-app.command("run", epilog="Example: binlogd run --config config.toml")(run)
-app.command(
-    "init", epilog="Example: binlogd init --broker 127.0.0.1:9092 --topic shop --lake var/warehouse"
-)(init)
-app.command("setup", epilog="Example: binlogd setup s3")(setup)
-app.command("status", epilog="Example: binlogd status --json")(status)
-app.command("top", epilog="Example: binlogd top --ill")(top)
-app.command("support-bundle", epilog="Example: binlogd support-bundle")(support_bundle)
-app.command("check-config", epilog="Example: binlogd check-config --connect")(check_config)
-app.command("decode", epilog="Example: binlogd decode --format canal-json messages.jsonl")(decode)
-app.command("produce", epilog="Example: binlogd produce changes.jsonl --topic shop --create")(
-    produce
-)
-GROUPS = {
-    "": app,
-    "offsets": offsets.app,
-    "tables": tables.app,
-    "jobs": jobs.app,
-    "dead-letters": dead_letters.app,
-    "collector": collector.app,
-    "config": config.app,
-    "topics": topics.app,
-}
-add_commands(GROUPS)
-for group, inside in list(GROUPS.items())[1:]:
-    app.add_typer(inside, name=group)
 
 
 def _fill_closed_streams() -> None:

@@ -14,12 +14,13 @@ from daemon.admin.status.result_tables import print_job, print_jobs
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
-from daemon.operations.automatic_loads import LoadRefused, due_offline
+from daemon.operations.automatic_loads import due_offline
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.figures import (
     UNASKED,
     JobFigures,
+    LoadRefused,
     figures_of,
     in_full,
     refused_figures,

@@ -11,7 +11,7 @@ import typer
 from changes.model.printable import json_text
 from daemon.admin.status.health import shown
 from daemon.admin.status.status_table import print_status
-from daemon.cli.base.options import ConfigOption, chosen_file, load_config, make_console
+from daemon.cli.base.options import ConfigOption, chosen_file, make_console, state_dir_of
 from daemon.state import control
 from settings.exit import Exit
 
@@ -29,7 +29,7 @@ def status(
     Exit status 0: all is well, or passes by itself; 4: somebody has to act; 3: no daemon runs; 1:
     it does not answer.
     """
-    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
+    folder = state_dir_of(config, state_dir)
     try:
         found = control.ask(folder, {"ask": "status"})
     except control.NotRunning as error:

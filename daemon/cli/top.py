@@ -15,7 +15,7 @@ from daemon.admin.page.history import History
 from daemon.admin.page.targets import SORTS, View
 from daemon.admin.page.top_screen import screen
 from daemon.admin.status.document import Status
-from daemon.cli.base.options import ConfigOption, load_config, refuse
+from daemon.cli.base.options import ConfigOption, refuse, state_dir_of
 from daemon.state import control
 from settings.exit import Exit
 
@@ -34,7 +34,7 @@ def top(
     """Show the running daemon until Ctrl-C. Exit status 3 when none runs."""
     if sort not in SORTS:
         refuse(f"--sort {sort}: unknown; one of {', '.join(SORTS)}")
-    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
+    folder = state_dir_of(config, state_dir)
     view, history, console = View(search, sort, ill), History(), Console(highlight=False)
     try:
         shown = _look(folder, history)

@@ -7,44 +7,28 @@ the daemon's working directory does not matter.
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin
+from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import ValidationError
 
-from changes.model.printable import holds_half
 from collector.broker.home import BrokerUnusable
 from daemon.config.brokers import embedded_settings
 from daemon.config.config import Config
+from daemon.config.interpolation import Lookup, interpolate
 from daemon.config.lines import line_of
 from settings.secrets import (
     MASK,
     Redactor,
-    SecretMissing,
-    embedded_secrets,
     looks_secret,
     masked,
-    read_secret,
     secrets_in,
 )
 from settings.section import Section
 from sparkwriter.sections import KINDS
-
-_REFERENCE = re.compile(
-    r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
-)
-
-
-_OTHERS_REFERENCES = "spark.conf."
-"""Spark has references of its own in its settings: what looks like one may be meant for it."""
-
-
-_UNKNOWN = "0" * 16
-"""In the place of what can't be looked up: a number, and long enough for a secret."""
 
 
 class ConfigError(Exception):
@@ -53,16 +37,6 @@ class ConfigError(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-class _Lookup(NamedTuple):
-    """The sources of ``${…}``, and what is found on the way: secrets by their setting, errors."""
-
-    environment: Mapping[str, str]
-    folder: Path
-    lenient: bool
-    secrets: dict[str, set[str]]
-    problems: list[str]
 
 
 def load(
@@ -83,8 +57,8 @@ def load(
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([f"{path}: not TOML: {error}"]) from error
-    lookup = _Lookup(environment, path.resolve().parent, lenient, {}, [])
-    document = _interpolate(document, lookup, "")
+    lookup = Lookup(environment, path.resolve().parent, lenient, {}, [])
+    document = interpolate(document, lookup, "")
     if lookup.problems:
         raise ConfigError([f"{path}: {problem}" for problem in lookup.problems])
     redactor = Redactor(secret for found in lookup.secrets.values() for secret in found)
@@ -156,52 +130,6 @@ def _reaching(config: Config, lenient: bool) -> Config:
 
 def _placed(staging: str, folder: Path) -> str:
     return staging if "://" in staging else str(folder / staging)
-
-
-def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
-    """Replace ``${NAME}``, ``${NAME:-default}``, ``${file:…}``, ``${credential:…}`` in texts."""
-    if isinstance(value, dict):
-        return {
-            key: _interpolate(inner, lookup, f"{at}.{key}" if at else key)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_interpolate(inner, lookup, at) for inner in value]
-    if not isinstance(value, str):
-        return value
-
-    strange = re.search(r"\$\{[^}]*\}?", _REFERENCE.sub("", value))
-    secret = looks_secret(at) or any(embedded_secrets(value))
-    if strange and not lookup.lenient and not at.startswith(_OTHERS_REFERENCES):
-        lookup.problems.append(
-            f"{at}: {MASK if secret else strange[0]} is no reference; "
-            "allowed: ${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
-        )
-    return _REFERENCE.sub(lambda match: _referenced(match, lookup, at), value)
-
-
-def _referenced(match: re.Match[str], lookup: _Lookup, at: str) -> str:
-    """What one reference of the text at this place stands for."""
-    kind, place, name, default = match.groups()
-    missing = f"the environment variable {name} is not set"
-    if kind is not None:
-        try:
-            secret = read_secret(kind, place, lookup.environment, lookup.folder)
-        except SecretMissing as error:
-            missing = str(error)
-        else:
-            lookup.secrets.setdefault(at, set()).add(secret)
-            return secret
-    elif name in lookup.environment:
-        if not holds_half(lookup.environment[name]):
-            return lookup.environment[name]
-        missing = f"the environment variable {name} is not UTF-8 text"
-    elif default is not None:
-        return str(default)
-    if lookup.lenient and not at.startswith("daemon."):
-        return _UNKNOWN
-    lookup.problems.append(f"{at}: {missing}")
-    return ""
 
 
 def _explain(error: ValidationError, text: str) -> Iterator[str]:

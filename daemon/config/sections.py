@@ -23,6 +23,7 @@ from changes.model.model import (
     TruncatePolicy,
     UnknownDefaultPolicy,
 )
+from daemon.config.state_folder import DEFAULT
 from settings.section import Section
 from settings.units import Bytes, Seconds
 
@@ -42,7 +43,7 @@ STAGING_SCHEMES = ("file", "s3", "s3a", "hdfs")
 class DaemonSection(Section):
     """``[daemon]``: where it keeps its files and how it commits and ends."""
 
-    state_dir: Path = Field(Path("var/state"), strict=False)
+    state_dir: Path = Field(Path(DEFAULT), strict=False)
     staging_dir: str = "var/staging"
     commit_interval_s: Seconds = Field(5.0, gt=0)
     drain_timeout_s: Seconds = Field(60.0, gt=0)

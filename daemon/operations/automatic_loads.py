@@ -6,7 +6,7 @@ import glob
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from daemon.operations.engine.port import Look, Plan
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
+from daemon.operations.figures import LoadRefused
 from daemon.operations.load.kind import KIND, LoadKind
 from daemon.operations.load.plan import FIRST_SIGHT, RELOAD
 from offsets.snapshot import Snapshot
@@ -34,17 +35,6 @@ REFUSED_S = 600.0
 """The longest time between two plans of a target whose load is refused, or can't be planned now."""
 
 HOUR_MS = 3_600_000
-
-
-@dataclass(frozen=True, slots=True)
-class LoadRefused:
-    """A load that is due and was refused by its plan, or can't be planned now: why."""
-
-    pipeline: str
-    target: str
-    origin: str
-    why: str
-    since_ms: int | None
 
 
 def due(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import msgspec
 
-from daemon.operations.automatic_loads import LoadRefused
 from daemon.operations.engine.record import Job, JobRequest
 
 REFUSED = "refused"
@@ -18,6 +18,17 @@ UNASKED = "unasked:"
 
 DUE = "due"
 """Of a load that is not recorded, because no daemon runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRefused:
+    """A load that is due and was refused by its plan, or can't be planned now: why."""
+
+    pipeline: str
+    target: str
+    origin: str
+    why: str
+    since_ms: int | None
 
 
 class ProgressFigures(TypedDict):

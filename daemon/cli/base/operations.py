@@ -38,12 +38,12 @@ ExecuteOption = Annotated[
 ]
 
 
-def add_commands(groups: dict[str, typer.Typer]) -> None:
-    """Add each operation's command to its group; the group of the first words is ``""``."""
-    for operation in operations().values():
-        group, _, name = operation.words.rpartition(" ")
-        example = f"Example: binlogd {operation.words} {operation.example}".rstrip()
-        groups[group].command(name, epilog=example)(_command(operation))
+def operation_app(words: str) -> typer.Typer:
+    """An operation's command, alone in its group."""
+    operation, app = operations()[words], typer.Typer()
+    example = f"Example: binlogd {operation.words} {operation.example}".rstrip()
+    app.command(words.rpartition(" ")[2], epilog=example)(_command(operation))
+    return app
 
 
 def _command(operation: Operation[Any]) -> Callable[..., None]:

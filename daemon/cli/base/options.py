@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,11 +20,11 @@ from daemon.cli.base.config_file import (
     NoConfig,
     config_file,
 )
-from daemon.config.config import Config
-from daemon.config.file import ConfigError, load
-from daemon.state.edits import EditRefused
-from daemon.state.edits import chosen_pipeline as chosen
+from daemon.config.state_folder import state_folder
 from settings.exit import Exit
+
+if TYPE_CHECKING:
+    from daemon.config.config import Config
 
 ConfigOption = Annotated[
     Path | None,
@@ -69,9 +69,19 @@ def chosen_file(option: Path | None) -> ConfigFile:
         refuse(str(error))
 
 
+def state_dir_of(config: Path | None, state_dir: Path | None) -> Path:
+    """Where the daemon that is asked keeps its state: an option's word, or the configuration's."""
+    if state_dir is not None:
+        return state_dir
+    found = state_folder(chosen_file(config).path)
+    return load_config(config, lenient=True).daemon.state_dir if found is None else found
+
+
 def load_config(option: Path | None, lenient: bool = False) -> Config:
     """The configuration. Exits with a line for each problem, and with why this file was read, where
     no option names it. ``lenient``: without secrets."""
+    from daemon.config.file import ConfigError, load  # all formats, sinks and databases: a second
+
     file = chosen_file(option)
     try:
         return load(file.path, lenient=lenient)
@@ -85,6 +95,9 @@ def load_config(option: Path | None, lenient: bool = False) -> Config:
 
 def chosen_pipeline(settings: Config, name: str | None) -> str:
     """The chosen pipeline. The only one need not be named."""
+    from daemon.state.edits import EditRefused
+    from daemon.state.edits import chosen_pipeline as chosen
+
     try:
         return chosen(settings.pipeline, name)
     except EditRefused as error:

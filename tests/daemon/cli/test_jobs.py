@@ -12,10 +12,11 @@ from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
 from daemon.config.file import load
-from daemon.operations.automatic_loads import AutomaticLoads, LoadRefused
+from daemon.operations.automatic_loads import AutomaticLoads
 from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.record import Job, JobProgress, JobRequest, State, new_job
 from daemon.operations.engine.store import JobStore
+from daemon.operations.figures import LoadRefused
 from daemon.operations.load.plan import FIRST_SIGHT
 from daemon.operations.rebuild.kind import KIND
 from daemon.operations.registry import operations

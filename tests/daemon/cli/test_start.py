@@ -1,0 +1,79 @@
+"""A command imports what it needs: little, for a list of commands or a question to the daemon."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from daemon.cli.__main__ import app
+from daemon.cli.table import COMMANDS
+from tests.daemon.cli.test_help import EVERY, named
+from tests.daemon.operations.checks.test_check import TEXT
+
+HEAVY = {
+    "confluent_kafka", "cryptography", "fastavro", "google.protobuf", "numpy", "prometheus_client",
+    "psycopg", "py4j", "pyarrow", "pymysql", "pyspark", "sortedcontainers",
+    # Of our own: who imports one of these has the libraries of all formats, sinks or databases.
+    "changes.formats", "daemon.config.config", "daemon.operations.registry", "databases.opening",
+    "sources.opening", "sparkwriter.sinks",
+}  # fmt: skip
+
+PROGRAM = """
+import atexit, json, sys
+sys.argv = ["binlogd", *{words!r}]
+out = open({out!r}, "w")
+atexit.register(lambda: (json.dump(sorted(sys.modules), out), out.close()))
+from daemon.cli.__main__ import main
+main()
+"""
+
+
+def imported(folder: Path, *words: str) -> set[str]:
+    """What one command has imported at its end."""
+    out = folder / "modules.json"
+    program = PROGRAM.format(words=list(words), out=str(out))
+    subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    return set(json.loads(out.read_text()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), ("--version",), ("tables", "--help"), ("status", "--help"), ("status",)],
+    ids=" ".join,
+)
+def test_it_starts_light(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Each of these libraries is a tenth of a second of processor time, or more."""
+    if words == ("status",):
+        (tmp_path / "c.toml").write_text(f'{TEXT}[daemon]\nstate_dir = "state"\n')
+        words = ("status", "--config", str(tmp_path / "c.toml"))
+    found = imported(tmp_path, *words)
+    assert "daemon.cli.table" in found
+    assert found & HEAVY == set()
+
+
+@pytest.mark.parametrize("name", sorted(HEAVY))
+def test_the_names_of_what_is_heavy_are_of_today(name: str) -> None:
+    """A module that was renamed would be missed without a word."""
+    assert find_spec(name) is not None
+
+
+def test_the_table_has_each_command_as_its_own_help_begins() -> None:
+    """The list of commands is of the table, the help of the command itself."""
+    assert [tuple(command.words.split()) for command in COMMANDS] != []
+    assert sorted(tuple(command.words.split()) for command in COMMANDS) == EVERY
+    for command in COMMANDS:
+        help_ = named(tuple(command.words.split())).help
+        assert " ".join(help_.partition("\n\n")[0].split()) == command.help
+
+
+def test_an_unknown_command_is_answered_with_one_that_is_like_it() -> None:
+    """Of the names alone."""
+    root = typer.main.get_command(app)
+    with pytest.raises(Exception, match="Did you mean 'tables'"):
+        root.main(["tabels", "list"], standalone_mode=False)
