@@ -111,6 +111,7 @@ docs: setup-tests
 # A folder that setuptools left from an earlier build would add its files.
 wheel: setup
 	@rm -rf build
+	@$(VENV)/python setup/man_pages.py build/pages
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(VENV)/python -m pip wheel --quiet --no-index \
 		--no-deps --no-build-isolation --disable-pip-version-check -w var/dist .
 	@rm -rf build

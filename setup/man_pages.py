@@ -1,7 +1,8 @@
 """Writes a man page for each command, from what its ``--help`` says, and shell completion.
 
 ``python setup/man_pages.py FOLDER``: ``man/binlogd.1``, ``man/binlogd-tables-rebuild.1`` and so on;
-``completion/bash``, ``zsh`` and ``fish``. The same source gives the same files.
+``completion/bash/binlogd``, ``zsh/_binlogd`` and ``fish/binlogd.fish``: the names by which shells
+look for them. The same source gives the same files.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ STATUS = (
     ("75", "the drain did not end in time: nothing is lost"),
     ("130", "a second signal"),
 )
-SHELLS = ("bash", "zsh", "fish")
+SHELLS = {"bash": "binlogd", "zsh": "_binlogd", "fish": "binlogd.fish"}
+"""Each with the name of its file."""
 
 
 def root() -> Any:
@@ -131,11 +133,11 @@ def write_man_pages(folder: Path) -> list[Path]:
 def main() -> None:
     """``man_pages.py FOLDER``."""
     folder = Path(sys.argv[1])
-    for name in ("man", "completion"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "man").mkdir(parents=True, exist_ok=True)
     write_man_pages(folder / "man")
-    for shell in SHELLS:
-        (folder / "completion" / shell).write_text(completion(shell), encoding="utf-8")
+    for shell, name in SHELLS.items():
+        (folder / "completion" / shell).mkdir(parents=True, exist_ok=True)
+        (folder / "completion" / shell / name).write_text(completion(shell), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in tracked():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(CHECKOUT / name, source / name)
+    pages = [sys.executable, source / "setup" / "man_pages.py", source / "build" / "pages"]
+    subprocess.run(pages, check=True, timeout=120)
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps",

@@ -12,6 +12,7 @@ import pytest
 
 from actors.runtime.jars import jars_folder
 from actors.runtime.java import find_java
+from daemon.cli.table import COMMANDS
 from tests.install.conftest import CHECKOUT, tracked
 
 PACKAGES = (
@@ -24,9 +25,26 @@ CODE = "binlogd/code/"
 
 def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
     """A file that setuptools was not told of is missed only where it is read: once installed."""
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    names = zipfile.ZipFile(wheel).namelist()
+    inside = {name for name in names if ".dist-info/" not in name and ".data/" not in name}
     launcher = {name.removeprefix(LAUNCHER) for name in tracked(LAUNCHER)}
     assert {CODE + name for name in tracked(*PACKAGES)} | launcher == inside
+
+
+def test_an_environment_has_man_pages_and_completion(wheel: Path, tmp_path: Path) -> None:
+    """Where man and the shells look for those of a program: beside its folder."""
+    venv = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=60)
+    pip = [venv / "bin" / "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--disable-pip-version-check", wheel], check=True, timeout=60)
+    pages = {path.name for path in (venv / "share/man/man1").iterdir()}
+    words = [command.words.replace(" ", "-") for command in COMMANDS]
+    assert {"binlogd.1", "binlogd-tables.1", *(f"binlogd-{each}.1" for each in words)} <= pages
+    for file in (
+        "bash-completion/completions/binlogd", "zsh/site-functions/_binlogd",
+        "fish/vendor_completions.d/binlogd.fish",
+    ):  # fmt: skip
+        assert "_BINLOGD_COMPLETE" in (venv / "share" / file).read_text()
 
 
 def test_it_names_what_it_needs(wheel: Path) -> None:
