@@ -19,8 +19,7 @@ from offsets.snapshot import SpillMark
 class Fetched:
     """Records of one partition, in log order, as columns. ``next_offset``: the position after.
 
-    No ``Messages``: a value may be None here (a tombstone), and no size is needed before it is
-    known which target gets which of them.
+    No ``Messages``: a value may be None (a tombstone), and sizes count once targets are known.
     """
 
     source: TopicPartition
@@ -72,10 +71,12 @@ class Assigned:
     """The producer's numbers at the starts, where they are recorded."""
     unrecorded: frozenset[TopicPartition] = frozenset()
     """Those of which neither a record nor the group says how far they were read."""
+    adopted: frozenset[TopicPartition] = frozenset()
+    """Begun at the group's commit by a daemon without a record: targets may lack what is below."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many partitions their topics have, where each key has one partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """The ids of their topics, where they were requested."""
+    """Where they were requested."""
 
     def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
         """What the committer hears of one of them."""

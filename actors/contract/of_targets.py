@@ -35,7 +35,7 @@ class RecordBatch:
     """The shares of one processor, of one partition, under one assignment epoch.
 
     ``start`` is where the partition's reading began with that assignment; ``unrecorded``: there
-    is no record of how far it was read before.
+    is no record of how far it was read before; ``adopted``: see ``Assigned``.
     """
 
     epoch: int
@@ -45,6 +45,7 @@ class RecordBatch:
     log: Watermarks
     start: int = 0
     unrecorded: bool = False
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class _AssignedPartition:
     log: Watermarks
     start: int
     unrecorded: bool = False
+    adopted: bool = False
 
 
 def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
@@ -294,14 +295,9 @@ class FetcherLogic:
         for to, mine in by_shard.items():
             size = sum(share.messages.size for share in mine)
             batch = msg.RecordBatch(
-                partition.epoch,
-                source,
-                tuple(mine),
-                size,
-                partition.log,
-                partition.start,
-                partition.unrecorded,
-            )
+                partition.epoch, source, tuple(mine), size, partition.log, partition.start,
+                partition.unrecorded, partition.adopted,
+            )  # fmt: skip
             out += self._offers.give(to, batch)
         if problem is None:
             return out, None
@@ -402,8 +398,9 @@ class FetcherLogic:
         self._was_assigned = True
         for left, (source, start) in enumerate(assigned.starts.items(), 1 - len(assigned.starts)):
             self._epoch += 1
+            known = source in assigned.unrecorded, source in assigned.adopted
             self._partitions[source] = _AssignedPartition(
-                self._epoch, assigned.logs[source], start, source in assigned.unrecorded
+                self._epoch, assigned.logs[source], start, *known
             )
             self._positions[source] = start
             running = assigned.running.get(source)

@@ -17,6 +17,11 @@ from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import gaps, ways_out
 from offsets.snapshot import TargetMark
 
+BEGINS_LATE = (
+    "`binlogd tables load` reads its rows from the database, `binlogd offsets reset --to earliest "
+    "--execute` what Kafka still has of them. A second copy needs a `group` of its own"
+)
+
 
 @dataclass(slots=True)
 class PublishHistory:
@@ -29,6 +34,8 @@ class PublishHistory:
     """Of each lane, its assignment and the first offset that still comes under it."""
     _unrecorded: set[TopicPartition] = field(default_factory=set)
     """Those of these lanes without a record of how far they were read before."""
+    _adopted: set[TopicPartition] = field(default_factory=set)
+    """Those that begin at the group's commit, without a record of what this target held."""
     _fenced_at: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The marks as they were known when a write was fenced, until they are read again."""
 
@@ -38,10 +45,8 @@ class PublishHistory:
         if self._fed.get(source, (-1, 0))[0] == batch.epoch:
             return
         self._fed[source] = (batch.epoch, batch.start)
-        if batch.unrecorded:
-            self._unrecorded.add(source)
-        else:
-            self._unrecorded.discard(source)
+        (self._unrecorded.add if batch.unrecorded else self._unrecorded.discard)(source)
+        (self._adopted.add if batch.adopted else self._adopted.discard)(source)
 
     def wrote(
         self, state: TargetState, own: Mapping[TopicPartition, int], *, renamed: bool
@@ -116,6 +121,19 @@ class PublishHistory:
                     "log still has, and targets drop what they hold; where they are right as they "
                     "are, force the start"
                 )
+        return None
+
+    def begins_late(self, name: str, found: TargetState) -> str | None:
+        """Why a new target may lack rows: the group's commit is of a daemon with other tables, or
+        of this one before it lost its state and the table."""
+        if found.schema is not None or found.hwms or self.recorded is not None:
+            return None
+        for source in sorted(self._adopted):
+            _, start = self._fed[source]
+            return (
+                f"{name}: it was not there, and reading begins at {source} offset {start}, where "
+                "the group's commit is: nothing recorded says what the table had before"
+            )
         return None
 
     def remarks(self, name: str, found: TargetState) -> list[fx.TargetEffect]:

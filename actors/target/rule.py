@@ -14,7 +14,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures, ProcessorFigures, bare
-from actors.contract.writes import TargetState
+from actors.contract.writes import Doubt, TargetState
 from actors.runtime.mailbox import Tick
 from actors.target.attempts import Attempts
 from actors.target.batches import Batches
@@ -28,7 +28,7 @@ from actors.target.quarantine import Quarantines
 from actors.target.quarantine_state import Quarantine
 from actors.target.rebalance import Settlements, as_staged, give_up, over
 from actors.target.release import Releases
-from actors.target.rollback import PublishHistory
+from actors.target.rollback import BEGINS_LATE, PublishHistory
 from actors.target.settings import OpenSpill, ProcessorSettings
 from actors.target.shown import figures, remaining
 from actors.target.target_state import Phase
@@ -394,6 +394,10 @@ class ProcessorLogic:
         if (gap := self._gap(buffer, state)) is not None:
             return self._refused(buffer, gap)
         out = buffer.history.remarks(buffer.name, state)
+        if (what := buffer.history.begins_late(buffer.name, state)) and buffer.load is None:
+            buffer.columns.doubts["begins late"] = Doubt(what, amid=True)
+            fields = {"target": buffer.name, "what": what, "help": BEGINS_LATE}
+            out.append(fx.Log("warning", "rows_may_differ", fields))
         buffer.opened(as_staged(buffer, state))
         if awaited:
             passed = self._releases.passed(buffer)

@@ -135,6 +135,7 @@ class PositionResolver:
             at_frontier=_at_frontier(starts, recorded, commits),
             running=_running(starts, recorded),
             unrecorded=frozenset(starts.keys() - known),
+            adopted=_adopted(starts, recorded, commits.keys() - forced, logs),
             counts=self._counts(questions, sources),
             topic_ids=ids,
         )
@@ -215,6 +216,19 @@ class PositionResolver:
                 return questions.at_time(sources, int(start.timestamp.timestamp() * 1000))
             case _:
                 return {}
+
+
+def _adopted(
+    starts: Mapping[TopicPartition, int],
+    recorded: Snapshot,
+    committed: Collection[TopicPartition],
+    logs: Mapping[TopicPartition, Watermarks],
+) -> frozenset[TopicPartition]:
+    """Those whose beginning in the log the group has read for nobody knows which tables. A member
+    that has recorded anything knows its tables."""
+    if recorded.partitions:
+        return frozenset()
+    return frozenset(s for s in committed if s in starts and starts[s] > logs[s].low)
 
 
 def _log_epochs(

@@ -93,6 +93,33 @@ def test_kill_9_loses_and_doubles_nothing(rig: Rig) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("lost", ["all of it", "its state alone"])
+def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, lost: str) -> None:
+    """``start`` counts for a new group alone: without a word the tables would begin in the middle.
+    Where the tables are there nothing lacks."""
+    stream, tables = workload(rig.db, 40)
+    path = write_config(rig)
+    rig.produce(*stream[:30])
+    assert ended(start(path, "--until-caught-up")) == (0, "")
+    shutil.rmtree(rig.folder / "state")
+    if lost == "all of it":
+        rig.folder.joinpath("copy.db").unlink()
+    rig.produce(*stream[30:])
+    assert ended(start(path, "--until-caught-up")) == (0, "")
+    listed = subprocess.run(
+        [sys.executable, "-m", "daemon.cli", "tables", "list", "--json", "--config", str(path)],
+        cwd=CHECKOUT, text=True, capture_output=True, check=True,
+    )  # fmt: skip
+    said = {event["target"] for event in rig.events("rows_may_differ")}
+    if lost == "its state alone":
+        assert not said
+        assert read(rig, "t1") == [(key, *row) for key, row in sorted(tables["t1"].items())]
+        return
+    assert f"copy.{rig.db}.t1" in said
+    assert "where the group's commit is" in listed.stdout
+
+
+@pytest.mark.integration
 def test_statements_are_followed(rig: Rig) -> None:
     """A column that comes with a default, a table that is renamed."""
     stream, _ = workload(rig.db, 8)

@@ -85,7 +85,7 @@ class ProcessorRig:
         self.listed: dict[str, SpillMark] = {}
         self.recorded: dict[str, TargetMark] = {}
         self.begins = 0
-        self.unrecorded = False
+        self.unrecorded = self.adopted = False
         self.disk_full = False
         self.held = False
         self.tables = MemoryTables()
@@ -146,8 +146,9 @@ class ProcessorRig:
         size = sum(map(len, values))
         share = msg.Share(route, Messages(offsets, values, size), ddl, owner)
         log = Watermarks(0, max(self.log) + 1)
-        fetched = self.epoch, source, (share,), size, log, self.begins, self.unrecorded
-        self.feed(msg.RecordBatch(*fetched))
+        fetched = self.epoch, source, (share,), size, log
+        known = self.begins, self.unrecorded, self.adopted
+        self.feed(msg.RecordBatch(*fetched, *known))
 
     def feed(self, message: object) -> list[object]:
         """One message; gives the replies to it."""

@@ -65,6 +65,29 @@ def test_a_start_beyond_a_mark_that_nothing_records_stops(mark: int | None, stop
     assert rig.states[T].hwms == {S0: 50}
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_table_that_begins_where_the_groups_commit_is_may_lack_rows(there: bool) -> None:
+    """A second lake under an old group's name: its tables would begin in the middle, and look well.
+    One that was there holds what it holds."""
+    rig = ProcessorRig()
+    if there:
+        rig.states[T] = TargetState(SCHEMA, Mode.UPSERT, {S0: 50}, "v3")
+    rig.begins, rig.adopted = 101, True
+    rig.send("t", (101, canal("t", 1, "a")))
+    rig.settle()
+    mark = rig.states[T].rows_may_differ
+    assert rig.states[T].hwms == {S0: 101}
+    if there:
+        assert mark is None
+        return
+    assert mark is not None
+    assert "reading begins at binlog:0 offset 101, where the group's commit is" in mark
+    assert len(rig.logged("rows_may_differ")) == 1
+    rig.send("t", (102, canal("t", 2, "b")))
+    rig.settle()
+    assert rig.states[T].rows_may_differ == mark
+
+
 def test_a_table_that_somebody_dropped_is_not_begun_anew_in_the_middle() -> None:
     """It would hold the new rows alone."""
     rig = restarted(100, None, 101)
