@@ -217,6 +217,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 lock:
 	$(LOCK) --upgrade requirements.in -o requirements.txt
 	$(LOCK) --upgrade requirements-tracing.in -o requirements-tracing.txt
+	$(LOCK) --upgrade requirements-query.in -o requirements-query.txt
 	$(LOCK) --upgrade requirements-tests.in -o requirements-tests.txt
 	$(LOCK) --upgrade requirements-build.in -o requirements-build.txt
 	$(LOCK) --upgrade requirements-java.in -o requirements-java.txt

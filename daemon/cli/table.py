@@ -93,6 +93,12 @@ COMMANDS = (
         "produce changes.jsonl --topic shop --create",
     ),
     Command(
+        "query",
+        "Show what a SELECT gives over the tables of a sink.",
+        "daemon.cli.query.command:query",
+        "query 'select * from lake.shop.orders'",
+    ),
+    Command(
         "reload",
         "Have the running daemon take its changed configuration file: all of it, or nothing.",
     ),

@@ -106,6 +106,12 @@ class Database(Words):
         with self._asked() as session:
             yield from session.stream(sql, rows)
 
+    def answer(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """As ``stream``, for a statement of a person: the first list has one row, the columns'
+        names."""
+        with self._asked() as session:
+            yield from session.answer(sql, rows)
+
     def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
         """The table in ranges of about so many rows each, by a walk over the key's index. Each
         bound is the key of a row that is there, so ranges are as full as the keys are dense.

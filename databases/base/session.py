@@ -57,6 +57,11 @@ class DatabaseSession(ABC):
         in this session. A stream that is left before its end may end the session."""
 
     @abstractmethod
+    def answer(self, sql: str, rows: int) -> Iterator[list[tuple[Any, ...]]]:
+        """As ``stream``, for a statement of a person: the first list has one row, the columns'
+        names. The server refuses more than one statement."""
+
+    @abstractmethod
     def begin(self) -> None:
         """Begin a transaction; sees that it is in this session."""
 

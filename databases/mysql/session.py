@@ -86,11 +86,17 @@ class MySqlSession(DatabaseSession):
             cursor.execute(sql)
 
     def stream(self, sql: str, rows: int) -> Iterator[list[tuple[Any, ...]]]:
+        found = self.answer(sql, rows)
+        next(found)
+        yield from found
+
+    def answer(self, sql: str, rows: int) -> Iterator[list[tuple[Any, ...]]]:
         self.check_mark(self.rows(f"SELECT {MYSQL_MARK}"))
         cursor, ended = SSCursor(self._connection), False
         try:
             with self._errors():
                 cursor.execute(sql)
+                yield [tuple(column[0] for column in cursor.description or ())]
                 while some := cursor.fetchmany(rows):
                     yield list(some)
             ended = True

@@ -78,6 +78,17 @@ class PostgreSqlSession(DatabaseSession):
             while some := list(islice(coming, rows)):
                 yield some
 
+    def answer(self, sql: str, rows: int) -> Iterator[list[tuple[Any, ...]]]:
+        # A cursor of the server's: it takes one statement that only selects, and knows its columns
+        # also where there is no row.
+        with self._errors(), self._connection.transaction():
+            self.check_mark(self._connection.execute(mark_of_postgresql()).fetchall())
+            with psycopg.ServerCursor(self._connection, "binlogd_query") as cursor:
+                cursor.execute(sql.encode())
+                yield [tuple(column.name for column in cursor.description or ())]
+                while some := cursor.fetchmany(rows):
+                    yield some
+
     def begin(self) -> None:
         with self._errors():
             cursor = self._connection.execute(f"BEGIN; {mark_of_postgresql()}".encode())

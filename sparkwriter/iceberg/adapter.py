@@ -15,6 +15,7 @@ from settings.rotation import RotatedSettings, SecretSettings
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.probe import check_warehouse, probe_catalog
+from sparkwriter.iceberg.queries import LakeQueries
 from sparkwriter.iceberg.section import IcebergSection
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
 from sparkwriter.iceberg.staged_source import SharedStaging
@@ -129,6 +130,10 @@ class IcebergSink(Sink):
         if self._is_hadoop:
             return "a hadoop catalog can't give a table another's name: choose another type"
         return None
+
+    def queries(self) -> LakeQueries:
+        """By DuckDB, which reads what is on this machine."""
+        return LakeQueries(self._name, self._section.catalog)
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Open the catalog."""

@@ -10,6 +10,7 @@ from actors.contract.ports import ResettableSink
 from changes.model.model import TargetName
 from changes.routes.routing import Route
 from databases.base.database import Database
+from sparkwriter.kit.queries import Queries
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.living_sink import SessionSink
 from sparkwriter.session.section import SparkSection
@@ -96,6 +97,11 @@ class Sink(ABC):
         """A connection that reads its tables, for who compares them: a target's namespace is the
         table's ``database``. None where they are no tables of a database that verification knows.
         Any thread. Raises DatabaseAway, DatabaseRefused."""
+        return None
+
+    def queries(self) -> Queries | None:
+        """What answers queries over its tables; None where nothing can. Raises DatabaseAway,
+        DatabaseRefused, NoAnswer."""
         return None
 
     @abstractmethod

@@ -21,6 +21,7 @@ from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.session.section import SparkSection
 from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.connect import connect_to
+from sparkwriter.sql.queries import DatabaseQueries
 from sparkwriter.sql.section import JdbcSection
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.try_out import try_out
@@ -85,6 +86,10 @@ class JdbcSink(Sink):
     def database(self) -> Database:
         """As ``[database.NAME]`` would name it."""
         return open_target(f"sink {self._name}", self._logins(self._rotated()))
+
+    def queries(self) -> DatabaseQueries:
+        """A connection of its own."""
+        return DatabaseQueries(self._name, self.database())
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the ledger."""

@@ -7,6 +7,7 @@ from settings.rotation import SecretSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.kit.sqlite_file import try_file
+from sparkwriter.sqlite.queries import SqliteQueries
 from sparkwriter.sqlite.section import SqliteSection
 from sparkwriter.sqlite.store import SqliteStore
 
@@ -27,6 +28,10 @@ class SqliteSink(Sink):
     def exchanges(self) -> SqliteStore | None:
         """A file that is not there has no table that could be in the way."""
         return SqliteStore(self._section.path) if self._section.path.exists() else None
+
+    def queries(self) -> SqliteQueries:
+        """A connection of their own."""
+        return SqliteQueries(self._name, self._section.path)
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the file and its ledger."""

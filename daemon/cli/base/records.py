@@ -34,10 +34,10 @@ def as_line(change: RowChange | Statement) -> str:
 
 
 def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
-    return None if image is None else {name: _plain(value) for name, value in image.items()}
+    return None if image is None else {name: plain_value(value) for name, value in image.items()}
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
     """Decimals, NaN and infinities as text, bytes in base64, times in ISO 8601. JSON has the
     rest."""
     match value:

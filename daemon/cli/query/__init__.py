@@ -1,0 +1,1 @@
+"""``binlogd query``: one SELECT over the tables of a sink."""
