@@ -17,8 +17,7 @@ from daemon.admin.status.words import size
 from daemon.admin.target_rows import Row, left_out_rows, running_rows, with_paused, with_recorded
 from daemon.cli.base.options import ConfigOption, load_config, make_console
 from daemon.config.config import Config
-from daemon.config.pipeline_config import PipelineConfig, pipelines_of
-from daemon.operations.targets.pause import pipeline_of_target
+from daemon.config.pipeline_config import PipelineConfig, pipeline_of_target, pipelines_of
 from daemon.state import control
 from daemon.state.offset_transfer import recorded_snapshot
 from daemon.state.pauses import Pauses, PausesUnreadable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from changes.formats.auto import make_format
 from changes.formats.engine.format import Format
 from changes.formats.recognise import TopicFormats
+from changes.model.model import TargetName
 from changes.model.registry import Registry
 from changes.routes.routing import Router
 from daemon.config.config import Config
@@ -120,3 +121,11 @@ class PipelineConfig:
 def pipelines_of(config: Config) -> dict[str, PipelineConfig]:
     """The pipelines that are configured now, by name."""
     return {name: PipelineConfig(config, name) for name in config.pipeline}
+
+
+def pipeline_of_target(pipelines: Mapping[str, PipelineConfig], name: str) -> str | None:
+    """The pipeline of which a route leads to a target; None: no route does."""
+    if name.count(".") != 2:
+        return None
+    target = TargetName.parse(name)
+    return next((p for p, each in pipelines.items() if each.router().reaches(target)), None)

@@ -10,8 +10,7 @@ import structlog
 
 from actors.contract.addresses import Address
 from actors.contract.messages import PauseReading, PauseTarget
-from changes.model.model import TargetName
-from daemon.config.pipeline_config import PipelineConfig, pipelines_of
+from daemon.config.pipeline_config import PipelineConfig, pipeline_of_target, pipelines_of
 from daemon.operations.engine.here import Here, InDaemon
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
@@ -158,14 +157,6 @@ class DrainOperation(Operation[DrainParams]):
 
     def _paused(self, params: DrainParams) -> PauseParams:
         return PauseParams(name=params.pipeline, reason=params.reason)
-
-
-def pipeline_of_target(pipelines: Mapping[str, PipelineConfig], name: str) -> str | None:
-    """The pipeline of which a route leads to a target; None: no route does."""
-    if name.count(".") != 2:
-        return None
-    target = TargetName.parse(name)
-    return next((p for p, each in pipelines.items() if each.router().reaches(target)), None)
 
 
 def known(pipelines: Mapping[str, PipelineConfig], name: str) -> tuple[str, str]:

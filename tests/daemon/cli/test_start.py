@@ -57,6 +57,14 @@ def test_it_starts_light(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert found & HEAVY == set()
 
 
+def test_a_list_of_tables_needs_no_spark(tmp_path: Path) -> None:
+    """It reads the configuration and what is recorded."""
+    (tmp_path / "c.toml").write_text(f'{TEXT}[daemon]\nstate_dir = "state"\n')
+    found = imported(tmp_path, "tables", "list", "--config", str(tmp_path / "c.toml"))
+    assert "daemon.config.config" in found
+    assert found & {"pyspark", "py4j", "prometheus_client"} == set()
+
+
 @pytest.mark.parametrize("name", sorted(HEAVY))
 def test_the_names_of_what_is_heavy_are_of_today(name: str) -> None:
     """A module that was renamed would be missed without a word."""
