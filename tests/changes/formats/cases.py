@@ -6,9 +6,11 @@ documentation. ``test_cases.py`` has every case read in all ways in which messag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
+
+import pyarrow as pa
 
 from changes.formats import FORMATS
 from changes.formats.engine.format import Format, Packed, TableDecoder, unpack
@@ -68,6 +70,8 @@ class Case:
     """Of ``unfit``: the row is refused by its target's columns alone, and people see it."""
     good: bytes | None = None
     """A message that may stand beside these, where that of the format's cases may not."""
+    columns: Mapping[str, pa.DataType] | None = None
+    """The table's, in their order, by name the type."""
     before: Any = NOT_SAID
     """The last message's row before, as people see it."""
     at_ms: Any = NOT_SAID

@@ -7,11 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from actors.contract.messages import DeadLetter
 from changes.formats.engine.format import RowChange, Statement
 from changes.model.model import BadMessage, BadRecord, Ddl, Head, Kind, Mode, TargetName
+from changes.model.records import Values
 from changes.routes.routing import Route, Router
 from daemon.operations.replay.conflicts import read_now
 from daemon.state.dead_letters.files import FileLetters, read_files
@@ -37,12 +39,18 @@ def every(*, refused: bool | None = None) -> list[Any]:
     ]
 
 
+def given(values: Sequence[Value]) -> Sequence[bytes]:
+    """Several in one piece of memory, as the daemon gives them."""
+    several = len(values) > 1 and None not in values
+    return Values.of(values) if several else values  # type: ignore[arg-type, return-value]
+
+
 def decoded(of: FormatCases, case: Case, *calls: Sequence[Value]) -> Iterator[list[Row]]:
     """The rows of each call of one new decoder."""
     decoder, at = of.decoder(case), 0
     for values in calls:
         offsets = range(at, at + len(values))
-        changes = decoder.decode(7, offsets, values)  # type: ignore[arg-type]
+        changes = decoder.decode(7, offsets, given(values))
         if changes is not None and changes.mode is Mode.APPEND:
             places = [row["_offset"] for row in changes.table.to_pylist()]
             assert places == sorted(places)
@@ -74,6 +82,8 @@ def test_alone(of: FormatCases, case: Case) -> None:
         assert {(head.kind, str(head.table)) for head in heads} == {
             (Kind.ROWS, case.table or of.table)
         }
+        if case.columns is not None:
+            assert columns_of(of, case) == list(case.columns.items())
         if case.unfit is None:
             expected = list(case.rows if case.changelog is None else case.changelog)
             assert list(decoded(of, case, values)) == [expected]
@@ -83,6 +93,14 @@ def test_alone(of: FormatCases, case: Case) -> None:
             assert rows == [early(said, row) for said, row in zip(expected, rows, strict=True)]
         else:
             assert refused(of, case, values).index == len(values) - 1
+
+
+def columns_of(of: FormatCases, case: Case) -> list[tuple[str, pa.DataType]]:
+    """The columns of the table that the case's messages make."""
+    decoder = of.decoder(case)
+    decoder.decode(7, range(len(case.values)), case.values)  # type: ignore[arg-type]
+    assert decoder.schema is not None
+    return [(column.name, column.type) for column in decoder.schema.columns]
 
 
 def looked_at(of: FormatCases, case: Case) -> tuple[Ddl, ...]:
@@ -95,7 +113,7 @@ def refused(of: FormatCases, case: Case, values: Sequence[Value]) -> BadRecord:
     """What is refused for the case's reason; the decoder is as it was before."""
     decoder = of.decoder(case)
     with pytest.raises(BadRecord) as error:
-        decoder.decode(7, range(len(values)), values)  # type: ignore[arg-type]
+        decoder.decode(7, range(len(values)), given(values))
     place = error.value.index
     assert case.unfit is not None
     assert case.unfit in error.value.reason

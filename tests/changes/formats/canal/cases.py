@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pyarrow as pa
+
 from changes.model.model import FormatOptions, Mode
 from tests.changes.formats.canal import values
 from tests.changes.formats.canal.messages import TYPES, message, row, update
 from tests.changes.formats.canal.refused import REFUSED, unfit
+from tests.changes.formats.canal.sent_bytes import BYTES, json_message, sent_bytes
+from tests.changes.formats.canal.ticdc import TICDC
 from tests.changes.formats.cases import Case, FormatCases, Row
 
 PRICE = Decimal("1.50")
+COLUMNS = {"id": pa.int32(), "name": pa.string(), "price": pa.decimal128(10, 2)}
 A: Row = ("U", {"id": 1, "name": "a", "price": PRICE})
 AB = {"a": "int", "b": "varchar(9)", "v": "int"}
 ROW_ID = "__#alibaba_rds_row_id#__"
 NAMED = FormatOptions(extra={"default_database": "d", "default_table": "t"})
 ODD = ["data", "type", "class", "a b", "a.b", "名前", "x\u00a0y", 'q"q', "b\\b", "f0", "", "old",
        "mysqlType", "_op", "__class__", "tab\tname", "f7"]  # fmt: skip
+IMAGES = [[f"c{place}" for place in range(6) if n >> place & 1] for n in range(64)]
 NOTHING = ("QUERY", "GTID", "XACOMMIT", "XAROLLBACK", "MHEARTBEAT", "TIDB_WATERMARK")
 
 
@@ -30,7 +36,8 @@ def end(id: int) -> Row:
 
 
 ROWS = [
-    Case("an insert is the row's new state", message(), rows=[A], at_ms=1589373515000, before=None),
+    Case("an insert is the row's new state", message(), rows=[A], at_ms=1589373515000, before=None,
+         columns=COLUMNS),
     Case("an update is data; before it the row was data overlaid with old, nulls included",
          update([row(name="b")], [{"name": None}]),
          rows=[upsert(1, "b")], before={"id": 1, "name": None, "price": PRICE}),
@@ -175,16 +182,22 @@ SHAPES = [
     Case("a column that is added was not carried before",
          [message(), message(data=[{"id": "2", "extra": "5", "name": "b", "price": "1.5"}],
                              types={"id": "int", "extra": "int"} | TYPES), message()],
-         rows=[A, ("U", {"id": 2, "name": "b", "price": PRICE, "extra": 5}), A]),
+         rows=[A, ("U", {"id": 2, "name": "b", "price": PRICE, "extra": 5}), A],
+         columns={**COLUMNS, "extra": pa.int32()}),
     Case("a column that no type names is text", [message(), message(data=[row() | {"n": "5"}])],
          rows=[A, ("U", A[1] | {"n": "5"})]),
     Case("a type that widens",
          [message(), message(data=[row(str(2**40))], types=TYPES | {"id": "bigint"})],
-         rows=[A, upsert(2**40)]),
+         rows=[A, upsert(2**40)], columns={**COLUMNS, "id": pa.int64()}),
     Case("a longer text is the same type", [message(), message(types=TYPES | {"name": "text"})],
          rows=[A, A]),
     Case("types in another order", [message(), message(types=dict(reversed(TYPES.items())))],
-         rows=[A, A]),
+         rows=[A, A], columns=COLUMNS),
+    Case("each minimal image may list other columns with their types: all are of one table",
+         [update([{"id": str(n)} | dict.fromkeys(shape, str(n))], [{}],
+                 types={"id": "int"} | dict.fromkeys(shape, "int"))
+          for n, shape in enumerate(IMAGES * 2)],
+         rows=[("U", {"id": n} | dict.fromkeys(shape, n)) for n, shape in enumerate(IMAGES * 2)]),
     Case("names may be anything that a database takes",
          update([{"id": "1"} | {name: str(n) for n, name in enumerate(ODD)}],
                 [dict.fromkeys(ODD, "0")], types={"id": "int"} | dict.fromkeys(ODD, "int")),
@@ -223,6 +236,9 @@ SHAPES = [
             ({"price": "decimal(10,4)"}, "price: the type decimal(10,2)"),
         )
     ),
+    unfit("numbers of types that are none: they say how texts are spelled",
+          message(data=[{"id": "1", "v": BYTES}], types={"id": "INT", "v": "JSON"}, sqlType=[4]),
+          "sqlType is not an object"),
     unfit("names that differ by case only",
           message(data=[{"id": "1", "ID": "2"}], types={"id": "int", "ID": "int"}),
           "the column names id and ID differ by case only", shown=True),
@@ -249,5 +265,5 @@ CANAL_JSON = FormatCases(
     "canal-json",
     "shop.orders",
     message(data=[{"id": "99"}], types={"id": "int"}),
-    [*ROWS, *KEYS, *SHAPES, *REFUSED, *values.CASES],
+    [*ROWS, *KEYS, *SHAPES, *REFUSED, *TICDC, *sent_bytes(json_message), *values.CASES],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.changes.formats import protobuf_records as wire
+from tests.changes.formats.canal.sent_bytes import packet, sent_bytes
 from tests.changes.formats.cases import Case, FormatCases
 
 HEADER = {8: "s", 9: "t"}
@@ -133,5 +134,6 @@ PACKETS = FormatCases(
              wire.canal_packet(wire.canal_rows("INSERT", [wire.canal_row((), [
                  wire.canal_column("id", "x1", "int(11)", key=True)])])),
              unfit="s.t: id: 'x1' is not an int(11)"),
+        *sent_bytes(packet),
     ],
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -167,10 +166,3 @@ def test_a_value_that_contradicts_its_type_is_shown_as_it_came() -> None:
     change = only(message(data=[{"id": "x"}]))
     assert change.after == {"id": "x"}
     assert change.misfit == "id: 'x' is not an int(11)"
-
-
-def test_json_keeps_its_text() -> None:
-    """A JSON column is the text that came."""
-    text = json.dumps({"b": 1, "a": [1.0, None]})
-    change = only(message(data=[{"id": "1", "v": text}], types={"id": "int", "v": "json"}))
-    assert change.after == {"id": 1, "v": text}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from changes.formats.canal.json import CanalJson
-from changes.model.model import OP, POSITION, BadRecord, Changes, FormatOptions, Mode
+from changes.model.model import OP, POSITION, Changes, FormatOptions, Mode
 from tests.changes.formats.canal.messages import TYPES, message
 
 OPTIONS = FormatOptions(extra={"positions": "tidb-commit-ts"})
@@ -50,21 +48,6 @@ def test_without_the_option_a_position_is_not_looked_at() -> None:
     assert POSITION not in changes.table.column_names
 
 
-@pytest.mark.parametrize("value", [ticdc(None), ticdc(-1), message()])
-def test_a_message_without_a_position_is_refused(value: bytes) -> None:
-    """Canal's own has none: taken as newest or oldest, it would be a guess."""
-    with pytest.raises(BadRecord, match=r"shop\.orders: the message has no _tidb\.commitTs") as bad:
-        decode(ticdc(5), value)
-    assert bad.value.index == 1
-
-
-def test_a_row_that_carries_only_part_is_refused_by_name() -> None:
-    """Of two partial rows, the newer one would hide what only the older one carries."""
-    part = ticdc(6, "UPDATE", [{"id": "1", "name": "b"}], old=[{"name": "a"}])
-    with pytest.raises(BadRecord, match="column price is missing"):
-        decode(part)
-
-
 def test_a_delete_may_carry_its_key_alone() -> None:
     """Nothing else of it is needed."""
     table = decode(ticdc(5), message("DELETE", [{"id": "1"}], _tidb={"commitTs": 6})).table
@@ -93,14 +76,3 @@ def test_a_block_is_read_as_one_message_after_another() -> None:
     assert [[row[n] for n in names] for row in decode(*values).table.to_pylist()] == [
         [row[n] for n in names] for row in one_by_one
     ]
-
-
-@pytest.mark.parametrize("bad", [ticdc(None), ticdc(-1), ticdc(6, "UPDATE", [{"id": "1"}])])
-@pytest.mark.parametrize("place", [0, 2, 5])
-def test_what_can_not_be_put_in_order_is_refused_at_its_place(bad: bytes, place: int) -> None:
-    """Among good messages too."""
-    values = [ticdc(n) for n in range(6)]
-    values[place] = bad
-    with pytest.raises(BadRecord) as error:
-        decode(*values)
-    assert error.value.index == place

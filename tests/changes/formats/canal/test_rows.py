@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 
 from changes.formats.canal.json import CanalJson
@@ -14,30 +13,13 @@ from changes.model.model import (
     HAS_PREFIX,
     OP,
     BadRecord,
-    Column,
     FormatOptions,
     Mode,
-    TableSchema,
 )
 from tests.changes.formats.canal.messages import TYPES, decode, message, row
 
 FROM_ID = FROM_PREFIX + "id"
 HAS_NAME, HAS_PRICE = HAS_PREFIX + "name", HAS_PREFIX + "price"
-
-
-def test_insert_has_all_columns_typed() -> None:
-    """An insert is the row's new state; columns and key are those that the message tells."""
-    changes = decode(message())
-    assert changes.table.to_pylist() == [{OP: "U", "id": 1, "name": "a", "price": Decimal("1.50")}]
-    assert changes.schema == TableSchema(
-        (
-            Column("id", pa.int32()),
-            Column("name", pa.string()),
-            Column("price", pa.decimal128(10, 2)),
-        ),
-        ("id",),
-    )
-    assert changes.mode is Mode.UPSERT
 
 
 def test_many_rows_of_many_messages_keep_their_order() -> None:
@@ -167,3 +149,14 @@ def test_failed_call_leaves_the_schema_alone() -> None:
     changes = decoder.decode(0, [1], [wide])
     assert changes is not None
     assert changes.table["extra"].to_pylist() == [1]
+
+
+def test_narrower_type_later_takes_nothing_away() -> None:
+    """A type block that is sent again narrower, or shorter, changes nothing."""
+    decoder = CanalJson(FormatOptions()).table_decoder(Mode.UPSERT, None)
+    decoder.decode(0, [0], [message(types=TYPES | {"id": "bigint"})])
+    before = decoder.schema
+    narrow = message(data=[{"id": "1", "name": "x"}], types={"id": "int"})
+    changes = decoder.decode(0, [1], [narrow])
+    assert changes is not None
+    assert decoder.schema == changes.schema == before

@@ -64,6 +64,7 @@ VALUES = [
     ("geometry", "\u0001\u0002", b"\1\2"),
     ("tinyint(1)", "1", 1),
     ("json", '{"a": 1}', '{"a": 1}'),
+    ("json", '{"b": 1, "a": [1.0, null]}', '{"b": 1, "a": [1.0, null]}'),
     ("uuid", "123e4567-e89b-12d3-a456-426655440000", "123e4567-e89b-12d3-a456-426655440000"),
     ("inet4", "1.2.3.4", "1.2.3.4"),
     ("INET6", "::ffff:1.2.3.4", "::ffff:1.2.3.4"),
@@ -178,6 +179,37 @@ def zero(kind: str, text: str, zero_dates: str) -> Case:
     return Case(says, value(kind, "2024-01-02", text), unfit=said, options=options)
 
 
+DEFINITIONS = ("enum('a','b')", "enum('b','a')", "enum('a','b')", "enum('a','b','c')",
+               "enum('a','b')", "varchar(9)", "enum('x','b')")  # fmt: skip
+EXACT = {"id": "bigint", "d": "decimal(38,20)", "u": "bigint unsigned", "f": "double"}
+
+BESIDE_OTHERS = [
+    Case("a day that does not exist stays an error beside zero dates",
+         value("date", "0000-00-00", "2023-02-29"), unfit="v: '2023-02-29' is not a date"),
+    Case("Canal moves sqlType up for single values; only mysqlType counts",
+         [message(data=[{"id": "1", "v": text}], types={"id": "int", "v": "bigint unsigned"},
+                  sqlType={"id": 4, "v": number})
+          for text, number in (("1", -5), ("18446744073709551615", 3))],
+         rows=[("U", {"id": 1, "v": Decimal(v)}) for v in (1, 2**64 - 1)]),
+    Case("an enumeration that is defined anew gives old numbers their old labels",
+         [message(data=[{"id": str(place), "v": "2"}], types={"id": "int", "v": kind})
+          for place, kind in enumerate(DEFINITIONS)],
+         rows=[("U", {"id": n, "v": v}) for n, v in enumerate("babbb2b")]),
+    *(
+        Case(f"a {word} without digits has those that MySQL means, unless they are declared",
+             message(data=[{"id": "1", "p": "1.5"}], types={"id": "int", "p": word}),
+             unfit="p: '1.5' is not a decimal(10,0), which MySQL means by a decimal without "
+             "digits; where its writer leaves them out, declare the column in types")
+        for word in ("decimal", "DECIMAL unsigned", "numeric")
+    ),
+    Case("numbers as JSON numbers keep every digit: they never pass through a float",
+         message(data="ROWS", types=EXACT).replace(
+             b'"ROWS"', b'[{"id": 9223372036854775807, "u": 18446744073709551615, "f": 1.5e3, '
+             b'"d": 123456789012345678.12345678901234567890}]'),
+         rows=[("U", {"id": 2**63 - 1, "u": Decimal(2**64 - 1), "f": 1500.0,
+                      "d": Decimal("123456789012345678.12345678901234567890")})]),
+]  # fmt: skip
+
 CASES = [
     *(kept(*each) for each in VALUES),
     *(misfit(*each) for each in MISFITS),
@@ -185,4 +217,5 @@ CASES = [
     *(kept(kind, text, expected, zone) for zone, kind, text, expected in IN_ZONES),
     # When the clocks go forward, no point in time has the readings between.
     misfit("timestamp", "2024-03-31 02:30:00", "Europe/Berlin"),
+    *BESIDE_OTHERS,
 ]
