@@ -107,7 +107,8 @@ def shown(folder: Path) -> dict[str, list[str]]:
         done = subprocess.run(
             [*binlogd, *command, *config], capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
+        # A credential that ends soon is ill: it is shown all the same.
+        assert done.returncode in (0, 4 if command[0] == "status" else 0), done.stderr
         places[" ".join(command)] = done.stdout + done.stderr
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
