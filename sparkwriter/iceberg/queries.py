@@ -57,7 +57,7 @@ class LakeQueries:
             statements = connection.extract_statements(sql)
             if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
                 raise NoAnswer("one SELECT is required: a query changes nothing")
-            reader = connection.execute(statements[0]).fetch_record_batch(_AT_ONCE)
+            reader = connection.execute(statements[0]).to_arrow_reader(_AT_ONCE)
             yield QueryRows(reader.schema.names, _rows(reader))
         except duckdb.Error as error:
             raise NoAnswer(reason_of(error)) from error
