@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from copy import copy
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
+from actors.staging.decoding import decode_all
 from actors.staging.key_lanes import CountUnknown, Elsewhere, KeyLanes, NotByKey, Records
 from actors.staging.staged_tables import StagedStorage
 from changes.formats.engine.assemble import Pieces
@@ -22,11 +23,9 @@ from changes.formats.engine.format import Format, TableDecoder
 from changes.formats.engine.lacking import ShownColumns, common, shown_by_tables
 from changes.formats.wire.decoder import SchemaLost
 from changes.model.model import (
-    CHANGELOG_COLUMNS,
     FROM,
     HAS_PREFIX,
     BadMessage,
-    BadRecord,
     Changes,
     Mode,
     TableSchema,
@@ -147,9 +146,19 @@ class StageWork:
         except SchemaLost as error:
             return StageFailed(request.route.name, f"{error.reason}. {_LOST}")
 
-    def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
-        target, decoder = request.route.name, self._decoder(request)
-        read, bad = _decode_all(decoder, request.lanes)
+    def _stage(self, request: Stage, path: str) -> Staged:
+        decoder = self._decoder(request)
+        before = copy(decoder)
+        try:
+            return self._decoded(request, decoder, path)
+        except Exception:
+            # What it holds is decoded again, as if it had not been.
+            self._decoders[request.route.name] = request.generation, before
+            raise
+
+    def _decoded(self, request: Stage, decoder: TableDecoder, path: str) -> Staged:
+        target = request.route.name
+        read, bad = decode_all(decoder, request.lanes)
         decoded = [changes for _, changes in read]
         changes, nulled = sum(p.count for p in decoded), sum(p.nulled for p in decoded)
         schema = decoder.schema
@@ -254,44 +263,3 @@ def _in_rows(changes: pa.Table) -> Iterator[str]:
         has = HAS_PREFIX + name
         if has not in changes.column_names or pc.any(changes[has]).as_py():
             yield name
-
-
-def _decode_all(
-    decoder: TableDecoder, lanes: tuple[LaneMessages, ...]
-) -> tuple[list[tuple[LaneMessages, Changes]], BadMessageAt | None]:
-    """Decode as far as possible: the good messages' rows, and the first bad one."""
-    decoded: list[tuple[LaneMessages, Changes]] = []
-    for place, lane in enumerate(lanes):
-        decoder.interrupt(lane.held)
-        changes, bad = _decode(decoder, lane)
-        if changes is not None:
-            decoded.append((lane, _counted_on(changes, lane.rows_before)))
-        if bad is not None:
-            why = bad.reason, bad.of_table, bad.of_keys
-            return decoded, BadMessageAt(place, bad.index, *why)
-    return decoded, None
-
-
-def _counted_on(changes: Changes, rows: int) -> Changes:
-    """Add ``rows`` to a changelog's row numbers: the message's first ``rows`` were staged
-    before."""
-    marks = [name for name, _ in CHANGELOG_COLUMNS]
-    if not rows or changes.table.column_names[: len(marks)] != marks:
-        return changes
-    place = marks.index("_index")
-    numbers = pc.add(changes.table.column(place), pa.scalar(rows, pa.int32()))
-    return replace(changes, table=changes.table.set_column(place, "_index", numbers))
-
-
-def _decode(decoder: TableDecoder, lane: LaneMessages) -> tuple[Changes | None, BadRecord | None]:
-    bad: BadRecord | None = None
-    offsets, values = lane.messages.offsets, lane.messages.values
-    while offsets:
-        try:
-            return decoder.decode(lane.source.partition, offsets, values), bad
-        except SchemaLost:
-            raise
-        except BadRecord as error:
-            # Without the bad one the layout may differ: the good part may be shorter.
-            bad, offsets, values = error, offsets[: error.index], values[: error.index]
-    return None, bad

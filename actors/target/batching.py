@@ -225,7 +225,7 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
             files = () if staged.path is None else (staged.path,)
             raise DataError(f"{buffer.name}: {why}", *files, quarantine=True)
         return
-    for part in closing.parts:
+    for part in staged_parts(closing, staged.bad):
         source, messages = part.lane.source, part.lane.messages
         if messages:
             place = f"offset {messages.first}"
@@ -233,6 +233,11 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
             if why is not None:
                 raise DataError(why, *(() if staged.path is None else (staged.path,)))
         known.add(source)
+
+
+def staged_parts(closing: Closing, bad: BadMessageAt | None) -> Sequence[ClosingPart]:
+    """The parts of which messages are staged: up to the bad one."""
+    return closing.parts if bad is None else closing.parts[: bad.lane_index + (bad.index > 0)]
 
 
 def held_partitioning(buffer: TargetBuffer) -> KeyPartitioning | None:

@@ -55,9 +55,9 @@ class AutoTableDecoder:
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._stored = stored
 
-    def interrupt(self, held: int) -> None:
+    def interrupt(self, partition: int, held: int) -> None:
         if self._inner is not None:
-            self._inner.interrupt(held)
+            self._inner.interrupt(partition, held)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -119,6 +119,24 @@ def test_lanes_that_come_in_turns_are_staged_behind_a_write_in_a_file_each() -> 
     assert keyed.pieces[1:] == [[(P0, [6, 8])], [(P1, [7, 9, 11])]]
 
 
+def test_a_lane_of_which_a_bad_record_alone_came_has_no_rows_to_refuse() -> None:
+    """What waited staged is of other lanes, whose order it does not touch: it is a dead letter."""
+    keyed = Keyed(buffer_bytes=40)
+    keyed.send((P0, 5), (P1, 5))
+    keyed.staged()
+    keyed.send((P0, 6), (P0, 7), (P0, 8), (P0, 9), (P1, 7))
+    keyed.staged(path="behind")
+    (write,) = keyed.told(msg.WriteBatch)
+    state = TargetState(SCHEMA, Mode.UPSERT, {P0: 5, P1: 5}, key_partitioning=SIX)
+    keyed.handle(msg.Written(TARGET, write.epochs, write.through, state), 2.0)
+    keyed.handle(Tick(), 3.0)
+    assert keyed.pieces[-1] == [(P1, [7])]
+    keyed.staged(bad=msg.BadMessageAt(0, 0, "no row"), key_partitioning=None)
+    (letter,) = keyed.told(msg.DeadLetter)
+    assert (letter.source, letter.offset) == (P1, 7)
+    assert not keyed.told(msg.PipelineFailed)
+
+
 @pytest.mark.parametrize(
     ("answer", "why"),
     [

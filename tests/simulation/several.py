@@ -95,8 +95,8 @@ class _Unpacking:
     def use_stored_schema(self, stored: TableSchema) -> None:
         """Needs none."""
 
-    def interrupt(self, held: int) -> None:
-        self._decoder.interrupt(held)
+    def interrupt(self, partition: int, held: int) -> None:
+        self._decoder.interrupt(partition, held)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -57,7 +57,7 @@ class TableEngine:
         self._memory = rows.memory(fixed=self._fixed)
         self._amid = False
         self._key_texts: frozenset[bytes] = frozenset()
-        self._run = KeyRun()
+        self._runs: Mapping[int, KeyRun] = {}
         self._seen = False
         self._stored: tuple[Column, ...] = ()
         self._inserts = Inserts(shows_nulls=not rows.drops_nulls) if rows.tells_inserts else None
@@ -82,14 +82,16 @@ class TableEngine:
         self._layout = self._layout.with_stored(stored)
         self._stored = stored.columns if self._rows.whole else ()
 
-    def interrupt(self, held: int) -> None:
-        if held > self._run.last_offset:
-            self._run = KeyRun()
+    def interrupt(self, partition: int, held: int) -> None:
+        run = self._runs.get(partition)
+        if run is not None and held > run.last_offset:
+            self._keep_run(partition, KeyRun())
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        run, memory = self._run.begun(partition, offsets), copy(self._memory)
+        run = self._runs.get(partition, KeyRun()).begun(offsets)
+        memory = copy(self._memory)
         layout, texts = self._layout, self._key_texts
         more = memory, self._amid, self._options.by_key
         one = Pass(self._rows, layout, self._fixed, texts, run, *more)
@@ -107,9 +109,10 @@ class TableEngine:
         if refused is not None:
             raise self._bad(one.place, refused, values) from refused
         if table is None:
-            self._run = run.ended(one.number)
+            self._keep_run(partition, run.ended(one.number))
             return None
         carried = self._keep(one, pieces)
+        self._keep_run(partition, run.ended(one.number))
         mode = Mode.UPSERT if keys else Mode.APPEND
         nulled, begins = converter.nulled, pieces.begins
         found = Changes(table, layout.schema, mode, one.count, nulled, carried, begins, pieces)
@@ -142,11 +145,14 @@ class TableEngine:
         self._layout, self._memory = one.layout, one.memory
         self._key_texts = frozenset(one.key_texts)
         self._seen = self._amid = True
-        self._run = one.run.ended(one.number)
         if self._inserts is None:
             return None
         self._inserts, carried = self._inserts.after(pieces, one.lacked, one.shows_nulls)
         return carried
+
+    def _keep_run(self, partition: int, run: KeyRun) -> None:
+        """Keep a lane's run. Copies of this decoder have their own."""
+        self._runs = {**self._runs, partition: run}
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""

@@ -245,9 +245,10 @@ class TableDecoder(Protocol):
         Called before the first record, or not at all. The type null says nothing of a column."""
         ...
 
-    def interrupt(self, held: int) -> None:
-        """Say the target's mark of the lane that comes next. What comes is the first of its lane if
-        the mark is above what was decoded last: another member has written what lies between."""
+    def interrupt(self, partition: int, held: int) -> None:
+        """Say how far a lane is done elsewhere. What comes of it next is the first of its lane if
+        that is above what was decoded last: another member has written what lies between, or it
+        could not be applied."""
         ...
 
     def decode(

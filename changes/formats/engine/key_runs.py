@@ -50,27 +50,27 @@ class KeyRun:
 
     ``arrived`` are the keys that rows have moved to in this run. ``left`` is the old image with
     which the last row left its key, where such an image may hold the key alone. ``next_`` is the
-    number that the next row must have; the decoder numbers the rows.
+    number that the next row must have; the decoder numbers the rows. Each lane has a run of its
+    own: what comes of other lanes between two changes is of other keys.
     """
 
     arrived: dict[Key, Arrived] = field(default_factory=dict)
     left: object = None
     next_: int = -1
-    partition: int = -1
     last_offset: int = -1
 
-    def begun(self, partition: int, offsets: Sequence[int]) -> KeyRun:
+    def begun(self, offsets: Sequence[int]) -> KeyRun:
         """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
-        goes_on = partition == self.partition and bool(offsets) and offsets[0] > self.last_offset
+        goes_on = bool(offsets) and offsets[0] > self.last_offset
         last = offsets[-1] if offsets else -1
         if goes_on and self.next_ == 0:
-            return KeyRun(dict(self.arrived), self.left, 0, partition, last)
-        return KeyRun({}, None, 0, partition, last)
+            return KeyRun(dict(self.arrived), self.left, 0, last)
+        return KeyRun({}, None, 0, last)
 
     def ended(self, number: int) -> KeyRun:
         """The run as the next call finds it, after so many rows."""
         arrived, left = (self.arrived, self.left) if self.next_ == number else ({}, None)
-        return KeyRun(arrived, left, 0, self.partition, self.last_offset)
+        return KeyRun(arrived, left, 0, self.last_offset)
 
     def moves(
         self,

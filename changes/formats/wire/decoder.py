@@ -60,8 +60,8 @@ class WireDecoder:
         self._inner.use_stored_schema(stored)
         self._names |= respelled(stored.keys)
 
-    def interrupt(self, held: int) -> None:
-        self._inner.interrupt(held)
+    def interrupt(self, partition: int, held: int) -> None:
+        self._inner.interrupt(partition, held)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -63,6 +63,13 @@ class ShapedDecoder:
         self._stored: TableSchema | None = None
         """What the target showed at first, by the source's names."""
 
+    def __copy__(self) -> ShapedDecoder:
+        """As it is now: what it decodes later does not change the copy."""
+        made = ShapedDecoder(copy(self._inner), self._shape, self._records)
+        made._plan, made._of = self._plan, self._of
+        made._known, made._stored = self._known, self._stored
+        return made
+
     @property
     def schema(self) -> TableSchema | None:
         return None if self._plan is None else self._plan.schema
@@ -90,8 +97,8 @@ class ShapedDecoder:
         self._stored = source_view(self._shape, stored)
         self._inner.use_stored_schema(source_view(self._shape, stored, masked=True))
 
-    def interrupt(self, held: int) -> None:
-        self._inner.interrupt(held)
+    def interrupt(self, partition: int, held: int) -> None:
+        self._inner.interrupt(partition, held)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,12 @@ from daemon.operations.replay.conflicts import (
     doubt_peers,
     read_now,
 )
+from daemon.operations.replay.moved import refuse_moved
 from daemon.state.command_schemas import CommandSchemas
 from daemon.state.control import ControlError
 from daemon.state.dead_letters.index import LetterIndex, Stored
 from daemon.state.offset_transfer import format_of
+from offsets.key_partitioning import UNKNOWN
 from offsets.position import TopicPartition
 from offsets.store import StoreError
 from sources.base.consumed import topics_format
@@ -152,6 +155,10 @@ class Planner:
         if not sources:
             return {}
         self._doubt_neighbours(sources)
+        partitioner = self._pipeline.section.partitioner
+        if partitioner not in (None, UNKNOWN):
+            counts = Counter(s.topic for s in questions.partitions({s.topic for s in sources}))
+            refuse_moved(candidates, partitioner, counts)
         lows = questions.begins(list(sources))
         ends = questions.committed_ends(list(sources))
         holed = questions.compacted({source.topic for source in sources})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -238,20 +237,3 @@ def test_what_inserts_carry_has_the_targets_names(work: StageWork, tmp_path: Pat
     assert done(work.stage(one, path)).carried == made | {"w"}
     two = Stage(route, (), (lane(whole), lane(bare, source=OTHER)))
     assert done(work.stage(two, path)).carried == made
-
-
-@pytest.mark.parametrize(("held", "deletes"), [(0, False), (5, True)])
-def test_a_run_of_keys_ends_where_another_member_has_written(
-    tmp_path: Path, held: int, deletes: bool
-) -> None:
-    """The row that leaves the key is not the one that this member saw coming there."""
-    work = StageWork(FORMATS["debezium-json"](FormatOptions(by_key=True)), ParquetTables())
-    old, new = [("__debezium.oldkey", b'{"id":2}')], [("__debezium.newkey", b'{"id":3}')]
-    came = change("c", {"id": 1, "v": "a"}, headers=old)
-    left = change("d", None, {"id": 1, "v": "b"}, headers=new)
-    first, second = lane(came), replace(lane(left, start=9), held=held)
-    path = str(tmp_path / "a.parquet")
-    assert done(work.stage(Stage(UPSERT, (), (first,)), path)).rows == 1
-    found = work.stage(Stage(UPSERT, (), (second,)), path)
-    assert isinstance(found, Staged)
-    assert found.has_deletes == deletes

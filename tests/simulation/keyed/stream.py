@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -43,6 +43,10 @@ class KeyedSource:
         self._database = database
         self._partitions = partitions
         self._numbers = 0
+        self.crosses = False
+        """Keys are checked at a statement's end: a row may come to a key that another has still."""
+        self.bad = 0.0
+        """The share of records that can't be applied."""
         self.lost = False
         """The next record is in any partition, whatever its key."""
         self.columns = {f"t{number}": ["v"] for number in range(tables)}
@@ -54,8 +58,12 @@ class KeyedSource:
     def step(self) -> None:
         """One statement."""
         table = self._rng.choice(sorted(self.rows))
+        if self.bad and self._rng.random() < self.bad:
+            self._add_bad(table)
+            return
         kinds = self._insert, self._insert, self._update, self._update, self._delete, self._move
-        self._rng.choice((*kinds, self._chain, self._exchange))(table)
+        crossing = (self._shift, self._swap) if self.crosses else ()
+        self._rng.choice((*kinds, self._chain, self._exchange, *crossing))(table)
 
     def grow(self, partitions: int) -> None:
         """Partitions are added: from now on keys have other ones."""
@@ -68,6 +76,14 @@ class KeyedSource:
         self.columns[table].append(name)
         for key, row in self.rows[table].items():
             self.rows[table][key] = {**row, name: default}
+
+    def _add_bad(self, table: str) -> None:
+        """A record whose row can't be read, where its key belongs."""
+        key, source = self._rng.randrange(KEYS), {"connector": "mysql", "db": "s", "table": table}
+        value = {"before": [1], "after": [1], "source": source, "op": self._rng.choice("cud")}
+        record = pack(_key(key), msgspec.json.encode(value))
+        bad, partition = (target_of(table), CHANGELOG), partition_of(_key(key), self._partitions)
+        self.made.append(Message(partition, record, bad=bad))
 
     def _insert(self, table: str) -> None:
         key = self._rng.randrange(KEYS)
@@ -101,6 +117,31 @@ class KeyedSource:
             one, other = self._rng.sample(sorted(self.rows[table]), 2)
             for old, new in ((one, KEYS * 10), (other, one), (KEYS * 10, other)):
                 self._moved(table, old, new)
+
+    def _shift(self, table: str) -> None:
+        """``SET id = id + 1``, the least key first: the next row has its new key still."""
+        few = sorted(self.rows[table])[: self._rng.choice((2, 4))]
+        self._cross(table, {key: key + 1 for key in few})
+
+    def _swap(self, table: str) -> None:
+        """Two rows take each other's key at once."""
+        if len(self.rows[table]) >= 2:
+            one, other = self._rng.sample(sorted(self.rows[table]), 2)
+            self._cross(table, {one: other, other: one})
+
+    def _cross(self, table: str, moves: Mapping[int, int]) -> None:
+        """Each row's own value tells it from the one that takes its key."""
+        rows = self.rows[table]
+        if (rows.keys() - moves.keys()) & {*moves.values()} or not all(
+            rows[key]["v"] for key in moves
+        ):
+            return
+        left, came = {key: rows[key] for key in moves}, dict[int, Row]()
+        for old, new in moves.items():
+            rows[old] = left[old]
+            self._moved(table, old, new)
+            came[new] = rows[new]
+            rows |= came
 
     def _moved(self, table: str, old: int, new: int) -> None:
         """A delete under the old key and an insert under the new one."""
@@ -157,11 +198,14 @@ def keyed_stream(
     grown: int = 0,
     loses: bool = False,
     default: str | None = None,
+    crosses: bool = False,
+    bad: float = 0.0,
 ) -> Stream:
     """A stream over so many partitions, and the tables that it must lead to. In its middle there
     are ``grown`` of them, or one record is not where its key belongs. ``default``: columns come,
     and rows of before have this in them."""
     source = KeyedSource(rng, partitions, tables)
+    source.crosses, source.bad = crosses, bad
     grows = rng.random() < 0.3 or default is not None
     for step in range(steps):
         if grows and rng.random() < 0.05:
@@ -173,13 +217,18 @@ def keyed_stream(
     partitions = max(partitions, grown)
     shape = Shape(
         keyed=partitions,
+        bad=bad,
         quarantine=rng.random() < 0.5,
         away=not (grown or loses) and rng.random() < 0.3,
         ddl=0.1 if grows else 0.0,
         reread_offsets=rng.choice((2, 20_000)),
     )
+    return _laid_out(rng, shape, source)
+
+
+def _laid_out(rng: random.Random, shape: Shape, source: KeyedSource) -> Stream:
     stream = Stream(shape, {})
-    for number in range(partitions):
+    for number in range(shape.keyed):
         found = [message for message in source.made if message.partition == number]
         lay_out(rng, stream, TopicPartition(TOPIC, number), found)
     for name, rows in source.rows.items():

@@ -46,6 +46,33 @@ def one_stream(seed: int) -> None:
     assert all(lane.topic == "shop" for each in marks for lane in each.offsets)
 
 
+@pytest.mark.parametrize("seed", range(20, 40))
+def test_rows_that_take_a_key_before_another_leaves_it_stay(seed: int) -> None:
+    """Both changes are in that key's partition, in any two batches of one process."""
+    crossing(seed)
+
+
+def crossing(seed: int) -> None:
+    """Statements of a database that checks keys at their end."""
+    rng = random.Random(seed)
+    stream = keyed_stream(rng, rng.choice((30, 80)), rng.randrange(1, 7), crosses=True)
+    faults = {"sink_fails": rng.choice((0, 0.4)), "disk_fails": rng.choice((0, 0.3))}
+    durable = live_through(stream, rng, 0, 0, faults, staging=RealStaging)
+    assert_equal(durable, stream)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_records_that_cannot_be_applied_are_dead_letters_in_any_lane(seed: int) -> None:
+    """Also as the first of their lane in a batch, beside what other lanes have staged."""
+    rng = random.Random(seed)
+    stream = keyed_stream(rng, rng.choice((30, 80)), rng.randrange(1, 7), bad=0.12)
+    faults = {"sink_fails": rng.choice((0, 0.4)), "disk_fails": rng.choice((0, 0.3))}
+    durable = live_through(
+        stream, rng, rng.randrange(4), rng.choice((0, 6)), faults, staging=RealStaging
+    )
+    assert_equal(durable, stream)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_two_members_write_the_lanes_of_a_table_side_by_side(seed: int) -> None:
     """Partitions go to and fro between them, told or not."""
