@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.state import control
+from settings.counted import counted
 from sources import opening
 from tests.daemon.flow import Flow, Log, pipeline
 from tests.integration.rig import canal
@@ -154,8 +155,8 @@ def test_a_pipeline_that_leaves_a_spill_goes_when_it_is_named_and_finds_it_again
     lines, refused = flow.reload()
     assert lines == []
     assert refused == [
-        f"pipeline q is removed, and of copy.shop.b: it is in quarantine, with {kept['messages']} "
-        "messages kept; --discard q leaves that as it is"
+        "pipeline q is removed, and of copy.shop.b: it is in quarantine, with "
+        f"{counted(kept['messages'], 'message')} kept; --discard q leaves that as it is"
     ]
     assert flow.reload(discard=["q"])[1] == []
     assert set(flow.pipelines()) == {"p"}
