@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
+from typer.testing import CliRunner, Result
 
 from changes.formats.engine.format import unpack
+from daemon.cli.__main__ import app
 from settings.exit import Exit
 from tests.integration.rig import Rig
 from tests.integration.test_process import CHECKOUT, ended
+from tests.integration.test_sqlite_sink import start
 from tests.simulation.keyed.stream import KeyedSource
 from tests.simulation.source import Message
 from tests.sparkwriter.databases import Server, running
@@ -124,16 +127,21 @@ def postgres() -> Any:
 
 def in_postgres(rig: Rig, server: Server) -> Path:
     """The same into a database: no Java, no Spark."""
-    pipeline = {**section(rig), "target": "copy.{database}.{table}"}
-    del pipeline["write"], pipeline["kafka"]
+    sink = ['kind = "jdbc"', f'url = "{server.url}"', f'user = "{server.user}"']
+    return without_spark(rig, sink, 'id = "bigint"')
+
+
+def without_spark(rig: Rig, sink: list[str], types: str, **more: Any) -> Path:
+    """A configuration with such a sink, and the types of some columns."""
+    pipeline = {**section(rig), "target": "copy.{database}.{table}", **more}
+    for left_out in ("write", "kafka", "types"):
+        del pipeline[left_out]
     lines = [
         "[daemon]", f'state_dir = "{rig.folder}/state"', f'staging_dir = "{rig.folder}/staging"',
         "[log]", 'format = "json"', f'file = "{rig.log_file}"', "[batch]", "max_age_s = 0.2",
-        "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"',
-        "[sink.copy]", 'kind = "jdbc"', f'url = "{server.url}"', f'user = "{server.user}"',
-        "[pipeline.p]",
-        *(f"{key} = {json.dumps(value)}" for key, value in pipeline.items() if key != "types"),
-        "[pipeline.p.types]", 'id = "bigint"',
+        "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"', "[sink.copy]", *sink,
+        "[pipeline.p]", *(f"{key} = {json.dumps(value)}" for key, value in pipeline.items()),
+        "[pipeline.p.types]", types,
     ]  # fmt: skip
     path = rig.folder / "config.toml"
     path.write_text("\n".join(lines) + "\n")
@@ -162,3 +170,42 @@ def test_six_partitions_of_moving_keys_are_equal_in_a_database(rig: Rig, postgre
     for table in source.rows:
         text = f'SELECT id, v FROM "{rig.db}"."{table}" ORDER BY id'
         assert [tuple(row) for row in session.rows(text)] == expected(source, table)
+
+
+@pytest.mark.parametrize("partitioner", ["murmur2", "unknown"])
+def test_a_letter_is_not_replayed_over_partitions_that_were_added(
+    rig: Rig, partitioner: str
+) -> None:
+    """Its row may have changed in one of them, where a replay does not look."""
+    six(rig, 2)
+    sink = ['kind = "sqlite"', 'path = "copy.db"']
+    options = {"partitioner": partitioner, "on_bad_record": "dead-letter"}
+    insert(rig, *(f"k{number}" for number in range(20)))
+    unfit = without_spark(rig, sink, 'id = "bigint"', **options)
+    assert ended(start(unfit, "--until-caught-up"))[0] == Exit.OK.value
+    fit = without_spark(rig, sink, 'id = "string"', **options)
+    before = replay(fit)
+    assert before.exit_code == Exit.OK.value, before.output
+    grow(rig, SIX)
+    insert(rig, *(f"later{number}" for number in range(40)))
+    refused = replay(fit)
+    assert refused.exit_code != Exit.OK.value
+    why = "has no record as old as it" if partitioner == "unknown" else "its key belongs into"
+    assert why in refused.output, refused.output
+
+
+def insert(rig: Rig, *keys: str) -> None:
+    """Rows with keys that are no numbers."""
+    servers = {"bootstrap.servers": rig.broker.bootstrap, "partitioner": "murmur2_random"}
+    producer = Producer(servers)
+    source = {"connector": "mysql", "db": rig.db, "table": "t0"}
+    for key in keys:
+        change = {"before": None, "after": {"id": key}, "source": source, "op": "c", "ts_ms": 1}
+        producer.produce(rig.topic, json.dumps(change), json.dumps({"id": key}))
+    assert producer.flush(30) == 0
+
+
+def replay(config: Path) -> Result:
+    """The plan alone."""
+    arguments = ["dead-letters", "replay", "--all", "--config", str(config)]
+    return CliRunner().invoke(app, arguments)

@@ -16,7 +16,7 @@ from daemon.operations.replay.conflicts import (
     doubt_peers,
     read_now,
 )
-from daemon.operations.replay.moved import refuse_moved
+from daemon.operations.replay.moved import doubt_added, refuse_moved
 from daemon.state.command_schemas import CommandSchemas
 from daemon.state.control import ControlError
 from daemon.state.dead_letters.index import LetterIndex, Stored
@@ -155,10 +155,7 @@ class Planner:
         if not sources:
             return {}
         self._doubt_neighbours(sources)
-        partitioner = self._pipeline.section.partitioner
-        if partitioner not in (None, UNKNOWN):
-            counts = Counter(s.topic for s in questions.partitions({s.topic for s in sources}))
-            refuse_moved(candidates, partitioner, counts)
+        self._look_for_moved(questions, candidates)
         lows = questions.begins(list(sources))
         ends = questions.committed_ends(list(sources))
         holed = questions.compacted({source.topic for source in sources})
@@ -173,6 +170,24 @@ class Planner:
                     candidate.doubt("the topic is compacted: records in between may be missing")
             self._examine_all(source, mine, max(low, mine[0].record.offset), end)
         return ends
+
+    def _look_for_moved(self, questions: Questions, candidates: Sequence[Candidate]) -> None:
+        """Where a key has one partition: that may be another one by now."""
+        partitioner = self._pipeline.section.partitioner
+        if partitioner is None:
+            return
+        there = questions.partitions({candidate.source.topic for candidate in candidates})
+        if partitioner != UNKNOWN:
+            refuse_moved(candidates, partitioner, Counter(source.topic for source in there))
+            return
+        lows, ends = questions.begins(there), questions.committed_ends(there)
+        reader = self._source.reader()
+        firsts: dict[TopicPartition, int | None] = {}
+        for source in (s for s in there if lows[s] < ends[s]):
+            for record in reader.read(source, lows[source], ends[source] - 1):
+                firsts[source] = record.time_ms
+                break
+        doubt_added(candidates, firsts)
 
     def _examine_all(
         self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int

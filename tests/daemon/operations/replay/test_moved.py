@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from changes.model.partitioners import first_elsewhere
 from daemon.operations.replay.conflicts import Candidate
-from daemon.operations.replay.moved import refuse_moved
+from daemon.operations.replay.moved import doubt_added, refuse_moved
 from offsets.position import TopicPartition
 from sources.base.port import LogRecord
 
@@ -20,3 +20,14 @@ def test_a_record_whose_key_has_another_partition_by_now_is_refused() -> None:
     refuse_moved(made, "murmur2", {"shop": 6})
     assert [len(each.problems) for each in made] == [0, 1, 0]
     assert f"belongs into partition {home} of 6 now" in made[1].problems[0]
+
+
+def test_without_a_partitioner_a_record_older_than_a_partition_is_doubted() -> None:
+    """If that one was added since, a later change of the row may be there."""
+    old, young = TopicPartition("shop", 0), TopicPartition("shop", 1)
+    firsts = {old: 100, young: 500, TopicPartition("other", 0): 900}
+    made = [Candidate(old, LogRecord(5, b"k", b"", (), at)) for at in (499, 500, None)]
+    made.append(Candidate(young, LogRecord(5, b"k", b"", (), 600)))
+    doubt_added(made, firsts)
+    assert [len(each.doubts) for each in made] == [1, 0, 1, 0]
+    assert "shop:1 has no record as old as it" in made[0].doubts[0]
