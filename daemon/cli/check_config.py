@@ -23,6 +23,7 @@ def check_config(
     # Late, as in `run`.
     from daemon.operations.checks import check
     from daemon.operations.checks.check_databases import check_databases
+    from daemon.operations.checks.check_positions import adopted_positions
     from daemon.operations.checks.check_registries import silent_registries
     from daemon.operations.checks.check_topics import check_topics
     from sparkwriter.sinks import ConfiguredSinks
@@ -39,7 +40,7 @@ def check_config(
         found += databases.problems
         topics = check_topics(settings)
         matched = topics.lines
-        for warning in (*databases.warnings, *topics.warnings):
+        for warning in (*databases.warnings, *topics.warnings, *adopted_positions(settings)):
             print(f"binlogd: warning: {redact(warning)}", file=sys.stderr)
     for problem in found:
         print(f"binlogd: {redact(problem)}", file=sys.stderr)

@@ -105,11 +105,11 @@ def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, los
     if lost == "all of it":
         rig.folder.joinpath("copy.db").unlink()
     rig.produce(*stream[30:])
+    checked = command(path, "check-config", "--connect")
+    assert "pipeline.p: its group has read" in checked.stderr
     assert ended(start(path, "--until-caught-up")) == (0, "")
-    listed = subprocess.run(
-        [sys.executable, "-m", "daemon.cli", "tables", "list", "--json", "--config", str(path)],
-        cwd=CHECKOUT, text=True, capture_output=True, check=True,
-    )  # fmt: skip
+    assert "its group has read" not in command(path, "check-config", "--connect").stderr
+    listed = command(path, "tables", "list", "--json")
     said = {event["target"] for event in rig.events("rows_may_differ")}
     if lost == "its state alone":
         assert not said
@@ -117,6 +117,14 @@ def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, los
         return
     assert f"copy.{rig.db}.t1" in said
     assert "where the group's commit is" in listed.stdout
+
+
+def command(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One that must end well."""
+    return subprocess.run(
+        [sys.executable, "-m", "daemon.cli", *arguments, "--config", str(path)],
+        cwd=CHECKOUT, text=True, capture_output=True, check=True,
+    )  # fmt: skip
 
 
 @pytest.mark.integration
