@@ -166,5 +166,7 @@ def _summary(seen: SeenTopic) -> str:
     tables = f"{counted(len(seen.tables), 'table')} in {counted(seen.records, 'record')}"
     keyless = sum(not table.keys for table in seen.tables.values())
     more = f", {keyless:,} of them without a key" if keyless else ""
+    texts = sum(table.texts for table in seen.tables.values())
+    more += f", {texts:,} of them with text columns alone" if texts else ""
     bad = f", {counted(seen.bad, 'record')} can't be read" if seen.bad else ""
     return f"{seen.topic}: {seen.format}, {tables}{more}{bad}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import Format, Packed, RowChange
-from changes.model.model import BadMessage, FormatOptions
+from changes.model.model import BadMessage, BadRecord, FormatOptions, Mode
 from daemon.cli.base.detected_format import FormatUnclear, detected_format
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -28,11 +30,13 @@ class NothingSeen(Exception):
 
 @dataclass(slots=True)
 class SeenTable:
-    """A table: its key columns (empty: its messages name none), and where it was seen."""
+    """A table: its key columns (empty: its messages name none), and where it was seen. ``texts``:
+    each of its columns will be text, as far as a message of it says."""
 
     keys: tuple[str, ...] = ()
     changes: int = 0
     partitions: set[int] = field(default_factory=set)
+    texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +108,18 @@ def _with_tables(
                 table.partitions.add(place.partition)
                 if isinstance(change, RowChange) and change.key:
                     table.keys = tuple(change.key)
+            if len(changes) == 1 and isinstance(changes[0], RowChange) and table.changes == 1:
+                table.texts = _has_texts_alone(format_, record.offset, value)
     seen = dict(sorted(tables.items()))
     return SeenTopic(topic.topic, topic.format, "", topic.logs, seen, topic.records, bad, example)
+
+
+def _has_texts_alone(format_: Format, offset: int, value: bytes) -> bool:
+    """Whether a row names no types: of Maxwell, of Debezium without schemas."""
+    decoder = format_.table_decoder(Mode.APPEND, None, ())
+    try:
+        changes = decoder.decode(0, [offset], [value])
+    except BadRecord:
+        return False
+    types = [] if changes is None else [column.type for column in changes.schema.columns]
+    return bool(types) and not decoder.declared_types and all(map(pa.types.is_string, types))

@@ -154,6 +154,7 @@ def _pipeline(entries: Sequence[str], topics: Sequence[SeenTopic]) -> Iterator[s
     yield '# on_bad_record = "dead-letter"    # a record that can\'t be read stops the pipeline'
     for topic in topics:
         yield from _without_key(topic)
+        yield from _without_types(topic)
         yield from _several_partitions(topic)
 
 
@@ -192,6 +193,17 @@ def _without_key(topic: SeenTopic) -> Iterator[str]:
         return
     yield "# Tables whose messages name no key: exclude them, or give them routes instead of"
     yield '# target, with keys = ["COLUMN"], or with mode = "append" for a log of their changes:'
+    for name in tables[:MOST_TABLES]:
+        yield comment(f"  {name}")
+
+
+def _without_types(topic: SeenTopic) -> Iterator[str]:
+    tables = [name for name, seen in topic.tables.items() if seen.texts]
+    if not tables:
+        return
+    yield "# Messages of these name no types, so each column will be text. Declare some in routes"
+    yield '# (types = {"COLUMN" = "TYPE"}), or begin with `binlogd tables load`: its [database]'
+    yield "# knows them:"
     for name in tables[:MOST_TABLES]:
         yield comment(f"  {name}")
 

@@ -57,6 +57,22 @@ def test_it_writes_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.toml"]
 
 
+def test_tables_whose_messages_name_no_types_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Maxwell all, even the key; of Debezium those without a schema."""
+    row = {"id": 7, "name": "x"}
+    maxwell = {"database": "shop", "table": "orders", "type": "insert", "ts": 1, "data": row}
+    source(monkeypatch, json.dumps(maxwell | {"primary_key_columns": ["id"]}).encode())
+    done = init(tmp_path)
+    assert done.stdout.splitlines()[0] == (
+        "shop: maxwell-json, 1 table in 1 record, 1 of them with text columns alone"
+    )
+    text = (tmp_path / "c.toml").read_text()
+    assert "#   shop.orders" in text[text.index("name no types") :].splitlines()
+    load(tmp_path / "c.toml")
+
+
 def test_an_empty_topic_is_detected_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source(monkeypatch)
     done = init(tmp_path)
