@@ -19,7 +19,7 @@ from offsets.snapshot import SpillMark
 class Fetched:
     """Records of one partition, in log order, as columns. ``next_offset``: the position after.
 
-    No ``Messages``: a value may be None (a tombstone), and sizes count once targets are known.
+    No ``Messages``: a value may be None (a tombstone), and sizes matter once targets are known.
     """
 
     source: TopicPartition
@@ -76,7 +76,7 @@ class Assigned:
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many partitions their topics have, where each key has one partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Where they were requested."""
+    """The ids of their topics, where they were requested."""
 
     def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
         """What the committer hears of one of them."""

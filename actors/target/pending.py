@@ -89,8 +89,8 @@ class Queue:
         stay: lanes have no order."""
         taken: list[PendingShare] = []
         left: list[PendingShare] = []
-        while self.chunks and not self.barrier_first:
-            first = self.chunks[0] if not taken else taken[0]
+        first = next(iter(self.chunks), None)
+        while first and self.chunks and not self.barrier_first:
             if self.chunks[0].table != first.table:
                 break
             chunk = self.chunks.popleft()

@@ -128,13 +128,14 @@ class PublishHistory:
         of this one before it lost its state and the table."""
         if found.schema is not None or found.hwms or self.recorded is not None:
             return None
-        for source in sorted(self._adopted):
-            _, start = self._fed[source]
-            return (
-                f"{name}: it was not there, and reading begins at {source} offset {start}, where "
-                "the group's commit is: nothing recorded says what the table had before"
-            )
-        return None
+        source = min(self._adopted, default=None)
+        if source is None:
+            return None
+        _, start = self._fed[source]
+        return (
+            f"{name}: it was not there, and reading begins at {source} offset {start}, where "
+            "the group's commit is: nothing recorded says what the table had before"
+        )
 
     def remarks(self, name: str, found: TargetState) -> list[fx.TargetEffect]:
         """Warnings: nothing is missing, but the target's history was replaced; or its rows may

@@ -31,8 +31,8 @@ def metadata_of(catalog: Mapping[str, str], target: TargetName) -> Path:
         return _in_folder(_local(catalog.get("warehouse", ""), target), target)
     raise NoAnswer(
         f"sink {target.sink}: its catalog (type = {kind}) is not on this machine. `binlogd query` "
-        "reads lakes whose catalog is a file of SQLite or a folder; docs/sinks.md has how other "
-        "programs read the others"
+        "reads lakes whose catalog is a file of SQLite or a folder; other readers of Iceberg "
+        "read the others"
     )
 
 
@@ -66,7 +66,7 @@ def _local(location: str, target: TargetName) -> Path:
     if parts.scheme not in ("", "file") or parts.netloc:
         raise NoAnswer(
             f"{target} is at {location}: `binlogd query` reads files of this machine; "
-            "docs/sinks.md has how other programs read it"
+            "other readers of Iceberg read it"
         )
     return Path(unquote(parts.path) if parts.scheme else location)
 

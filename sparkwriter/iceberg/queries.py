@@ -28,7 +28,7 @@ EXTENSIONS = ("avro", "iceberg")
 fetched."""
 
 _AT_ONCE = 1000
-"""QueryRows that are made Python's together."""
+"""Rows that become Python's values together."""
 
 
 class LakeQueries:

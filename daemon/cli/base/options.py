@@ -70,7 +70,7 @@ def chosen_file(option: Path | None) -> ConfigFile:
 
 
 def state_dir_of(config: Path | None, state_dir: Path | None) -> Path:
-    """Where the daemon that is asked keeps its state: an option's word, or the configuration's."""
+    """Where the requested daemon keeps its state: an option's word, or the configuration's."""
     if state_dir is not None:
         return state_dir
     found = state_folder(chosen_file(config).path)

@@ -127,7 +127,7 @@ def _print(
 
 
 def _cell(value: object) -> str:
-    """A value for people. Between angle brackets NULL is told from a text that says so."""
+    """A value for people. Between angle brackets NULL differs from a text that says so."""
     if value is None:
         return "<null>"
     return printable(value if isinstance(value, str) else json_text(value))
