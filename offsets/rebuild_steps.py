@@ -121,7 +121,8 @@ def moved_back(
     for source, offset in to.items():
         state = partitions.get(source)
         if state is None or offset < state.frontier:
-            partitions[source] = PartitionState(offset, None, reset=True)
+            adopted = None if state is None else state.adopted
+            partitions[source] = PartitionState(offset, None, reset=True, adopted=adopted)
     return replace(snapshot, partitions=partitions, rebuilds=rebuilds)
 
 

@@ -39,6 +39,8 @@ class PartitionState:
     confirmed, None before the first one. ``log``: the epoch of the log below it.
     ``reset``: an operator put the frontier here, and until the broker has confirmed one the group's
     commit is what it was before: it says nothing. ``running``: the producer's numbers there.
+    ``adopted``: the group's commit at which a daemon without a record began. A table that is new
+    there may lack what is below, whenever its first change comes.
     """
 
     frontier: int
@@ -46,6 +48,7 @@ class PartitionState:
     log: LogEpoch | None = None
     reset: bool = False
     running: Running | None = None
+    adopted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     leader_epoch: _LogForm | None = None
     reset: bool = False
     running: _RunningForm | None = None
+    adopted: Offset | None = None
 
     @classmethod
     def of(cls, state: PartitionState) -> _PartitionForm:
@@ -94,6 +95,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             None if log is None else _LogForm(log.epoch, log.below),
             state.reset,
             None if running is None else _RunningForm(running.at, dict(running.numbers)),
+            state.adopted,
         )
 
     def value(self) -> PartitionState:
@@ -104,6 +106,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             None if log is None else LogEpoch(log.epoch, log.below),
             self.reset,
             None if running is None else Running(running.at, running.numbers),
+            self.adopted,
         )
 
 

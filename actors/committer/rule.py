@@ -66,6 +66,7 @@ class CommitterLogic:
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
         # Of these the group does not know yet that an operator has moved them.
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
+        self._adopted: dict[TopicPartition, int | None] = {}
         self._left = dict(recorded.partitions)
         self._read: dict[TopicPartition, int] = {}
         self._topic_ids: dict[str, str] = {}
@@ -155,6 +156,7 @@ class CommitterLogic:
         self._running[source] = RunningTrail(started.running)
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
+        self._adopted[source] = started.adopted
         if started.topic_id is not None:
             self._topic_ids[source.topic] = started.topic_id
         # File before data: a start that was configured or forced must not be decided again, at
@@ -340,6 +342,7 @@ class CommitterLogic:
                 None,
                 self._logs[source].below(frontier),
                 running=self._running[source].at(frontier),
+                adopted=self._adopted[source],
             )
             for source, frontier in frontiers.items()
         }
@@ -412,7 +415,10 @@ class CommitterLogic:
                 frontier = self._ledger.frontier(source)
                 known = self._logs.pop(source).below(frontier)
                 running = self._running.pop(source).at(frontier)
-                self._left[source] = PartitionState(frontier, None, known, running=running)
+                adopted = self._adopted.pop(source)
+                self._left[source] = PartitionState(
+                    frontier, None, known, running=running, adopted=adopted
+                )
                 self._read[source] = self._ledger.position(source)
                 del self._epochs[source]
                 del self._timelines[source]

@@ -71,8 +71,9 @@ class Assigned:
     """The producer's numbers at the starts, where they are recorded."""
     unrecorded: frozenset[TopicPartition] = frozenset()
     """Those of which neither a record nor the group says how far they were read."""
-    adopted: frozenset[TopicPartition] = frozenset()
-    """Begun at the group's commit by a daemon without a record: targets may lack what is below."""
+    adopted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The group's commit at which a daemon without a record began, now or before: a new target may
+    lack what is below."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many partitions their topics have, where each key has one partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +84,10 @@ class Assigned:
         start, until = self.starts[source], self.logs[source].high
         confirmed, log = self.confirmed.get(source), self.epochs.get(source)
         running, id_ = self.running.get(source), self.topic_ids.get(source.topic)
-        return EpochStarted(epoch, source, start, until, confirmed, log, running, id_, more)
+        adopted = self.adopted.get(source)
+        return EpochStarted(
+            epoch, source, start, until, confirmed, log, running, id_, adopted, more
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,8 @@ class EpochStarted:
 
     ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit,
     ``log`` the leader epoch and ``running`` the numbers that were recorded with the start.
-    ``topic_id``: None where it was not requested. ``more``: others of this assignment follow.
+    ``topic_id``: None where it was not requested. ``adopted``: see ``Assigned``. ``more``: others
+    of this assignment follow.
     """
 
     epoch: int
@@ -205,6 +210,7 @@ class EpochStarted:
     log: LogEpoch | None = None
     running: Running | None = None
     topic_id: str | None = None
+    adopted: int | None = None
     more: bool = False
 
 

@@ -45,7 +45,7 @@ class RecordBatch:
     log: Watermarks
     start: int = 0
     unrecorded: bool = False
-    adopted: bool = False
+    adopted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

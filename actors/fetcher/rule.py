@@ -39,7 +39,7 @@ class _AssignedPartition:
     log: Watermarks
     start: int
     unrecorded: bool = False
-    adopted: bool = False
+    adopted: int | None = None
 
 
 def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
@@ -398,7 +398,7 @@ class FetcherLogic:
         self._was_assigned = True
         for left, (source, start) in enumerate(assigned.starts.items(), 1 - len(assigned.starts)):
             self._epoch += 1
-            known = source in assigned.unrecorded, source in assigned.adopted
+            known = source in assigned.unrecorded, assigned.adopted.get(source)
             self._partitions[source] = _AssignedPartition(
                 self._epoch, assigned.logs[source], start, *known
             )

@@ -34,8 +34,8 @@ class PublishHistory:
     """Of each lane, its assignment and the first offset that still comes under it."""
     _unrecorded: set[TopicPartition] = field(default_factory=set)
     """Those of these lanes without a record of how far they were read before."""
-    _adopted: set[TopicPartition] = field(default_factory=set)
-    """Those that begin at the group's commit, without a record of what this target held."""
+    _adopted: dict[TopicPartition, int] = field(default_factory=dict)
+    """Those that began at the group's commit, which is this, without a record of the target."""
     _fenced_at: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The marks as they were known when a write was fenced, until they are read again."""
 
@@ -46,7 +46,9 @@ class PublishHistory:
             return
         self._fed[source] = (batch.epoch, batch.start)
         (self._unrecorded.add if batch.unrecorded else self._unrecorded.discard)(source)
-        (self._adopted.add if batch.adopted else self._adopted.discard)(source)
+        self._adopted.pop(source, None)
+        if batch.adopted is not None:
+            self._adopted[source] = batch.adopted
 
     def wrote(
         self, state: TargetState, own: Mapping[TopicPartition, int], *, renamed: bool
@@ -131,10 +133,10 @@ class PublishHistory:
         source = min(self._adopted, default=None)
         if source is None:
             return None
-        _, start = self._fed[source]
         return (
-            f"{name}: it was not there, and reading begins at {source} offset {start}, where "
-            "the group's commit is: nothing recorded says what the table had before"
+            f"{name}: it was not there, and reading began at {source} offset "
+            f"{self._adopted[source]}, where the group's commit was: nothing recorded says what "
+            "the table had before"
         )
 
     def remarks(self, name: str, found: TargetState) -> list[fx.TargetEffect]:

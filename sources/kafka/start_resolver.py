@@ -223,12 +223,13 @@ def _adopted(
     recorded: Snapshot,
     committed: Collection[TopicPartition],
     logs: Mapping[TopicPartition, Watermarks],
-) -> frozenset[TopicPartition]:
-    """Those whose beginning in the log the group has read for nobody knows which tables. A member
-    that has recorded anything knows its tables."""
+) -> dict[TopicPartition, int]:
+    """Those whose beginning in the log the group has read for nobody knows which tables: it stays
+    recorded. A member that has recorded other partitions alone knows its tables."""
     if recorded.partitions:
-        return frozenset()
-    return frozenset(s for s in committed if s in starts and starts[s] > logs[s].low)
+        known = ((s, recorded.partitions.get(s)) for s in starts)
+        return {s: state.adopted for s, state in known if state and state.adopted is not None}
+    return {s: starts[s] for s in committed if s in starts and starts[s] > logs[s].low}
 
 
 def _log_epochs(

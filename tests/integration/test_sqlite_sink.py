@@ -96,8 +96,9 @@ def test_kill_9_loses_and_doubles_nothing(rig: Rig) -> None:
 @pytest.mark.parametrize("lost", ["all of it", "its state alone"])
 def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, lost: str) -> None:
     """``start`` counts for a new group alone: without a word the tables would begin in the middle.
-    Where the tables are there nothing lacks."""
+    Where the tables are there nothing lacks. It stays known when the daemon starts again."""
     stream, tables = workload(rig.db, 40)
+    late = json.dumps(json.loads(stream[0]) | {"table": "late"}).encode()
     path = write_config(rig)
     rig.produce(*stream[:30])
     assert ended(start(path, "--until-caught-up")) == (0, "")
@@ -111,12 +112,17 @@ def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, los
     assert "its group has read" not in command(path, "check-config", "--connect").stderr
     listed = command(path, "tables", "list", "--json")
     said = {event["target"] for event in rig.events("rows_may_differ")}
+    rig.produce(late)
+    assert ended(start(path, "--until-caught-up")) == (0, "")
+    told = {event["target"]: event["what"] for event in rig.events("rows_may_differ")}
+    assert told.keys() - said == {f"copy.{rig.db}.late", f"copy.{rig.db}.late_log"}
+    assert "where the group's commit was" in told[f"copy.{rig.db}.late"]
     if lost == "its state alone":
         assert not said
         assert read(rig, "t1") == [(key, *row) for key, row in sorted(tables["t1"].items())]
         return
     assert f"copy.{rig.db}.t1" in said
-    assert "where the group's commit is" in listed.stdout
+    assert "where the group's commit was" in listed.stdout
 
 
 def command(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

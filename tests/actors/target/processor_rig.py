@@ -85,7 +85,8 @@ class ProcessorRig:
         self.listed: dict[str, SpillMark] = {}
         self.recorded: dict[str, TargetMark] = {}
         self.begins = 0
-        self.unrecorded = self.adopted = False
+        self.unrecorded = False
+        self.adopted: int | None = None
         self.disk_full = False
         self.held = False
         self.tables = MemoryTables()
