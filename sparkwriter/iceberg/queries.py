@@ -47,12 +47,14 @@ class LakeQueries:
     @contextmanager
     def answer(self, sql: str, targets: Sequence[TargetName], at: At) -> Iterator[QueryRows]:
         """See ``Queries``."""
+        # A lake that can't be read here says so before anybody installs what would not help.
+        there = [(target, metadata_of(self._catalog, target)) for target in targets]
         duckdb = _duckdb()
         connection = duckdb.connect()
         try:
             _load(duckdb, connection)
-            for target in targets:
-                self._show(connection, target, at)
+            for target, path in there:
+                self._show(connection, target, path, at)
             connection.execute("SET lock_configuration = true")
             statements = connection.extract_statements(sql)
             if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
@@ -64,9 +66,8 @@ class LakeQueries:
         finally:
             connection.close()
 
-    def _show(self, connection: Any, target: TargetName, at: At) -> None:
-        """Make a target a view."""
-        path = metadata_of(self._catalog, target)
+    def _show(self, connection: Any, target: TargetName, path: Path, at: At) -> None:
+        """Make a target a view of the table with this metadata."""
         snapshot = snapshot_of(path, target, at)
         place = quoted(str(path))
         state = "" if snapshot is None else f", snapshot_from_id = {snapshot}"

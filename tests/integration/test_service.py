@@ -188,51 +188,58 @@ def test_the_socket_is_the_owners_alone(running: Running) -> None:
     assert (running.rig.folder / "state" / control.NAME).stat().st_mode & 0o777 == 0o600
 
 
-def test_status_counts_what_was_applied(running: Running) -> None:
-    """Rows, positions, lag and freshness, per pipeline, partition and target."""
+@pytest.fixture(scope="module")
+def applied(running: Running) -> Running:
+    """It has applied three rows of one table, and dropped a message of another database."""
     running.insert(1, 2, 3)
     running.rig.produce(canal("elsewhere.t", "INSERT", [{"id": 1, "name": "x", "qty": 1}]))
-    status = running.until(
+    running.until(
         lambda s: (
             (s["pipelines"][0]["messages_read"], s["pipelines"][0]["rows_written"]) == (4, 3)
             and not s["pipelines"][0]["lag_messages"]
         )
     )
+    return running
+
+
+def test_status_counts_what_was_applied(applied: Running) -> None:
+    """Rows, positions, lag and freshness, per pipeline, partition and target."""
+    status = applied.status()
     (pipeline,) = status["pipelines"]
     (partition,), (target,) = pipeline["partitions"], pipeline["targets"]
     assert (pipeline["messages_read"], pipeline["messages_dropped"]) == (4, 1)
     assert (partition["frontier"], partition["position"], partition["log_end"]) == (4, 4, 4)
     assert partition["held_by"] is None
-    assert target["target"] == f"lake.{running.rig.db}.t"
+    assert target["target"] == f"lake.{applied.rig.db}.t"
     assert (target["rows_read"], target["rows_written"], target["rows_stored"]) == (3, 3, 3)
     assert 0 <= target["freshness_seconds"] < 60
     assert (pipeline["lag_seconds"], target["write"], target["last_error"]) == (0.0, None, None)
 
 
-def test_metrics_show_the_same_figures(running: Running) -> None:
+def test_metrics_show_the_same_figures(applied: Running) -> None:
     """They are the status document, named as Prometheus wants it."""
-    code, text = running.get("/metrics")
+    code, text = applied.get("/metrics")
     assert code == 200
     samples = {
         (s.name, s.labels.get("target")): s.value
         for family in text_string_to_metric_families(text)
         for s in family.samples
     }
-    target = f"lake.{running.rig.db}.t"
+    target = f"lake.{applied.rig.db}.t"
     assert samples["binlogd_target_rows_written_total", target] == 3
     assert samples["binlogd_messages_read_total", None] == 4
     assert samples["binlogd_pipeline_lag_messages", None] == 0
     assert samples["binlogd_ready", None] == 1
 
 
-def test_status_for_people_and_for_programs(running: Running) -> None:
+def test_status_for_people_and_for_programs(applied: Running) -> None:
     """The command needs neither the daemon's secrets nor its environment, nor its configuration."""
-    process = daemon("status", "--config", str(running.config))
+    process = daemon("status", "--config", str(applied.config))
     out, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, "")
     assert f"binlogd {VERSION} running, ready" in out
-    assert f"lake.{running.rig.db}.t" in out
-    process = daemon("status", "--json", "--state-dir", str(running.rig.folder / "state"))
+    assert f"lake.{applied.rig.db}.t" in out
+    process = daemon("status", "--json", "--state-dir", str(applied.rig.folder / "state"))
     out, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, "")
     assert json.loads(out)["pipelines"][0]["pipeline"] == "p"
