@@ -72,8 +72,7 @@ class Assigned:
     unrecorded: frozenset[TopicPartition] = frozenset()
     """Those of which neither a record nor the group says how far they were read."""
     adopted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """The group's commit at which a daemon without a record began, now or before: a new target may
-    lack what is below."""
+    """The group's commits at which a daemon without a record began: new targets may lack rows."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many partitions their topics have, where each key has one partition."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
@@ -81,13 +80,10 @@ class Assigned:
 
     def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
         """What the committer hears of one of them."""
-        start, until = self.starts[source], self.logs[source].high
-        confirmed, log = self.confirmed.get(source), self.epochs.get(source)
-        running, id_ = self.running.get(source), self.topic_ids.get(source.topic)
-        adopted = self.adopted.get(source)
-        return EpochStarted(
-            epoch, source, start, until, confirmed, log, running, id_, adopted, more
-        )
+        span = self.starts[source], self.logs[source].high
+        kept = self.confirmed.get(source), self.epochs.get(source), self.running.get(source)
+        named = self.topic_ids.get(source.topic), self.adopted.get(source)
+        return EpochStarted(epoch, source, *span, *kept, *named, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +194,7 @@ class EpochStarted:
 
     ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit,
     ``log`` the leader epoch and ``running`` the numbers that were recorded with the start.
-    ``topic_id``: None where it was not requested. ``adopted``: see ``Assigned``. ``more``: others
-    of this assignment follow.
+    ``topic_id``: None where it was not requested. ``more``: others of this assignment follow.
     """
 
     epoch: int
@@ -287,8 +282,7 @@ class SaveFailed:
 class SpillListed:
     """The committer hears what a target's spill holds now; None: there is none any more.
 
-    It comes before the ``Written`` of those messages, so that no snapshot counts them as done
-    without naming where they are.
+    It comes before the ``Written`` of those messages: no snapshot counts them without the spill.
     """
 
     target: str

@@ -12,10 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
+from changes.model.model import TargetName
 from changes.model.printable import json_text
 from daemon.admin.status.words import size
 from daemon.admin.target_rows import Row, left_out_rows, running_rows, with_paused, with_recorded
-from daemon.cli.base.options import ConfigOption, load_config, make_console
+from daemon.cli.base.options import ConfigOption, load_config, make_console, refuse
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig, pipeline_of_target, pipelines_of
 from daemon.state import control
@@ -23,6 +24,7 @@ from daemon.state.offset_transfer import recorded_snapshot
 from daemon.state.pauses import Pauses, PausesUnreadable
 from offsets.store import StoreError
 from settings.exit import Exit
+from sparkwriter.sections import make_sink
 
 app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=True)
 
@@ -31,12 +33,37 @@ app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=
 def tables_list(
     config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    how: Annotated[
+        str | None,
+        typer.Option(metavar="TARGET", help="Instead, how to read this one with other tools."),
+    ] = None,
 ) -> None:
     """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""
     settings = load_config(config, lenient=True)
+    if how is not None:
+        sys.exit(_show_how(settings, how, as_json))
     if any("file" not in section.offset_stores for section in settings.pipeline.values()):
         settings = load_config(config)  # another store is read, which may need a secret
     sys.exit(list_tables(settings, make_console(), as_json))
+
+
+def _show_how(settings: Config, name: str, as_json: bool) -> int:
+    """Print a text to paste for each tool that reads it. Returns the exit status."""
+    try:
+        target = TargetName.parse(name)
+    except ValueError as error:
+        refuse(str(error))
+    if target.sink not in settings.sink:
+        refuse(f"there is no sink {target.sink!r}; have: {', '.join(settings.sink) or 'none'}")
+    sink = make_sink(target.sink, settings.sink[target.sink], settings)
+    found = {tool: settings.redactor.text(text) for tool, text in sink.readers(target)}
+    if not found:
+        refuse(f"nothing is known of what reads sink {target.sink}")
+    if as_json:
+        print(json_text(found, indent=1))
+    else:
+        print("\n\n".join(f"# {tool}\n{text}" for tool, text in found.items()))
+    return Exit.OK.value
 
 
 def list_tables(settings: Config, console: Console, as_json: bool) -> int:

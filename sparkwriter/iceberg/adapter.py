@@ -10,17 +10,20 @@ from pathlib import Path
 
 from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable
+from changes.model.model import TargetName
 from changes.routes.routing import Route
 from settings.rotation import RotatedSettings, SecretSettings
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.probe import check_warehouse, probe_catalog
 from sparkwriter.iceberg.queries import LakeQueries
+from sparkwriter.iceberg.readers import lake_readers
 from sparkwriter.iceberg.section import IcebergSection
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.kit.port import Sessions, Sink
+from sparkwriter.kit.readers import HowToRead
 from sparkwriter.kit.sqlite_file import try_file
 from sparkwriter.session.durable_files import CLASS
 from sparkwriter.session.jvm import SparkJvm
@@ -134,6 +137,10 @@ class IcebergSink(Sink):
     def queries(self) -> LakeQueries:
         """By DuckDB, which reads what is on this machine."""
         return LakeQueries(self._name, self._section.catalog)
+
+    def readers(self, target: TargetName) -> Iterator[HowToRead]:
+        """By what reads its kind of catalog."""
+        return lake_readers(self._name, self._section.catalog, target)
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Open the catalog."""

@@ -11,6 +11,7 @@ from changes.model.model import TargetName
 from changes.routes.routing import Route
 from databases.base.database import Database
 from sparkwriter.kit.queries import Queries
+from sparkwriter.kit.readers import HowToRead
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.living_sink import SessionSink
 from sparkwriter.session.section import SparkSection
@@ -103,6 +104,10 @@ class Sink(ABC):
         """What answers queries over its tables; None where nothing can. Raises DatabaseAway,
         DatabaseRefused, NoAnswer."""
         return None
+
+    def readers(self, target: TargetName) -> Iterator[HowToRead]:
+        """How people read one of its tables with their own tools. Asks nobody."""
+        return iter(())
 
     @abstractmethod
     def open(self, owner: str, sessions: Sessions | None) -> None:

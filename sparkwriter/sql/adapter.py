@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from databases.opening import ADAPTERS
 from settings.rotation import RotatedSettings, SecretSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
+from sparkwriter.kit.readers import HowToRead, by_query, spelt
 from sparkwriter.session.section import SparkSection
 from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.connect import connect_to
@@ -90,6 +92,21 @@ class JdbcSink(Sink):
     def queries(self) -> DatabaseQueries:
         """A connection of its own."""
         return DatabaseQueries(self._name, self.database())
+
+    def readers(self, target: TargetName) -> Iterator[HowToRead]:
+        """By the database's own client, which asks for the password."""
+        yield by_query(target)
+        url, user = parse_url(self._section.url), self._section.user
+        (host, port), *_ = url.hosts
+        if url.kind == "postgresql":
+            words = ["psql", "-h", host, "-p", str(port), *(["-U", user] if user else [])]
+            words += ["-d", url.database, "-c", f"SELECT * FROM {spelt(*target[1:])}"]
+            yield HowToRead("psql", shlex.join(words))
+        else:
+            place = ["-S", host] if host.startswith("/") else ["-h", host, "-P", str(port)]
+            words = ["mariadb", *place, *(["-u", user] if user else []), "-p"]
+            words += ["-e", f"SELECT * FROM {spelt(*target[1:], mark='`')}"]
+            yield HowToRead("mariadb, mysql", shlex.join(words))
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the ledger."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+
 from actors.contract.ports import ResettableSink
+from changes.model.model import TargetName
 from settings.rotation import SecretSettings
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
+from sparkwriter.kit.readers import HowToRead, by_query
 from sparkwriter.kit.sqlite_file import try_file
 from sparkwriter.sqlite.queries import SqliteQueries
 from sparkwriter.sqlite.section import SqliteSection
@@ -32,6 +37,13 @@ class SqliteSink(Sink):
     def queries(self) -> SqliteQueries:
         """A connection of their own."""
         return SqliteQueries(self._name, self._section.path)
+
+    def readers(self, target: TargetName) -> Iterator[HowToRead]:
+        """By SQLite's own shell."""
+        yield by_query(target)
+        select = f"SELECT * FROM {SqliteQueries(self._name, self._section.path).spell(target)}"
+        words = ["sqlite3", "-readonly", str(self._section.path), select]
+        yield HowToRead("SQLite", shlex.join(words))
 
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the file and its ledger."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -133,7 +135,34 @@ def test_without_duckdb_the_command_says_how_to_get_it(
         raise ImportError(name)
 
     monkeypatch.setattr("sparkwriter.iceberg.queries.import_module", absent)
+    elsewhere = asked.run("select 1 from lake.shop.orders")
+    assert "its catalog (type = rest) is not on this machine" in elsewhere.stderr
+    assert "pip install" not in elsewhere.stderr
+    rest = 'type = "rest"\nuri = "http://127.0.0.1:1"\n'
+    here = f'type = "hadoop"\nwarehouse = "{asked.file.parent}"\n'
+    asked.file.write_text(CONFIG.replace(rest, here))
+    metadata = asked.file.parent / "shop" / "orders" / "metadata"
+    metadata.mkdir(parents=True)
+    metadata.joinpath("version-hint.text").write_text("1")
     done = asked.run("select 1 from lake.shop.orders")
     assert done.exit_code == 2
     assert "pip install 'binlogd[query]'" in done.stderr
     assert "-r requirements-query.txt" in done.stderr
+
+
+def test_how_other_tools_read_a_table_is_printed(asked: Asked) -> None:
+    """What is printed is run as it stands."""
+
+    def how(target: str, *words: str) -> Result:
+        command = ["tables", "list", "--how", target, "--config", str(asked.file), *words]
+        return CliRunner().invoke(app, command)
+
+    printed = how("copy.shop.orders").stdout
+    assert "# binlogd\nbinlogd query 'SELECT * FROM copy.shop.orders'\n" in printed
+    sqlite = json.loads(how("copy.shop.orders", "--json").stdout)["SQLite"]
+    assert sqlite in printed
+    if shutil.which("sqlite3"):
+        done = subprocess.run(["bash", "-c", sqlite], capture_output=True, check=True)
+        assert b"1|a|" in done.stdout
+    assert "there is no sink 'elsewhere'" in how("elsewhere.shop.orders").stderr
+    assert "not a target's name" in how("orders").stderr
