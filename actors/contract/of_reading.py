@@ -80,10 +80,10 @@ class Assigned:
 
     def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
         """What the committer hears of one of them."""
-        span = self.starts[source], self.logs[source].high
-        kept = self.confirmed.get(source), self.epochs.get(source), self.running.get(source)
+        span, confirmed = (self.starts[source], self.logs[source].high), self.confirmed.get(source)
+        log, running = self.epochs.get(source), self.running.get(source)
         named = self.topic_ids.get(source.topic), self.adopted.get(source)
-        return EpochStarted(epoch, source, *span, *kept, *named, more)
+        return EpochStarted(epoch, source, *span, confirmed, log, running, *named, more)
 
 
 @dataclass(frozen=True, slots=True)
