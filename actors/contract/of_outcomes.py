@@ -96,10 +96,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class PipelineFailed:
-    """A data error: this pipeline must stop, the others go on."""
+    """A data error: this pipeline must stop, the others go on. ``at``: the record's place, if it is
+    one record."""
 
     pipeline: str
     reason: str
+    at: tuple[TopicPartition, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,7 +303,8 @@ class FetcherLogic:
             return out, None
         reason = self._schemas.why_missing(fetched.values[good]) or problem.reason
         if not letter:
-            return out + self._fail(f"{source} offset {fetched.offsets[good]}: {reason}"), None
+            at = source, fetched.offsets[good]
+            return out + self._fail(f"{source} offset {at[1]}: {reason}", at), None
         rest = _behind(fetched, good)
         sent = self._dead_letter(reassembled, fetched, good, reason, last=rest is None)
         return out + sent, rest
@@ -499,10 +500,10 @@ class FetcherLogic:
 
     # --- the end
 
-    def _fail(self, reason: str) -> list[fx.FetcherEffect]:
+    def _fail(self, reason: str, *at: tuple[TopicPartition, int]) -> list[fx.FetcherEffect]:
         """Read no more; what came before goes on to the processors, or a restart would stop at
         the same place with no more of it applied."""
-        failed = fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason))
+        failed = fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason, *at))
         if self._stopped:
             return [failed]
         self._stopped = self._delivering = True

@@ -194,8 +194,8 @@ class Batches:
             out += self._restart_columns(buffer, closing, staged.bad, now)
         elif staged.bad is not None and self._dead_letters is not None:
             out += self._condemn(buffer, closing, staged.bad, now)
-        elif problem is not None:
-            buffer.doom(problem)
+        elif staged.bad is not None and problem is not None:
+            buffer.doom(problem, record_at(closing, staged.bad))
         if closing.behind_write is not None:
             return out + self._file_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)

@@ -67,6 +67,8 @@ class TargetBuffer:
     """Since when a request to the sink for this target has no answer."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
+    bad_at: tuple[TopicPartition, int] | None = None
+    """The record that can't be applied, where the target stops for one."""
     elsewhere_since: float | None = None
     """Since when what is being staged has a record that is not in its key's partition."""
     passed: Passed | None = None
@@ -150,7 +152,7 @@ class TargetBuffer:
         if waiting is not None and waiting.batch.path is not None:
             gone.append(waiting.batch.path)
         self.life.quarantine()
-        self.quarantine = quarantine
+        self.quarantine, self.bad_at = quarantine, None
         if whole:
             self.doomed = None
         return gone
@@ -180,10 +182,16 @@ class TargetBuffer:
         """The load that fills it, with what has become of that."""
         self.load = load
 
-    def doom(self, reason: str) -> None:
+    def doom(self, reason: str, at: DeadRecord | None) -> None:
         """The next message can't be applied: what came before it is written, and nothing behind."""
         self.pending_letter, self.doomed = None, reason
+        if at is not None:
+            self.found_bad(at)
         self.queue.clear()
+
+    def found_bad(self, record: DeadRecord) -> None:
+        """This record can't be applied, and the target stops for it, or goes into quarantine."""
+        self.bad_at = record.source, record.offset
 
     def condemn(self, record: DeadRecord) -> None:
         """The next message is to be stored as a dead letter before anything more is closed."""

@@ -105,8 +105,10 @@ class EntryGroups:
             record = record_at(closing, staged.bad)
             if buffer.columns.restarted_at != record:
                 return _restart_columns(buffer, record, problem)
-        if problem is not None:
-            raise DataError(problem, *(() if staged.path is None else (staged.path,)))
+        if staged.bad is not None and problem is not None:
+            files = () if staged.path is None else (staged.path,)
+            buffer.found_bad(record_at(closing, staged.bad))
+            raise DataError(problem, *files)
         check_lanes(buffer, closing, staged)
         buffer.staged(staged)
         if staged.path is None:

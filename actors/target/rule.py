@@ -302,7 +302,7 @@ class ProcessorLogic:
     def _letter_refused(self, buffer: TargetBuffer, reason: str) -> list[fx.TargetEffect]:
         """The record stays open: what came before it is written, then its target stops."""
         if buffer.doomed is None and buffer.life.phase is not Phase.STOPPED:
-            buffer.doom(reason)
+            buffer.doom(reason, buffer.pending_letter)
         return self._stop_if_doomed(buffer)
 
     # --- writing
@@ -347,8 +347,8 @@ class ProcessorLogic:
         if fenced:
             said += (
                 ": another writer moves this target. Two daemons share one only as members of one"
-                " group: stop the other one, or route its tables elsewhere, then start this one"
-                " with `binlogd run`: it goes on from the marks"
+                " group: stop the other one, or route its tables elsewhere, then `binlogd resume"
+                f" {self._me.pipeline}`, or `binlogd run`: it goes on from the marks"
             )
             return self._stop_target(buffer, said)
         return self._ended_in_refusal(buffer, said)
@@ -463,7 +463,7 @@ class ProcessorLogic:
             return []
         paths = buffer.stop(reason, self._now)
         out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(paths))] if paths else []
-        failed = msg.PipelineFailed(self._me.pipeline, reason)
+        failed = msg.PipelineFailed(self._me.pipeline, reason, buffer.bad_at)
         return [*out, fx.Tell(self._supervisor, failed)]
 
     def _forget(self, sources: tuple[TopicPartition, ...], epoch: int) -> list[fx.TargetEffect]:

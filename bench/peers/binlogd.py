@@ -27,6 +27,7 @@ CONFIG = """
 [daemon]
 state_dir = "{folder}/state"
 staging_dir = "{folder}/staging"
+exit_when_stopped = true
 [log]
 format = "json"
 file = "{folder}/binlogd.log"

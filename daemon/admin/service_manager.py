@@ -15,6 +15,7 @@ import structlog
 
 from actors.runtime.periodic import Periodic
 from changes.model.printable import printable
+from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import shown
 from daemon.admin.status.metrics import Status
 from settings.counted import counted
@@ -133,7 +134,7 @@ class Monitor:
         """Check once, and report. On the monitor's thread."""
         status = self._status()
         self._tell_stuck(status)
-        if status["ready"] and not self._ready:
+        if _started(status) and not self._ready:
             self._ready = True
             self._notifier.ready()
         elif not self._ready and status["healthy"] and status["state"] == "running":
@@ -155,12 +156,22 @@ class Monitor:
                 self._log.info("no_longer_stuck")
 
 
+def _started(status: Any) -> bool:
+    """Whether nothing is on its way up: a pipeline that has failed waits for a person, and a
+    manager that waits with it would end the process."""
+    unready = {one.kind for one in shown(status)} & UNREADY
+    return bool(status["ready"]) or unready == {"pipeline_failed"}
+
+
 def summary(status: Any) -> str:
     """The status in one line."""
     # Without seconds: each other line is sent.
     ill = [one for one in shown(status) if one.level == "ill"]
     if stuck := [one.subject for one in ill if one.kind == "stuck"]:
         return f"stuck: {', '.join(stuck)}"
+    if failed := [one for one in ill if one.kind == "pipeline_failed"]:
+        more = f" and {len(ill) - 1:,} more not well" if len(ill) > 1 else ""
+        return f"{failed[0].who} {failed[0].line}{more}; {failed[0].command}"
     if ill:
         more = f" and {len(ill) - 1:,} more" if len(ill) > 1 else ""
         return f"{status['state']}; not well: {ill[0].kind} of {ill[0].who}{more}"

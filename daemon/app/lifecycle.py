@@ -1,8 +1,8 @@
 """The life cycle of the process and its pipelines. Deterministic, so every ending has a test.
 
 A pipeline runs, then drains (its processors write what they hold), then closes (last commit, the
-consumer leaves), then has ended. A data error takes one pipeline through this. A crash ends the
-process at once.
+consumer leaves), then has ended. A data error takes one pipeline through this; the process stays,
+so that people see why, unless it is to exit then. A crash ends the process at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from enum import Enum
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from offsets.position import TopicPartition
 from settings.exit import Exit
+
+Place = tuple[TopicPartition, int]
+"""A record's."""
 
 CLOSE_TIMEOUT_S = 15.0
 """The limit for the last save and commit. A broker that is away blocks a commit for far longer."""
@@ -83,6 +87,7 @@ class PipelineLife:
     processors: int
     stage: Stage = Stage.RUNNING
     failure: str | None = None
+    failed_at: Place | None = None
     late: bool = False
     deadline: float | None = None
     undrained: set[Address] = field(default_factory=set)
@@ -97,8 +102,12 @@ class PipelineLife:
 class Lifecycle:
     """The supervisor's rule. One thread, the main one, calls ``handle`` and ``tick``."""
 
-    def __init__(self, pipelines: dict[str, int], drain_timeout_s: float) -> None:
-        """``pipelines`` maps a name to its number of processors."""
+    def __init__(
+        self, pipelines: dict[str, int], drain_timeout_s: float, *, stays: bool = False
+    ) -> None:
+        """``pipelines`` maps a name to its number of processors. ``stays``: the process goes on
+        after the last pipeline has failed, until an end is requested."""
+        self._stays = stays
         self._pipelines = {name: PipelineLife(name, count) for name, count in pipelines.items()}
         self._drain_timeout_s = drain_timeout_s
         self._stopping = False
@@ -119,8 +128,8 @@ class Lifecycle:
                 return [fx.Log("critical", "crashed", fields), Finish(Exit.CRASHED)]
             case msg.StopRequested(signal):
                 return self._stop_requested(signal, now)
-            case msg.PipelineFailed(name, reason):
-                return self._failed(self._pipelines[name], reason, now)
+            case msg.PipelineFailed(name):
+                return self._failed(self._pipelines[name], event, now)
             case msg.CaughtUp(name):
                 return self._drain(self._pipelines[name], now)
             case msg.Drained(sender):
@@ -169,11 +178,14 @@ class Lifecycle:
             out += self._drain(pipeline, now)
             if pipeline.stage is Stage.HELD:  # the edit may end, in bounded time
                 pipeline.deadline = now + self._drain_timeout_s
-        return out
+        return [*out, *self._finish()]
 
-    def _failed(self, pipeline: PipelineLife, reason: str, now: float) -> list[LifeEffect]:
-        fields = {"pipeline": pipeline.name, "reason": reason}
-        pipeline.failure = pipeline.failure or reason
+    def _failed(
+        self, pipeline: PipelineLife, failed: msg.PipelineFailed, now: float
+    ) -> list[LifeEffect]:
+        fields = {"pipeline": pipeline.name, "reason": failed.reason}
+        if pipeline.failure is None or _is_before(failed.at, pipeline.failed_at):
+            pipeline.failure, pipeline.failed_at = failed.reason, failed.at
         return [fx.Log("error", "pipeline_failed", fields), *self._drain(pipeline, now)]
 
     def _drain(self, pipeline: PipelineLife, now: float) -> list[LifeEffect]:
@@ -213,7 +225,8 @@ class Lifecycle:
         if pipeline.stage is not Stage.HELD:
             return []  # the deadline of an end passed meanwhile
         pipeline.held = pipeline.late = False
-        pipeline.failure, pipeline.deadline = message.failure, None
+        pipeline.failure, pipeline.failed_at = message.failure, None
+        pipeline.deadline = None
         if message.ended:
             return self._ended(pipeline)
         pipeline.stage = Stage.RUNNING
@@ -232,7 +245,13 @@ class Lifecycle:
 
     def _finish(self) -> list[LifeEffect]:
         ended = all(p.stage is Stage.ENDED for p in self._pipelines.values())
-        return [Finish(self._status())] if ended else []
+        return [Finish(self._status())] if ended and not self._waits else []
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a pipeline that failed keeps the process: somebody is to see why."""
+        failed = any(p.failure is not None for p in self._pipelines.values())
+        return self._stays and failed and not self._stopping
 
     def add(self, name: str, processors: int) -> None:
         """Know one more pipeline, that has not begun: an edit holds it, and then it runs."""
@@ -253,7 +272,8 @@ class Lifecycle:
     def stopping(self) -> bool:
         """Whether the end was requested, or no pipeline runs any more."""
         lives = self._pipelines.values()
-        return self._stopping or not any(p.held or p.stage is Stage.RUNNING for p in lives)
+        none_runs = not any(p.held or p.stage is Stage.RUNNING for p in lives)
+        return self._stopping or (none_runs and not self._waits)
 
     def stages(self) -> dict[str, str]:
         """Each pipeline's stage."""
@@ -262,3 +282,8 @@ class Lifecycle:
     def failures(self) -> dict[str, str]:
         """Why pipelines failed, by name."""
         return {p.name: p.failure for p in self._pipelines.values() if p.failure is not None}
+
+
+def _is_before(at: Place | None, other: Place | None) -> bool:
+    """A later record is often found sooner: the reader finds bad ones before a decoder does."""
+    return at is not None and other is not None and at[0] == other[0] and at[1] < other[1]

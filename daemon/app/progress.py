@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from rich.console import Console
@@ -55,6 +56,33 @@ class Quiet:
 
     def close(self) -> None:
         """Nothing to stop."""
+
+
+class FailuresShown:
+    """Says why pipelines have failed, once for each failure."""
+
+    def __init__(self, show: Show, redacted: Callable[[str], str], *, at_once: bool) -> None:
+        """``at_once``: when a pipeline has ended, else at the process's end."""
+        self._show, self._redacted, self._at_once = show, redacted, at_once
+        self._told: Mapping[str, str] = {}
+
+    def stopped(self, failures: Mapping[str, str], stages: Mapping[str, str]) -> None:
+        """While the process stays: of those that have ended, with the command that leads out."""
+        if not self._at_once:
+            return
+        ended = {name: why for name, why in failures.items() if stages[name] == "ended"}
+        new = {name: why for name, why in ended.items() if self._told.get(name) != why}
+        self._told = ended
+        for name, why in new.items():
+            self._show.failure(name, self._redacted(why))
+            self._show.failure(name, f"has stopped; with its cause gone: `binlogd resume {name}`")
+
+    def end(self, failures: Mapping[str, str]) -> None:
+        """The process ends: of all that were not told."""
+        self._show.close()
+        for name, why in failures.items():
+            if self._told.get(name) != why:
+                self._show.failure(name, self._redacted(why))
 
 
 class Bar(Quiet):

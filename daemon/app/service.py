@@ -208,6 +208,7 @@ class Service:
             self._events,
             self._run_id,
             changed,
+            stays=not self._until_end and not self._config.daemon.exit_when_stopped,
         )
 
     def _admin_endpoint(self) -> AdminEndpoint:

@@ -29,7 +29,7 @@ from daemon.app.lifecycle import (
     NameRemaining,
     PipelineHeld,
 )
-from daemon.app.progress import Show
+from daemon.app.progress import FailuresShown, Show
 from daemon.app.startup import BrokerAway, StartUp, Unusable
 from daemon.app.topology import PipelineParts, Topology
 from daemon.config.config import Config
@@ -166,14 +166,18 @@ class Supervisor:
         events: EventQueue,
         run_id: str,
         changed: Callable[[Collection[str]], None],
+        stays: bool,
     ) -> None:
-        """``changed`` is called with the pipelines when others are there than before."""
+        """``changed`` is called with the pipelines when others are there than before. ``stays``:
+        see ``Lifecycle``."""
+        self._stays = stays
         self._config = config
         self._redactor = config.redactor
         self._startup = startup
         self._prepare_stop = prepare_stop
         self._notifier = notifier
         self._show = show
+        self._failures = FailuresShown(show, config.redactor.text, at_once=stays)
         self._events = events
         self._run_id = run_id
         self._changed = changed
@@ -183,11 +187,10 @@ class Supervisor:
         """Handle events until the run is over. Returns how it ended."""
         config, begun = self._config, time.monotonic()
         processors = dict.fromkeys(config.pipeline, config.daemon.processors)
-        lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
+        lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s, stays=self._stays)
         lives = PipelineLives(config, self._startup, topology, self._changed)
         edits = Edits(lifecycle, lives, self._events.tell)
-        changes: dict[str, int] = {}
-        stopping = False
+        changes, stopping = dict[str, int](), False
         self._log.info("running", pipelines=sorted(processors), run=self._run_id)
         while True:
             self._show.draw(time.monotonic() - begun)
@@ -216,9 +219,10 @@ class Supervisor:
                     continue
                 if isinstance(effect, Finish):
                     edits.close()
-                    self._show_end(lifecycle.failures())
+                    self._failures.end(lifecycle.failures())
                     return effect.status
                 self._carry_out(effect, topology)
+            self._failures.stopped(lifecycle.failures(), lifecycle.stages())
 
     def _handle(
         self, event: object, lifecycle: Lifecycle, edits: Edits, now: float
@@ -231,11 +235,6 @@ class Supervisor:
         if isinstance(event, Edited):
             return edits.ended(event, now)
         return lifecycle.handle(event, now) if event is not None else []
-
-    def _show_end(self, failures: Mapping[str, str]) -> None:
-        self._show.close()
-        for name, failure in failures.items():
-            self._show.failure(name, self._redactor.text(failure))
 
     def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
         """The new table takes its name when the pipeline is started again.

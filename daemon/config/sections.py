@@ -50,6 +50,7 @@ class DaemonSection(Section):
     processors: int = Field(3, ge=1, le=64)
     writers: int = Field(default_factory=as_many_as_cores, ge=1, le=64)
     stuck_after_s: Seconds = Field(120.0, gt=0)
+    exit_when_stopped: bool = False
     frontier_debt_messages: int = Field(1_000_000, ge=1)
     frontier_debt_s: Seconds = Field(300.0, gt=0)
 

@@ -67,8 +67,8 @@ class Claim:
             return (
                 f"{self._member}: another daemon joined with this id, and this one was put out: a"
                 " copy of the state directory, or the same id in two configurations. Stop one of"
-                " them; a copy becomes a member of its own when its file `id` is removed, then"
-                " start it with `binlogd run`"
+                " them. A copy becomes a member of its own when it is stopped, its file `id` is"
+                " removed, and it is started with `binlogd run`"
             )
         if IN_USE not in said:
             return f"Kafka client: {said}"
@@ -78,8 +78,9 @@ class Claim:
             return (
                 f"{self._member}: the id has been in use for {self._patience_s:g} s by another"
                 " daemon that is alive: on a copy of the state directory, or with the same id in"
-                " its configuration. Stop it; or, if this is the copy, remove the file `id` of its"
-                " state directory; then start this one with `binlogd run`"
+                " its configuration. Stop it, then `binlogd resume PIPELINE` here; or, if this is"
+                " the copy, stop this one, remove the file `id` of its state directory, and start"
+                " it with `binlogd run`"
             )
         self._again_at = now + AGAIN_S
         return None

@@ -76,8 +76,9 @@ class Shop:
         return self.flow.count("orders") + self.flow.count("items")
 
     def failed(self) -> str:
-        """Wait until it has ended by a pipeline's failure; the reason."""
-        assert self.flow.ended() == [Exit.PIPELINE_FAILED]
+        """Wait until the pipeline has failed, then end the daemon; the reason."""
+        self.flow.until(lambda: self.pipeline["failure"] and self.pipeline["stage"] == "ended")
+        self.flow.stop(Exit.PIPELINE_FAILED)
         return self.said.readouterr().err
 
     @property

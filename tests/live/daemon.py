@@ -113,6 +113,7 @@ def configuration(
     lines = [
         "[daemon]", f'state_dir = "{folder}/state"', f'staging_dir = "{folder}/staging"',
         "commit_interval_s = 0.3", "drain_timeout_s = 60", "processors = 2",
+        "exit_when_stopped = true",
         "[log]", 'format = "json"', f'file = "{folder}/log/binlogd.log"',
         "[batch]", "max_age_s = 0.2", "[kafka]", f'"bootstrap.servers" = "{bootstrap}"',
         '"topic.metadata.refresh.interval.ms" = 1000',

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,13 @@ ALERTS_OF_A_STANDSTILL = (
 
 @pytest.fixture
 def world(fragile_rig: Rig) -> Iterator[World]:
-    made = World(fragile_rig)
+    with watched(World(fragile_rig)) as made:
+        yield made
+
+
+@contextmanager
+def watched(made: World) -> Iterator[World]:
+    """The daemon and its Prometheus run."""
     made.start()
     made.prometheus.start()
     try:
@@ -68,6 +75,24 @@ def test_a_page_and_two_tickets_are_told_and_their_ends_too(world: World) -> Non
     world.prometheus.fire("BinlogdDown")
     world.start()
     world.prometheus.end("BinlogdDown")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_the_only_pipeline_that_stops_is_told_while_its_daemon_stays(fragile_rig: Rig) -> None:
+    """Nobody is told that the daemon is down: it is up, and a reload starts the pipeline again."""
+    with watched(World(fragile_rig, single=True)) as world:
+        _a_good_morning(world)
+        see = world.prometheus
+        world.rig.produce(b"{")
+        see.fire("BinlogdPipelineFailed")
+        see.fire("BinlogdNotReady")
+        assert "BinlogdDown" not in see.firing()
+        world.dead_letters()
+        world.command("reload")
+        see.end("BinlogdPipelineFailed", "BinlogdNotReady")
+        world.insert()
+        see.until(lambda: see.series('binlogd_target_rows_written_total{pipeline="p"} == 1') != [])
 
 
 @pytest.mark.soak

@@ -49,6 +49,9 @@ include = ["{db}.*"]
 target = "copy.{{database}}.{{table}}"
 on_bad_record = "dead-letter"
 on_refused_target = "quarantine"
+"""
+
+SECOND = """
 [pipeline.q]
 topics = ["{other}"]
 format = "canal-json"
@@ -67,8 +70,9 @@ def certificate(path: Path, days: float) -> Path:
 class World:
     """Two pipelines into one SQLite file, and the Prometheus that watches their daemon."""
 
-    def __init__(self, rig: Rig) -> None:
-        self.rig = rig
+    def __init__(self, rig: Rig, *, single: bool = False) -> None:
+        """``single``: the first pipeline alone, which stops at a bad record."""
+        self.rig, self.single = rig, single
         self.admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
         self.other = f"{rig.topic}-q"
         rig.create_topic(self.other)
@@ -97,7 +101,8 @@ class World:
 
     def _write_config(self) -> Path:
         folder = self.rig.folder
-        text = CONFIG.format(
+        text = CONFIG.replace('on_bad_record = "dead-letter"\n', "") if self.single else CONFIG
+        text = (text if self.single else text + SECOND).format(
             folder=folder,
             port=self.port,
             log=self.rig.log_file,
@@ -134,6 +139,10 @@ class World:
         with sqlite3.connect(self.file, timeout=60) as file:
             file.execute(statement)
         file.close()
+
+    def dead_letters(self) -> None:
+        """The operator has bad records stored apart."""
+        self.config.write_text(f'{self.config.read_text()}on_bad_record = "dead-letter"\n')
 
     def command(self, *arguments: str) -> None:
         """A command of an operator's, which succeeds."""

@@ -16,6 +16,10 @@ MOST = 50
 """Entries of one kind that are listed. The table of targets finds the others."""
 
 
+ALSO = {"pipeline_failed": "binlogd reload  # after a change of its configuration"}
+"""A second command that leads out, by kind."""
+
+
 def matters_section(status: doc.Status) -> Html | None:
     """The list, or None while nothing is ill."""
     of_kinds: dict[str, list[Condition]] = {}
@@ -66,4 +70,5 @@ def _entry(one: Condition) -> Html:
         name(one.line),
         tag("span", f" (for {duration(one.seconds)})", class_="quiet") if one.seconds else None,
         tag("code", one.command) if one.command else None,
+        tag("code", also) if (also := ALSO.get(one.kind)) else None,
     )

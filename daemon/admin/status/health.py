@@ -123,7 +123,8 @@ def _pause(kind: str, name: str, pause: doc.Paused) -> Condition:
 
 def _pipeline(p: doc.Pipeline) -> Iterator[Condition]:
     if p["failure"]:
-        yield Condition("pipeline_failed", f"failed: {p['failure']}")
+        command = f"binlogd resume {quoted(p['pipeline'])}"
+        yield Condition("pipeline_failed", f"failed: {p['failure']}", command=command)
     elif p["stage"] != "running":
         yield Condition("not_running", f"is {p['stage']}", "passing")
     elif not p["assigned"]:

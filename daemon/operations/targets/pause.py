@@ -1,4 +1,7 @@
-"""``binlogd pause``, ``resume`` and ``drain``: of pipelines and targets of the running daemon."""
+"""``binlogd pause``, ``resume`` and ``drain``: of pipelines and targets of the running daemon.
+
+A pipeline that a data error has stopped is started again by ``resume``.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ class ResumeParams(Params):
 
 
 class ResumeOperation(Operation[ResumeParams]):
-    """Have a paused pipeline or target go on where it was."""
+    """Have a pipeline that is paused or has stopped, or a paused target, go on where it was.
+
+    A pipeline that stopped reads the same record again: resume it once the cause is gone.
+    """
 
     words, params, needs_daemon = "resume", ResumeParams, RUNNING
     example, undone_by = "shop", "pause"
@@ -95,6 +101,8 @@ class ResumeOperation(Operation[ResumeParams]):
                 raise
             return Plan(lines=(f"{name} is not paused any more; no route leads to it",))
         what = f"pipeline {name}" if name == pipeline else name
+        if _has_failed(here.daemon, name):
+            return Plan(lines=(f"{what} starts again where it stopped",))
         if name not in paused:
             return Plan(lines=(f"{what} is not paused",), nothing=True)
         return Plan(lines=(f"{what} {'reads on' if name == pipeline else 'is written again'}",))
@@ -103,10 +111,14 @@ class ResumeOperation(Operation[ResumeParams]):
         """Forget it, then have the actors follow."""
         with here.daemon.lent.lock:
             plan = self.plan(params, here)
+            failed = _has_failed(here.daemon, params.name)
             if not plan.nothing:
                 record(here.daemon, params.name, None)
                 _log().warning("resumed", name=params.name)
+            if not plan.nothing and not failed:
                 follow(here.daemon, params.name, paused=False)
+        if failed:
+            here.edit(params.name, lambda snapshot: snapshot)
         here.say(*plan.lines)
         return Done()
 
@@ -166,6 +178,12 @@ def known(pipelines: Mapping[str, PipelineConfig], name: str) -> tuple[str, str]
         have = ", ".join(sorted(pipelines))
         raise EditRefused(f"{name!r}: no target of any route, and no pipeline; have: {have}")
     return name, pipeline
+
+
+def _has_failed(daemon: InDaemon, name: str) -> bool:
+    """Whether it is a pipeline that a data error stopped."""
+    pipelines = daemon.lent.status()["pipelines"]
+    return any(p["pipeline"] == name and p["failure"] is not None for p in pipelines)
 
 
 def record(daemon: InDaemon, name: str, pause: Pause | None) -> None:

@@ -157,3 +157,19 @@ def test_what_is_ill_is_named_without_its_seconds(manager: Manager, tmp_path: Pa
         "STATUS=running; not well: quarantine of lake.shop.t0",
         "STATUS=running; not well: quarantine of lake.shop.t0 and 2 more",
     ]
+
+
+def test_a_pipeline_that_failed_at_once_does_not_hold_the_start(
+    manager: Manager, tmp_path: Path
+) -> None:
+    """It waits for a person: a manager that waited with it would end the process. Why is told."""
+    failed = documents.status([target("lake.shop.t", 5)])
+    (pipeline,) = failed["pipelines"]
+    pipeline |= {"failure": "t:0 offset 5: bad", "stage": "ended"}
+    watching = monitor(tmp_path, [status(ready=False, pipelines=[pipeline])])
+    watching.look()
+    assert manager.heard() == [
+        "READY=1",
+        "WATCHDOG=1",
+        "STATUS=pipeline shop failed: t:0 offset 5: bad; binlogd resume shop",
+    ]

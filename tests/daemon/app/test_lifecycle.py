@@ -5,7 +5,16 @@ from __future__ import annotations
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from daemon.app.lifecycle import CLOSE_TIMEOUT_S, Finish, Lifecycle, NameRemaining
+from daemon.app.lifecycle import (
+    CLOSE_TIMEOUT_S,
+    Finish,
+    Hold,
+    Lifecycle,
+    NameRemaining,
+    PipelineHeld,
+    Resumed,
+)
+from offsets.position import TopicPartition
 from settings.exit import Exit
 
 
@@ -98,3 +107,59 @@ def test_caught_up_ends_like_a_signal() -> None:
     life.handle(msg.CaughtUp("a"), 0.0)
     drained(life, "a", 1)
     assert finish(life.handle(msg.SourceClosed("a"), 2.0)) is Exit.OK
+
+
+def failed(life: Lifecycle, name: str, reason: str, now: float = 0.0) -> None:
+    """It has failed and ended."""
+    life.handle(msg.PipelineFailed(name, reason), now)
+    drained(life, name, 1)
+    assert finish(life.handle(msg.SourceClosed(name), 2.0)) is None
+
+
+def test_a_process_that_stays_ends_at_the_signal_with_the_failures_status() -> None:
+    """Nothing is left to drain, so it ends at once."""
+    life = Lifecycle({"a": 1}, 60, stays=True)
+    failed(life, "a", "bad record")
+    assert not life.stopping
+    assert life.failures() == {"a": "bad record"}
+    assert finish(life.handle(msg.StopRequested("SIGTERM"), 9.0)) is Exit.PIPELINE_FAILED
+
+
+def test_a_signal_while_the_failed_pipeline_still_drains_waits_for_it() -> None:
+    life = Lifecycle({"a": 1}, 60, stays=True)
+    life.handle(msg.PipelineFailed("a", "bad record"), 0.0)
+    assert finish(life.handle(msg.StopRequested("SIGTERM"), 1.0)) is None
+    drained(life, "a", 1)
+    assert finish(life.handle(msg.SourceClosed("a"), 2.0)) is Exit.PIPELINE_FAILED
+
+
+def test_a_pipeline_that_failed_and_runs_again_is_forgiven() -> None:
+    """The status is that of the present."""
+    life = Lifecycle({"a": 1}, 60, stays=True)
+    failed(life, "a", "bad record")
+    assert PipelineHeld("a") in life.handle(Hold("a"), 3.0)
+    life.handle(Resumed("a"), 4.0)
+    assert life.failures() == {}
+    life.handle(msg.StopRequested("SIGTERM"), 5.0)
+    drained(life, "a", 1)
+    assert finish(life.handle(msg.SourceClosed("a"), 6.0)) is Exit.OK
+
+
+def test_a_pipeline_that_can_not_start_again_keeps_the_process_too() -> None:
+    life = Lifecycle({"a": 1}, 60, stays=True)
+    failed(life, "a", "bad record")
+    life.handle(Hold("a"), 3.0)
+    assert finish(life.handle(Resumed("a", ended=True, failure="no such topic"), 4.0)) is None
+    assert life.failures() == {"a": "no such topic"}
+
+
+def test_the_first_bad_record_of_a_partition_is_named() -> None:
+    """The reader finds the later one sooner than a decoder the earlier one."""
+    life = Lifecycle({"a": 1}, 60)
+    place = TopicPartition("t", 0)
+    life.handle(msg.PipelineFailed("a", "at 9", (place, 9)), 0.0)
+    life.handle(msg.PipelineFailed("a", "at 5", (place, 5)), 0.1)
+    life.handle(msg.PipelineFailed("a", "at 7", (place, 7)), 0.2)
+    life.handle(msg.PipelineFailed("a", "another partition", (TopicPartition("t", 1), 1)), 0.3)
+    life.handle(msg.PipelineFailed("a", "no place"), 0.4)
+    assert life.failures() == {"a": "at 5"}
