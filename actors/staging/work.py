@@ -214,8 +214,9 @@ class StageWork:
     def _decoder(self, request: Stage) -> TableDecoder:
         """The target's decoder, a new one for each generation."""
         target, route = request.route.name, request.route
-        generation, decoder = self._decoders.get(target, (request.generation, None))
-        if decoder is None or generation != request.generation:
+        generation, before = self._decoders.get(target, (request.generation, None))
+        decoder = before if generation == request.generation else None
+        if decoder is None:
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             if route.shape:
                 decoder = ShapedDecoder(
@@ -223,6 +224,8 @@ class StageWork:
                 )
             if request.stored is not None:
                 decoder.use_stored_schema(request.stored)
+            if before is not None:
+                decoder.use_key_runs(before.key_runs)
             self._decoders[target] = request.generation, decoder
             self._declared.pop(target, None)
         return decoder

@@ -7,6 +7,7 @@ from copy import copy
 
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import TableDecoder, mark_in, marked_name
+from changes.formats.engine.key_runs import KeyRuns, interrupted
 from changes.model.model import BadMessage, BadRecord, Changes, TableSchema
 
 
@@ -29,11 +30,12 @@ class AutoTableDecoder:
         self._mark = b""
         self._inner: TableDecoder | None = None
         self._stored: TableSchema | None = None
+        self._runs: KeyRuns = {}
 
     def __copy__(self) -> AutoTableDecoder:
         """As it is now: what it decodes later does not change the copy."""
         made = AutoTableDecoder(self._decoder_of, self._plain, self._positions)
-        made._mark, made._stored = self._mark, self._stored
+        made._mark, made._stored, made._runs = self._mark, self._stored, self._runs
         made._inner = copy(self._inner)
         return made
 
@@ -55,8 +57,17 @@ class AutoTableDecoder:
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._stored = stored
 
+    @property
+    def key_runs(self) -> KeyRuns:
+        return self._runs if self._inner is None else self._inner.key_runs
+
+    def use_key_runs(self, runs: KeyRuns) -> None:
+        self._runs = runs
+
     def interrupt(self, partition: int, held: int) -> None:
-        if self._inner is not None:
+        if self._inner is None:
+            self._runs = interrupted(self._runs, partition, held)
+        else:
             self._inner.interrupt(partition, held)
 
     def decode(
@@ -71,6 +82,7 @@ class AutoTableDecoder:
                 self._mark = mark
                 if self._stored is not None:
                     self._inner.use_stored_schema(self._stored)
+                self._inner.use_key_runs(self._runs)
             for place, value in enumerate(values):
                 if not value.startswith(self._mark):
                     raise BadRecord(place, self._other(value))

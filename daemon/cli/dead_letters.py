@@ -17,7 +17,14 @@ from changes.formats.engine.format import pack
 from changes.formats.wire.frames import schemas_shown
 from changes.model.printable import json_text
 from daemon.cli.base.options import ConfigOption, chosen_pipeline, load_config, make_console, refuse
-from daemon.cli.base.records import explained_message, one_line, readable, shown, time_text
+from daemon.cli.base.records import (
+    explained_message,
+    one_line,
+    readable,
+    shown,
+    shown_by_routes,
+    time_text,
+)
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import command_schemas
@@ -218,7 +225,7 @@ def explained(config: Config, letter: Letter) -> dict[str, Any]:
             message = letter.message(format_)
             if schemas is not None and (missing := schemas.fetch([message])):
                 return {"error": "; ".join(missing), "changes": []}
-            return explained_message(format_, message)
+            return explained_message(shown_by_routes(format_, pipeline.router()), message)
     except StoreError as bad:
         return {"error": str(bad), "changes": []}
 

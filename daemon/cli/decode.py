@@ -12,6 +12,7 @@ from typing import Annotated, Any, BinaryIO, TextIO, cast, get_args
 import typer
 
 from changes.formats import FORMATS, check_types
+from changes.formats.as_target import AsTarget
 from changes.formats.auto import AUTO, NAMES, detector, make_format
 from changes.formats.engine.format import Format, RowChange, pack
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
@@ -88,9 +89,10 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
             return True
         format_ = detected
         print(f"{shown}: read as {format_.name}", file=errors)
+    target = AsTarget(format_)
     for place, value in values_of(lines, format_):
         try:
-            changes = format_.explain(value)
+            changes = target.explain(value)
         except BadMessage as bad:
             good = False
             print(f"{shown}:{place}: {bad}", file=errors)

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import astuple
 
 from changes.formats.debezium.layout import DebeziumLayout
-from changes.formats.debezium.memory import Ended, ListMemory
+from changes.formats.debezium.memory import ListMemory
 from changes.formats.debezium.places import LogPlace, place_texts
 from changes.formats.debezium.record import LETTERS
 from changes.formats.debezium.unsent import Unavailable, may_be_filled
@@ -78,7 +78,7 @@ class FastPath:
             return False
         into.add_rows(rows, letters.encode(), range(into.place, into.place + len(rows)))
         into.place += len(rows)
-        self._memory.ended = None
+        self._memory.moves, into.run.deleted = False, None
         return True
 
     def _take_first(self, messages: Sequence[Any], values: Sequence[bytes]) -> None:
@@ -104,7 +104,7 @@ class FastPath:
             row = self._gone(message.before)
             size, key_size, _ = sizes(packed)
             begin = VALUE_AT + size
-            ended = None if key_size < 0 else Ended(packed[begin : begin + key_size], False)
+            ended = None if key_size < 0 else packed[begin : begin + key_size]
         elif letter == "U" and layout.key is not None:
             if message.before is None:
                 row = row if self._memory.covered or sizes(packed)[1] < 0 else None
@@ -118,7 +118,7 @@ class FastPath:
             whole = letter == "D" or self._unavailable.spares((row,))
             if not (whole and self._place((message.source,), place)):
                 return None, letter
-        self._memory.ended = ended
+        self._memory.moves, self._into.run.deleted = False, ended
         return row, letter
 
     def _place(self, sources: Sequence[LogPlace | None], place: int) -> bool:

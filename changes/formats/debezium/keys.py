@@ -83,9 +83,10 @@ def replaced_key(
     return old if changed else None
 
 
-def other_values(image: Members, columns: Iterable[str], keys: Sequence[str]) -> list[object]:
-    """A row's values without its key; UNSET for missing ones."""
-    return [bytes(image[name]) if name in image else UNSET for name in columns if name not in keys]
+def other_values(image: Members, columns: Iterable[str], keys: Sequence[str]) -> dict[str, object]:
+    """A row's values without its key, by column in small letters; UNSET for missing ones."""
+    others = [name for name in columns if name not in keys]
+    return {n.lower(): bytes(image[n]) if n in image else UNSET for n in others}
 
 
 def key_fields(key: Key | None) -> Mapping[str, Field]:

@@ -116,14 +116,6 @@ class Shapes:
             self.bare_key = msgspec.json.Decoder(key).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The record before was a delete: its key's bytes, and whether a new key was announced."""
-
-    key: bytes
-    moves: bool
-
-
 @dataclass(slots=True)
 class ListMemory:
     """What a decoder has to remember of records: their shapes, and their lists of columns."""
@@ -139,12 +131,12 @@ class ListMemory:
     """By table the columns in which a NULL may come as the default, as far as judged."""
     changed: tuple[ColumnChange, ...] = ()
     """Changes in these lists that were not taken yet."""
-    ended: Ended | None = None
-    """What the record before ended, in this call."""
+    moves: bool = False
+    """Whether the record before, in this call, was a delete that announced a new key."""
 
     def __copy__(self) -> ListMemory:
         """For the next call: what it learns does not change this one."""
-        return replace(self, shapes=self.shapes.copy(), ended=None)
+        return replace(self, shapes=self.shapes.copy(), moves=False)
 
     def add_sources(self, fields: Mapping[str, Field]) -> None:
         """Add the types in the source's own words."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import UNSET, Raw, Struct
 
@@ -19,7 +18,7 @@ from changes.formats.debezium.keys import (
     replaced_key,
 )
 from changes.formats.debezium.layout import NULL, DebeziumLayout, DeclaredColumn
-from changes.formats.debezium.memory import Ended, ListMemory
+from changes.formats.debezium.memory import ListMemory
 from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, Members, key_of
 from changes.formats.debezium.places import Names, position_of
 from changes.formats.debezium.record import Record
@@ -35,7 +34,7 @@ from changes.formats.debezium.untyped import ConfiguredWireTypes
 from changes.formats.engine.assemble import ColumnConverter, RowSegment
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import packed_header
-from changes.formats.engine.key_runs import PARTIAL_ROW, OfKeys
+from changes.formats.engine.key_runs import PARTIAL_ROW, Key, OfKeys, run_key
 from changes.formats.engine.layout import Layout, Refused, other_key, spelled
 from changes.formats.engine.rows import Pass, Rows
 from changes.model.model import ColumnTypes, FormatOptions, Kind, TableName
@@ -125,7 +124,7 @@ class _SlowPath:
             self._delete(keys)
         else:
             self._change(keys)
-            memory.ended = None
+            memory.moves, into.run.deleted = False, None
         memory.compare(record, amid=into.amid or into.place > 0)
         if record.prefix is not None:
             memory.shapes.learn_payload(record.prefix, record.added)
@@ -134,8 +133,8 @@ class _SlowPath:
 
     def _is_unseen(self) -> bool:
         """Whether a tombstone says more than the delete just before it."""
-        key, ended = self._key, self._memory.ended
-        return key is not None and (ended is None or ended.key != key.text)
+        key = self._key
+        return key is not None and self._into.run.deleted != key.text
 
     def _learn_key(self) -> None:
         """Take the key of the record, or the configured one as the record spells it."""
@@ -190,7 +189,7 @@ class _SlowPath:
             into.halves += moves
         else:
             moves = False  # an insert that lacks something can't have it from there
-        self._memory.ended = None if key is None else Ended(key.text, moves)
+        self._memory.moves, into.run.deleted = moves, None if key is None else key.text
 
     def _key_row(self, key: Members) -> Struct:
         """The row that ends a key; the rest is null."""
@@ -268,8 +267,7 @@ class _SlowPath:
         """Note an insert that its headers call the second half of a change; one that lacks values
         has to be."""
         arrives = packed_header(self._packed, OLD_KEY) is not None
-        ended = self._memory.ended
-        if lost is not None and not (ended and ended.moves and arrives):
+        if lost is not None and not (self._memory.moves and arrives):
             kind = OfKeys if self._into.by_key else Refused
             raise kind(f"{lost}: {NOT_AT_HAND}")
         if arrives:
@@ -278,12 +276,12 @@ class _SlowPath:
         if lost is not None:
             self._into.comes_from_before()
 
-    def _known(self, before: Members | None, keys: Sequence[str]) -> list[object]:
+    def _known(self, before: Members | None, keys: Sequence[str]) -> dict[str, object]:
         """An old row's values without its key; UNSET for those that may not have been sent: under
         REPLICA IDENTITY DEFAULT null is one."""
         found = other_values(before or {}, self._into.layout.columns, keys)
-        return [UNSET if value == NULL else value for value in found]
+        return {name: UNSET if value == NULL else value for name, value in found.items()}
 
 
-def _key_of(image: Members, keys: Sequence[str]) -> tuple[Any, ...]:
-    return tuple([bytes(image.get(name, Raw(NULL))) for name in keys])
+def _key_of(image: Members, keys: Sequence[str]) -> Key:
+    return run_key((name, bytes(image.get(name, Raw(NULL)))) for name in keys)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changes.formats.engine.assemble import Misfit, Pieces, assemble
 from changes.formats.engine.column_changes import ColumnChange
-from changes.formats.engine.key_runs import KeyRun, OfKeys
+from changes.formats.engine.key_runs import KeyRun, KeyRuns, OfKeys, interrupted
 from changes.formats.engine.lacking import Inserts
 from changes.formats.engine.layout import Unfit
 from changes.formats.engine.rows import Pass, Rows
@@ -57,7 +57,7 @@ class TableEngine:
         self._memory = rows.memory(fixed=self._fixed)
         self._amid = False
         self._key_texts: frozenset[bytes] = frozenset()
-        self._runs: Mapping[int, KeyRun] = {}
+        self._runs: KeyRuns = {}
         self._seen = False
         self._stored: tuple[Column, ...] = ()
         self._inserts = Inserts(shows_nulls=not rows.drops_nulls) if rows.tells_inserts else None
@@ -82,10 +82,15 @@ class TableEngine:
         self._layout = self._layout.with_stored(stored)
         self._stored = stored.columns if self._rows.whole else ()
 
+    @property
+    def key_runs(self) -> KeyRuns:
+        return self._runs
+
+    def use_key_runs(self, runs: KeyRuns) -> None:
+        self._runs = runs
+
     def interrupt(self, partition: int, held: int) -> None:
-        run = self._runs.get(partition)
-        if run is not None and held > run.last_offset:
-            self._keep_run(partition, KeyRun())
+        self._runs = interrupted(self._runs, partition, held)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -10,12 +10,11 @@ from decimal import Decimal
 import pyarrow as pa
 from msgspec import Raw
 
-from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.formats.engine.format import RowChange
 from changes.formats.engine.image_rows import ImageRows
 from changes.formats.engine.images import RowImage
 from changes.formats.engine.json_text import text_of
-from changes.formats.engine.layout import Refused
+from changes.formats.engine.layout import Layout, Refused, RowLayout
 from changes.model.model import FormatOptions, TableName
 from changes.model.types import TEXT, SourceType, TextForm
 from changes.sql.convert import Converter, ValueMisfit
@@ -38,12 +37,12 @@ def images_of(
     types: Mapping[str, str],
     converter: Converter,
     keys: Sequence[str],
-    configured: ConfiguredTypes = NOTHING_CONFIGURED,
+    layout: Layout,
 ) -> tuple[list[Image], dict[int, str]]:
     """The rows' values, converted a column at a time, and the first error of each bad row.
 
-    ``configured``: types of columns of JSON's values that ``types`` lacks. A value that does not
-    fit its type is shown as it came, for debugging.
+    ``layout``: a target's, without columns. A value that does not fit its type is shown as it came,
+    for debugging. Raises Refused for a type that does not go with the configured one.
     """
     images: list[Image] = [dict.fromkeys(values) for values in rows]
     misfits: dict[int, str] = {}
@@ -51,13 +50,11 @@ def images_of(
         places = [place for place, values in enumerate(rows) if name in values]
         cells = [rows[place][name] for place in places]
         declared = types.get(name)
-        if declared is None and not isinstance(cells[0], Raw):
-            declared = "text"
-        kind = configured.type_of(name) if declared is None else from_mysql(declared)
-        if kind is None:
+        kind = _kind(name, declared, layout)
+        if kind is None and isinstance(cells[0], Raw):
             found = list(map(_as_it_came, cells))
         else:
-            declared = declared or configured.words_of(name) or ""
+            kind, declared = kind or TEXT, declared or layout.configured.words_of(name) or "text"
 
             def convert(
                 cells: Sequence[Cell],
@@ -82,6 +79,14 @@ def images_of(
         for place, value in zip(places, found, strict=True):
             images[place][name] = value
     return images, misfits
+
+
+def _kind(name: str, declared: str | None, layout: Layout) -> SourceType | None:
+    """The type of a target's column, None where nothing declares one."""
+    if layout.configured.type_of(name) is None:
+        return None if declared is None else from_mysql(declared)
+    types = {} if declared is None else {name: declared}
+    return layout.grown(types, [name], b"").columns[name]
 
 
 def _text(cell: Cell, kind: SourceType) -> str | None:
@@ -126,6 +131,9 @@ def undeclared(raw: bytes) -> object:
     return float(number) if Decimal(repr(float(number))) == number else text
 
 
+_NO_LAYOUT = RowLayout({}, None, {})
+
+
 def explain_image(
     table: TableName,
     image: RowImage,
@@ -136,9 +144,9 @@ def explain_image(
     """Explain a row change with its key, its row before and after; raises Refused."""
     converter = Converter(rows.zone or options.time_zone, options.zero_dates)
     names, types = image.shape.keys, (image.shape.whole or image.shape).types
-    configured = ConfiguredTypes.of(options.types)
+    layout = rows.layout(None, options.types) if options.types else _NO_LAYOUT
     pair = [image.now, image.was or {}]
-    (now, was), misfits = images_of(pair, types, converter, names, configured)
+    (now, was), misfits = images_of(pair, types, converter, names, layout)
     misfit = misfits.get(0) or misfits.get(1)
     if image.op != "U":
         before, after = (None, now) if image.op == "I" else (now, None)

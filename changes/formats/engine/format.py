@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from changes.formats.engine.column_changes import ColumnChange
+from changes.formats.engine.key_runs import KeyRuns
 from changes.model.model import (
     BadMessage,
     Changes,
@@ -192,8 +193,8 @@ class RowChange:
     after: Mapping[str, object] | None
     ts_ms: int | None
     misfit: str | None = None
-    """The error of a value that contradicts its declared type and stands here as it came. The lake
-    refuses such a row."""
+    """Why the lake refuses the row: a value that contradicts its declared type, which stands here
+    as it came, or, by ``AsTarget``, the row as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +244,16 @@ class TableDecoder(Protocol):
     def use_stored_schema(self, stored: TableSchema) -> None:
         """Take the target's columns, for records that declare no types, or that leave nulls out.
         Called before the first record, or not at all. The type null says nothing of a column."""
+        ...
+
+    @property
+    def key_runs(self) -> KeyRuns:
+        """How far each lane is in changes of keys that may cross."""
+        ...
+
+    def use_key_runs(self, runs: KeyRuns) -> None:
+        """Go on where another decoder of this target was: columns that are redefined in one lane
+        end no change of the others'. Called before the first record, or not at all."""
         ...
 
     def interrupt(self, partition: int, held: int) -> None:
@@ -303,6 +314,11 @@ class Format(ABC):
             than = "" if self.positions is None else f" than {self.positions}"
             raise ValueError(f"{self.name} gives no {which}positions{than}")
         self._options = options
+
+    @property
+    def types(self) -> ColumnTypes:
+        """The configured types of columns, by which ``explain`` reads."""
+        return self._options.types
 
     @staticmethod
     @abstractmethod

@@ -8,7 +8,7 @@ the first one moved there. Its old image shows that it is another row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +16,15 @@ from msgspec import UNSET
 
 from changes.formats.engine.layout import Refused
 
-Key = tuple[object, ...]
+Key = tuple[tuple[str, object], ...]
+"""A key's columns, in small letters and in order, with their values: columns that are redefined
+may come in another order."""
+
+
+def run_key(columns: Iterable[tuple[str, object]]) -> Key:
+    """Make the key of a row from its columns and their values."""
+    return tuple(sorted((name.lower(), value) for name, value in columns))
+
 
 PARTIAL_ROW = (
     "a row leaves its key after another row has taken it, and only some of its columns are known"
@@ -35,12 +43,13 @@ class OfKeys(Refused):
 
 
 class Arrived(NamedTuple):
-    """The values, without the key, of a row that moved to another key; UNSET for unknown ones.
+    """The values, without the key, of a row that moved to another key, by column in small
+    letters; UNSET for unknown ones.
 
     ``left`` is the old image with which it left its former key.
     """
 
-    values: Sequence[object]
+    values: Mapping[str, object]
     left: object
 
 
@@ -52,33 +61,37 @@ class KeyRun:
     which the last row left its key, where such an image may hold the key alone. ``next_`` is the
     number that the next row must have; the decoder numbers the rows. Each lane has a run of its
     own: what comes of other lanes between two changes is of other keys.
+
+    ``deleted`` is the record key of a delete, where that is the lane's latest record.
     """
 
     arrived: dict[Key, Arrived] = field(default_factory=dict)
     left: object = None
     next_: int = -1
     last_offset: int = -1
+    deleted: bytes | None = None
 
     def begun(self, offsets: Sequence[int]) -> KeyRun:
         """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
         goes_on = bool(offsets) and offsets[0] > self.last_offset
         last = offsets[-1] if offsets else -1
+        deleted = self.deleted if goes_on else None
         if goes_on and self.next_ == 0:
-            return KeyRun(dict(self.arrived), self.left, 0, last)
-        return KeyRun({}, None, 0, last)
+            return KeyRun(dict(self.arrived), self.left, 0, last, deleted)
+        return KeyRun({}, None, 0, last, deleted)
 
     def ended(self, number: int) -> KeyRun:
         """The run as the next call finds it, after so many rows."""
         arrived, left = (self.arrived, self.left) if self.next_ == number else ({}, None)
-        return KeyRun(arrived, left, 0, self.last_offset)
+        return KeyRun(arrived, left, 0, self.last_offset, self.deleted)
 
     def moves(
         self,
         number: int,
         old: Key,
-        before: Sequence[object],
+        before: Mapping[str, object],
         new: Key,
-        after: Sequence[object],
+        after: Mapping[str, object],
         image: object = None,
     ) -> bool:
         """Move row ``number`` from one key to another; whether that deletes the old key's row.
@@ -87,12 +100,14 @@ class KeyRun:
         partial then: the columns that it lacks are lost. ``image``: see ``leaves``.
         """
         ends = self.leaves(number, old, before, image)
-        if not ends and UNSET in after:
+        if not ends and UNSET in after.values():
             raise Refused(PARTIAL_ROW)
         self.arrives(number, new, after)
         return ends
 
-    def leaves(self, number: int, old: Key, before: Sequence[object], image: object = None) -> bool:
+    def leaves(
+        self, number: int, old: Key, before: Mapping[str, object], image: object = None
+    ) -> bool:
         """The first half of ``moves``, where the two halves come in separate records.
 
         ``image`` is the old image without its key, None where it certainly holds the row's values.
@@ -111,7 +126,7 @@ class KeyRun:
         self.arrived.pop(old, None)
         return True
 
-    def arrives(self, number: int, new: Key, after: Sequence[object]) -> None:
+    def arrives(self, number: int, new: Key, after: Mapping[str, object]) -> None:
         """The second half; ``number`` is that of the first."""
         if number != self.next_:
             self.arrived.clear()
@@ -119,10 +134,20 @@ class KeyRun:
         self.arrived[new] = Arrived(after, self.left)
 
 
-def _differ(there: Sequence[object], before: Sequence[object]) -> bool:
+KeyRuns = Mapping[int, KeyRun]
+"""The run of each lane, by partition."""
+
+
+def interrupted(runs: KeyRuns, partition: int, held: int) -> KeyRuns:
+    """The runs where a lane is done up to there: what another member has written ends its run."""
+    run = runs.get(partition)
+    return runs if run is None or held <= run.last_offset else {**runs, partition: KeyRun()}
+
+
+def _differ(there: Mapping[str, object], before: Mapping[str, object]) -> bool:
     """Whether these are certainly not one row's values.
 
     Null in an old image may be a value that was not sent (partial images), so it proves nothing.
     """
-    pairs = zip(there, before, strict=False)
+    pairs = [(there[name], before[name]) for name in there.keys() & before.keys()]
     return any(a != b for a, b in pairs if a is not UNSET and b is not UNSET and b is not None)

@@ -20,7 +20,7 @@ from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.configured_types import ConfiguredTypes
 from changes.formats.engine.flat_rows import FlatRows, spans
 from changes.formats.engine.images import RowShape
-from changes.formats.engine.key_runs import MOVES_ALONE, KeyRun, OfKeys
+from changes.formats.engine.key_runs import MOVES_ALONE, KeyRun, OfKeys, run_key
 from changes.formats.engine.layout import Layout, Refused, RowLayout, other_key
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions
 from changes.sql.convert import Converter
@@ -234,10 +234,10 @@ class Pass:
 
     def _leaves(self, was: Struct, row: Struct) -> bool:
         """Whether the old key's row ends where this one moves away from it."""
-        layout = self.layout
-        old = layout.key_of(layout.gone(was, row))
+        layout, pair = self.layout, (self.layout.gone(was, row), row)
+        old, new = [run_key(zip(layout.keys, layout.key_of(at), strict=True)) for at in pair]
         before, after = layout.beside_key(was), layout.beside_key(row)
-        return self.run.moves(self.number, old, before, layout.key_of(row), after)
+        return self.run.moves(self.number, old, before, new, after)
 
     def comes_from_before(self) -> None:
         """The next row moved here from the key that the row before it ends, a record of its own:

@@ -168,7 +168,7 @@ class TypedUpsertRows(DebeziumRows):
         rows = [layout.gone(r, r) if each else r for r, each in zip(rows, gone, strict=True)]
         into.add_rows(rows, ops.encode(), range(into.place, into.place + len(rows)))
         into.place += len(rows)
-        into.memory.ended = None
+        into.memory.moves, into.run.deleted = False, None
         return len(rows) == len(values)
 
 

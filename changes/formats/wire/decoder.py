@@ -7,6 +7,7 @@ from copy import copy
 
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import TableDecoder
+from changes.formats.engine.key_runs import KeyRuns
 from changes.formats.engine.layout import Refused
 from changes.formats.wire.connect import respelled
 from changes.formats.wire.translation import SchemaNotKept
@@ -59,6 +60,13 @@ class WireDecoder:
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._inner.use_stored_schema(stored)
         self._names |= respelled(stored.keys)
+
+    @property
+    def key_runs(self) -> KeyRuns:
+        return self._inner.key_runs
+
+    def use_key_runs(self, runs: KeyRuns) -> None:
+        self._inner.use_key_runs(runs)
 
     def interrupt(self, partition: int, held: int) -> None:
         self._inner.interrupt(partition, held)

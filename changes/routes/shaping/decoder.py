@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import Format, RowChange, TableDecoder
+from changes.formats.engine.key_runs import KeyRuns
 from changes.model.model import OP, BadMessage, BadRecord, Changes, Mode, TableName, TableSchema
 from changes.routes.shaping.additions import Read
 from changes.routes.shaping.columns import ColumnPlan, plan_of, source_view
@@ -96,6 +97,13 @@ class ShapedDecoder:
         self._known = _names(stored)
         self._stored = source_view(self._shape, stored)
         self._inner.use_stored_schema(source_view(self._shape, stored, masked=True))
+
+    @property
+    def key_runs(self) -> KeyRuns:
+        return self._inner.key_runs
+
+    def use_key_runs(self, runs: KeyRuns) -> None:
+        self._inner.use_key_runs(runs)
 
     def interrupt(self, partition: int, held: int) -> None:
         self._inner.interrupt(partition, held)

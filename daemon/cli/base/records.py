@@ -5,14 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
+from changes.formats.as_target import AsTarget, JudgedPart
 from changes.formats.engine.format import Format, RowChange, Statement
 from changes.model.model import BadMessage
 from changes.model.printable import escaped_json
+from changes.routes.routing import RouteConflict, Router
+from daemon.operations.replay.keys import affected_targets, decoder_of
 
 
 def as_line(change: RowChange | Statement) -> str:
@@ -55,10 +59,25 @@ def plain_value(value: object) -> object:
             return value
 
 
-def explained_message(format_: Format, message: bytes | None) -> dict[str, Any]:
+def shown_by_routes(format_: Format, router: Router) -> AsTarget:
+    """Explains messages as the targets of these routes take them."""
+
+    def parts(value: bytes) -> Iterator[JudgedPart]:
+        try:
+            for affected in affected_targets(format_, router, value):
+                if not affected.ddl:
+                    made = partial(decoder_of, format_, affected.route)
+                    yield JudgedPart(affected.target, made, affected.value)
+        except RouteConflict as conflict:
+            raise BadMessage(str(conflict)) from conflict
+
+    return AsTarget(format_, parts)
+
+
+def explained_message(shown: AsTarget, message: bytes | None) -> dict[str, Any]:
     """What ``binlogd decode`` prints for a message: its changes, and why it is bad."""
     try:
-        changes = format_.explain(message)
+        changes = shown.explain(message)
     except BadMessage as bad:
         return {"error": str(bad), "changes": []}
     misfits = [

@@ -9,13 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
+from changes.formats.as_target import AsTarget
 from changes.formats.auto import AUTO, detector, make_format
 from changes.formats.engine.format import Format, Packed, pack
 from changes.model.model import FormatOptions
 from changes.model.printable import json_text, printable
+from changes.routes.routing import Router
 from daemon.cli.base.detected_format import FormatUnclear, detected_format
 from daemon.cli.base.options import BrokerOption, ConfigOption, JsonOption, load_config, refuse
-from daemon.cli.base.records import explained_message, one_line, readable, shown, time_text
+from daemon.cli.base.records import (
+    explained_message,
+    one_line,
+    readable,
+    shown,
+    shown_by_routes,
+    time_text,
+)
 from daemon.cli.topics.stretch import Found, NotThere, look_up, parse_where
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
@@ -82,7 +91,9 @@ def topics_peek(
     try:
         found = look_up(log, where, partition, count or where.last or COUNT)
         with command_schemas(reads.registry if reads else None) as schemas:
-            documents = [*_documents(_reading(topic, reads, schemas, found), schemas, found)]
+            reading = _reading(topic, reads, schemas, found)
+            router = None if reads is None else reads.router()
+            documents = [*_documents(reading, router, schemas, found)]
     except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotThere, StoreError) as error:
         hint = settings.kafka_hint if settings and getattr(error, "away", False) else ""
         refuse((settings.redactor.text if settings else str)(f"{error}{hint}"))
@@ -136,17 +147,23 @@ def _reading(
 
 
 def _documents(
-    reading: tuple[Format | None, str], schemas: CommandSchemas | None, found: Found
+    reading: tuple[Format | None, str],
+    router: Router | None,
+    schemas: CommandSchemas | None,
+    found: Found,
 ) -> Iterator[dict[str, Any]]:
     format_, said = reading
+    target = None
+    if format_ is not None:
+        target = AsTarget(format_) if router is None else shown_by_routes(format_, router)
     for source, record in found:
         packed = pack(record.key, record.value, record.headers)
         missing = [] if schemas is None else schemas.fetch([packed])
         decode: dict[str, Any] = {"error": None, "changes": []}
         if missing:
             decode["error"] = "; ".join(missing)
-        elif format_ is not None:
-            decode = explained_message(format_, as_consumed(format_, source.topic, record))
+        elif format_ is not None and target is not None:
+            decode = explained_message(target, as_consumed(format_, source.topic, record))
         yield {
             "topic": source.topic,
             "partition": source.partition,

@@ -14,6 +14,8 @@ from actors.contract.messages import Staged, StageFailed
 from actors.staging.staged_tables import ParquetTables, StagedStorage
 from actors.staging.work import StageWork
 from changes.formats import FORMATS
+from changes.formats.auto import AutoFormat
+from changes.formats.engine.format import mark_of
 from changes.model.model import FormatOptions
 from changes.routes.shaping.shape import Shape
 from tests.actors.staging.test_work import OTHER, UPSERT, done, lane
@@ -65,6 +67,28 @@ def test_a_run_of_keys_ends_at_a_record_that_could_not_be_applied(tmp_path: Path
     bad = record({**envelope("u", {"id": 1, "v": "b"}), "op": "?"}, {"id": 1})
     assert done(work.stage(Stage(UPSERT, (), (lane(CAME, bad, LEFT),)), path)).bad is not None
     assert done(work.stage(Stage(UPSERT, (), (lane(LEFT, start=2),)), path)).has_deletes
+
+
+REORDERED = change("c", {"w": 1, "id": 7, "v": "c"})
+"""Of a source whose columns were dropped and added since."""
+
+
+@pytest.mark.parametrize("shape", [Shape(), Shape(rename=(("v", "w"),))])
+@pytest.mark.parametrize("name", ["debezium-json", "auto"])
+def test_a_run_of_keys_goes_on_over_columns_that_another_lane_redefines(
+    tmp_path: Path, shape: Shape, name: str
+) -> None:
+    """A new decoder knows where the others' changes of keys stand, whatever its columns' order."""
+    options = FormatOptions(by_key=True)
+    format_ = AutoFormat(options) if name == "auto" else FORMATS[name](options)
+    work, path = StageWork(format_, ParquetTables()), str(tmp_path / "a.parquet")
+    route = replace(UPSERT, shape=shape)
+
+    mark = mark_of("debezium-json") if name == "auto" else b""
+
+    done(work.stage(Stage(route, (), (lane(mark + CAME),)), path))
+    more = lane(mark + REORDERED, source=OTHER), lane(mark + LEFT, start=9)
+    assert not done(work.stage(Stage(route, (), more, generation=1), path)).has_deletes
 
 
 class FullOnce(ParquetTables):

@@ -66,8 +66,6 @@ class Case:
     """Others than the format's cases have."""
     table: str | None = None
     """Another than the format's cases have."""
-    shown: bool = False
-    """Of ``unfit``: the row is refused by its target's columns alone, and people see it."""
     good: bytes | None = None
     """A message that may stand beside these, where that of the format's cases may not."""
     columns: Mapping[str, pa.DataType] | None = None
@@ -94,8 +92,8 @@ class Case:
 
     @property
     def by_itself(self) -> bool:
-        """Whether what becomes of it needs no other message and no configured key."""
-        return len(self.values) == 1 and self.keys is None
+        """Whether what becomes of it needs no other message, and nothing of a route but types."""
+        return len(self.values) == 1 and self.keys is None and self.mode is Mode.UPSERT
 
 
 @dataclass(frozen=True)

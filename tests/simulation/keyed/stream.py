@@ -45,6 +45,8 @@ class KeyedSource:
         self._numbers = 0
         self.crosses = False
         """Keys are checked at a statement's end: a row may come to a key that another has still."""
+        self.tombstones = False
+        """A record without a value comes behind each delete."""
         self.bad = 0.0
         """The share of records that can't be applied."""
         self.lost = False
@@ -173,6 +175,8 @@ class KeyedSource:
             others = [n for n in range(self._partitions) if n != partition]
             partition, self.lost = self._rng.choice(others), False
         self.made.append(Message(partition, record, (letters,), targets))
+        if self.tombstones and after is None:
+            self.made.append(Message(partition, pack(_key(key), None)))
         for call in self.after_each:
             call()
 
@@ -199,13 +203,14 @@ def keyed_stream(
     loses: bool = False,
     default: str | None = None,
     crosses: bool = False,
+    tombstones: bool = False,
     bad: float = 0.0,
 ) -> Stream:
     """A stream over so many partitions, and the tables that it must lead to. In its middle there
     are ``grown`` of them, or one record is not where its key belongs. ``default``: columns come,
     and rows of before have this in them."""
     source = KeyedSource(rng, partitions, tables)
-    source.crosses, source.bad = crosses, bad
+    source.crosses, source.tombstones, source.bad = crosses, tombstones, bad
     grows = rng.random() < 0.3 or default is not None
     for step in range(steps):
         if grows and rng.random() < 0.05:

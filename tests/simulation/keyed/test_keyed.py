@@ -55,7 +55,8 @@ def test_rows_that_take_a_key_before_another_leaves_it_stay(seed: int) -> None:
 def crossing(seed: int) -> None:
     """Statements of a database that checks keys at their end."""
     rng = random.Random(seed)
-    stream = keyed_stream(rng, rng.choice((30, 80)), rng.randrange(1, 7), crosses=True)
+    size, told = (rng.choice((30, 80)), rng.randrange(1, 7)), seed % 2 == 0
+    stream = keyed_stream(rng, *size, crosses=True, tombstones=told)
     faults = {"sink_fails": rng.choice((0, 0.4)), "disk_fails": rng.choice((0, 0.3))}
     durable = live_through(stream, rng, 0, 0, faults, staging=RealStaging)
     assert_equal(durable, stream)

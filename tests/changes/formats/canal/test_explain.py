@@ -166,3 +166,15 @@ def test_a_value_that_contradicts_its_type_is_shown_as_it_came() -> None:
     change = only(message(data=[{"id": "x"}]))
     assert change.after == {"id": "x"}
     assert change.misfit == "id: 'x' is not an int(11)"
+
+
+def test_declared_types_are_read_as_the_target_reads_them() -> None:
+    """Of columns that the message declares no type of, and where they are wider than its own."""
+    types = (("ID", "bigint"), ("price", "decimal(10,2)"), ("name", "string"))
+    canal = CanalJson(FormatOptions(types=types))
+    (change,) = canal.explain(message(types=None))
+    assert isinstance(change, RowChange)
+    assert change.after == {"id": 1, "name": "a", "price": Decimal("1.50")}
+    (change,) = canal.explain(message(types={"id": "int", "price": "decimal", "name": "text"}))
+    assert isinstance(change, RowChange)
+    assert change.after == {"id": 1, "name": "a", "price": Decimal("1.50")}

@@ -59,7 +59,7 @@ IDENTITIES = [
         unfit(f"USING INDEX the key is not sent, and 0 stands for it (schema: {schema})",
               delete(INDEX, schema=schema),
               "a deleted row whose key column id is 0, beside a value of code: under REPLICA "
-              "IDENTITY USING INDEX", shown=True, good=delete(DEFAULT, schema=schema))
+              "IDENTITY USING INDEX", good=delete(DEFAULT, schema=schema))
         for schema in (True, False)
     ),
     unfit("DEFAULT sends the primary key alone, not a configured one", delete(DEFAULT),
@@ -102,7 +102,7 @@ OF_RECORDS = [
     kept("garbage in keys does not matter where they are configured",
          [change("c", ROW, key="****")] * 2, A, A, keys=("id",)),
     unfit("it does otherwise: it would be a changelog", change("c", ROW, key="****"),
-          "the record key", shown=True),
+          "the record key"),
     unfit("a configured column that does not exist", change("c", ROW),
           "key column uuid is missing", keys=("uuid",), good=change("c", {"id": 9, "uuid": "u"})),
     unfit("a delete that tells no key, neither by image nor by record key",
@@ -128,7 +128,7 @@ OF_RECORDS = [
          change("u", {**ROW, "id": 2}, ROW),
          ("D", {"id": "1"}), ("U", {"id": "2", "name": "a"}, {"id": "1"})),
     unfit("a key column without a value", change("c", {"id": None, "name": "a"}, key={"id": 1}),
-          "key column id is null", shown=True),
+          "key column id is null"),
     unfit("names that differ by case only", [change("c", ROW), change("c", {"id": 1, "NAME": "x"})],
           "the column names name and NAME differ by case only"),
     kept("names that JSON escapes", change("c", {"id": 1, 'a"b': "x", "ü\n": "y"}),
@@ -171,7 +171,7 @@ UNSENT = [
     ),
     unfit("the value of a new row that was not sent stands nowhere: null would be a silent loss",
           change("c", {"id": 2, "name": UNAVAILABLE}, source=POSTGRES),
-          "name: a new row without this value", shown=True),
+          "name: a new row without this value"),
     Case("a changelog shows null for it: no row of a table is made of that",
          [change("c", ROW), change("c", {"id": 2, "name": UNAVAILABLE}, source=POSTGRES)],
          mode=Mode.APPEND, good=BARE,
@@ -188,7 +188,7 @@ def at(lsn: Any, op: str, name: str = "a") -> bytes:
 
 POSITIONS = [
     unfit(f"rows in the source's order need whole records with a place: op {op}, lsn {lsn!r}",
-          at(lsn, op, name), said, shown=True, good=at(9, "u"),
+          at(lsn, op, name), said, good=at(9, "u"),
           options=FormatOptions(extra={"positions": "postgres-lsn"}))
     for lsn, op, name, said in (
         *((lsn, op, "a", "the record has no source.lsn")

@@ -55,7 +55,7 @@ def of_schema(schema: Any, place: str) -> Case:
     says = f"numbers of days would be kept as text: the {place}'s schema is {schema}"
     if place == "key":
         key = {"schema": schema, "payload": {"id": 1}}
-        return Case(says, record(value, key), unfit=said, shown=True)
+        return Case(says, record(value, key), unfit=said)
     return Case(says, record(value | {"schema": schema}, {"id": 1}), unreadable=said)
 
 
