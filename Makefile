@@ -22,6 +22,7 @@ help:
 	@echo "make compare  beside what people would run instead; 1 hour on 2 cores; var/compare.json"
 	@echo "             ONLY=databases: into PostgreSQL and MariaDB (apt-get install both servers)"
 	@echo "             ONLY=load: first loads from MariaDB, beside Debezium and Spark's JDBC read"
+	@echo "             ONLY=replicate: from one command to equal tables, under changes"
 	@echo "             ONLY=topics: Avro with a registry, a topic a table; keys over partitions"
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"

@@ -34,11 +34,12 @@ DEFAULT_MINUTES = 55.0
 """What is left of the hour is for the first runs of the last workload."""
 GROUPS: dict[str, Callable[[Workload], object]] = {
     "databases": lambda workload: workload.database,
-    "load": lambda workload: workload.source,
+    "load": lambda workload: workload.source and not workload.churn,
+    "replicate": lambda workload: workload.churn,
     "topics": lambda workload: workload.topic_a_table or workload.partitions > 1,
 }
-"""Workloads that are run only where they are named: into databases, first loads from one, and
-topics as Debezium makes them."""
+"""Workloads that are run only where they are named: into databases, first loads from one, the same
+with what changes meanwhile, and topics as Debezium makes them."""
 
 
 def chosen(scale: float, only: str, contestants: str, peers: str) -> list[Workload]:
@@ -71,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
         "--only",
         default="",
         help="names of workloads (all streams into a lake; databases: all into databases; "
-        "load: first loads from one; topics: Avro with a registry, keys over partitions)",
+        "load: first loads from one; replicate: with changes meanwhile; topics: Avro with a "
+        "registry, keys over partitions)",
     )
     parser.add_argument("--contestants", default="", help="names of contestants (all)")
     parser.add_argument("--peers", default="", help="all: those whose files are large, too")

@@ -151,6 +151,7 @@ class Comparison:
             cores=self.cores,
             variant=contestant.variant,
             source=self._here.properties if isinstance(self._here, Source) else {},
+            marker=f"run {self._number}" if workload.churn else "",
             time_box_s=TIME_BOX_S if contestant.time_boxed else None,
         )
 
@@ -188,7 +189,9 @@ class Comparison:
         create_topic(self.bootstrap, topic)
         if workload.is_load:
             job = self._job(workload, contestant, run, topic)
-            return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
+            assert isinstance(self._here, Source)
+            with self._here.changed(workload.churn, job.marker) as (begun, loaded):
+                return run_contestant(contestant.program, job, run.folder, _WITHIN_S, begun, loaded)
         producer = LiveProducer(self.bootstrap, topic, workload)
         job = self._job(workload, contestant, run, topic)
         try:

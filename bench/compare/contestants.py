@@ -29,7 +29,8 @@ class Contestant:
 BASE = "binlogd"
 NO_SINK = "binlogd-no-sink"
 LOAD = "binlogd-load"
-BASES = (BASE, NO_SINK, LOAD)
+REPLICATE = "binlogd-replicate"
+BASES = (BASE, NO_SINK, LOAD, REPLICATE)
 """Whose figures the others' are ratios to: the first of them that takes part."""
 
 CONTESTANTS = {
@@ -125,6 +126,20 @@ CONTESTANTS = {
             "debezium-snapshot",
             "Debezium's snapshot on Kafka Connect, from the topic by binlogd",
             "bench.peers.debezium_snapshot",
+        ),
+        Contestant(
+            REPLICATE,
+            "`binlogd replicate` alone: broker, collector, load, verification, stream",
+            "bench.peers.binlogd_replicate",
+            makes_tables=True,
+            runs=3,
+        ),
+        Contestant(
+            "debezium-streaming",
+            "Debezium's snapshot and stream on Kafka Connect, Structured Streaming as an expert",
+            "bench.peers.debezium_streaming",
+            makes_tables=True,
+            runs=3,
         ),
         Contestant(
             "parallel-consumer",

@@ -71,6 +71,9 @@ class Job(msgspec.Struct, frozen=True):
     """What tells two runs of one program apart, such as ``{"write": "equality"}``."""
     source: dict[str, str] = {}
     """The database whose table is to be loaded: host, port, user, password. The topic is empty."""
+    marker: str = ""
+    """What the last change names the row with the key 0, where rows change while they are loaded.
+    """
     time_box_s: float | None = None
     """After so long it stops where it can say what it has reached, and says so; None: never."""
 
@@ -89,6 +92,11 @@ class Begin(msgspec.Struct, frozen=True, tag_field="event", tag="begin"):
     pid: int | None = None
 
 
+class Loaded(msgspec.Struct, frozen=True, tag_field="event", tag="loaded"):
+    """The rows that were there before are in the table: what changes the source ends, with a last
+    change of a row of its own, ``Job.marker``."""
+
+
 class End(msgspec.Struct, frozen=True, tag_field="event", tag="end"):
     """The first ``reached`` messages are visible in the tables, and no others: the clock stops."""
 
@@ -103,7 +111,7 @@ class Missing(msgspec.Struct, frozen=True, tag_field="event", tag="missing"):
     reason: str
 
 
-Event = Begin | End | Missing
+Event = Begin | Loaded | End | Missing
 
 
 def read_job() -> Job:

@@ -20,7 +20,7 @@ import msgspec
 
 from actors.runtime.java import CHECKOUT, find_java
 from bench.compare.dying import die_with_parent
-from bench.compare.job import Begin, End, Event, Job, Missing
+from bench.compare.job import Begin, End, Event, Job, Loaded, Missing
 from bench.compare.measure import Meter, Used, family
 
 BEGIN_WITHIN_S = 900.0
@@ -49,8 +49,10 @@ def run_contestant(
     folder: Path,
     within_s: float,
     begun: Callable[[], None] = lambda: None,
+    loaded: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Run it to its end; ``begun`` is called at its ``begin``. Raises NoFigure.
+    """Run it to its end; ``begun`` and ``loaded`` are called at the events of these names. Raises
+    NoFigure.
 
     ``within_s``: how long it may take between its two events. Nothing of it is left behind.
     """
@@ -68,13 +70,17 @@ def run_contestant(
             preexec_fn=die_with_parent,
         )  # fmt: skip
     try:
-        return _measured(process, said, within_s, begun)
+        return _measured(process, said, within_s, begun, loaded)
     finally:
         end_family(process)
 
 
 def _measured(
-    process: subprocess.Popen[bytes], said: Path, within_s: float, begun: Callable[[], None]
+    process: subprocess.Popen[bytes],
+    said: Path,
+    within_s: float,
+    begun: Callable[[], None],
+    loaded: Callable[[], None],
 ) -> Outcome:
     assert process.stdout is not None
     events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
@@ -90,6 +96,9 @@ def _measured(
     try:
         begun()
         last = _next(events, within_s, said)
+        if isinstance(last, Loaded):
+            loaded()
+            last = _next(events, within_s, said)
         seconds = time.monotonic() - began
     finally:
         used = meter.stop()

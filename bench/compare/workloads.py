@@ -74,6 +74,8 @@ class Workload:
     """What its tables are in; empty: a lake."""
     source: Literal["", "even", "skewed"] = ""
     """There is no stream: one table of a database is loaded. How its keys are distributed."""
+    churn: int = 0
+    """Rows of that table that are changed a second while it is loaded."""
 
     @property
     def messages(self) -> int:
@@ -192,6 +194,7 @@ def _places(rng: random.Random, table: _Table, workload: Workload) -> Sequence[i
 SPARK = ("binlogd", "binlogd-equality", "expert")
 FULL = (*SPARK, "tutorial", "naive")
 JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
+REPLICATE = ("binlogd-replicate", "debezium-streaming")
 LOADS = ("binlogd-load", "binlogd-load-margin", "spark-jdbc", "debezium-snapshot")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
 ROWS = 8
@@ -292,4 +295,8 @@ def _loads(rows: int) -> list[Workload]:
     skewed = replace(
         even, name="load-skewed", source="skewed", what="the same with a key of dense ranges"
     )
-    return [even, skewed]
+    replicate = replace(
+        even, name="replicate", churn=500, contestants=REPLICATE,
+        what="from a command to equal tables: the same under 500 changes/s",
+    )  # fmt: skip
+    return [even, skewed, replicate]

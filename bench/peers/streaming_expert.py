@@ -39,6 +39,11 @@ def write(batch: DataFrame, job: Job, catalog: str) -> None:
     if job.mode == "append":
         _append(rows, job, catalog)
         return
+    merge_netted(rows, job, catalog)
+
+
+def merge_netted(rows: DataFrame, job: Job, catalog: str) -> None:
+    """Merge the last change of each key into its table."""
     key = job.tables[0].key[0]
     order = Window.partitionBy("table", *job.tables[0].key).orderBy(
         F.desc("offset"), F.desc("index")

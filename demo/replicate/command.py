@@ -30,11 +30,13 @@ PARTS: Mapping[str, str] = {
 class Replicate:
     """One command's lives. Ended when the block is. One thread's."""
 
-    def __init__(self, folder: Path, url: str, password_file: Path, *more: str) -> None:
-        """``folder``: ``--dir``, which is made."""
+    def __init__(
+        self, folder: Path, url: str, password_file: Path, *more: str, into: Path | None = None
+    ) -> None:
+        """``folder``: ``--dir``, which is made. ``into``: its lake, ``lake`` in there without."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        words = ["replicate", url, "--into", str(folder / "lake"), "--dir", str(folder)]
+        words = ["replicate", url, "--into", str(into or folder / "lake"), "--dir", str(folder)]
         words += ["--password-file", str(password_file), *more]
         self._command = [sys.executable, "-m", "daemon.cli", *words]
         self._process: subprocess.Popen[str] | None = None
@@ -98,6 +100,12 @@ class Replicate:
             if found := re.search(pattern, line):
                 return found
         raise DemoFailed(f"the command has ended: {self._told()}")
+
+    def check(self) -> None:
+        """Raise DemoFailed where it has ended."""
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise DemoFailed(f"the command has ended: {self._told()}")
 
     def _told(self) -> str:
         err = (self._folder / "replicate.err").read_text(errors="replace").splitlines()

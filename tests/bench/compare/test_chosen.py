@@ -25,6 +25,10 @@ def test_loads_are_two_workloads() -> None:
     assert names("load-even databases") == [*names("databases"), "load-even"]
 
 
+def test_a_load_amid_changes_is_a_workload_of_its_own() -> None:
+    assert names("replicate") == ["replicate"]
+
+
 def test_topics_are_two_workloads() -> None:
     """Debezium's, in Avro and keyed over partitions."""
     assert names("topics") == ["wide-avro", "wide-keyed"]
@@ -33,7 +37,7 @@ def test_topics_are_two_workloads() -> None:
 def test_without_a_word_only_lakes_are_compared() -> None:
     """A machine needs no database for it, and no registry."""
     assert "wide" in names("")
-    named = ("databases", "load", "wide-avro", "wide-keyed")
+    named = ("databases", "load", "replicate", "wide-avro", "wide-keyed")
     assert not [name for name in names("") if name.startswith(named)]
 
 

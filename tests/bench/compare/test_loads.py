@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from bench.compare.job import CATALOG, NAMESPACE
 from bench.compare.lake import VerifyLoad, verify_load
-from bench.compare.sources import statements
+from bench.compare.places import Folder
+from bench.compare.sources import Source, statements
 from bench.compare.workloads import workloads
 from bench.peers.binlogd_load import reading
 
@@ -32,6 +34,29 @@ def test_the_key_of_one_of_them_is_skewed() -> None:
     """Between least and greatest nearly all rows are in two places."""
     assert "SELECT seq, " in list(statements(EVEN, Path("dump")))[1]
     assert "SELECT CASE WHEN seq % 10" in list(statements(SKEWED, Path("dump")))[1]
+
+
+@pytest.mark.integration
+def test_rows_change_until_the_contestant_has_them(tmp_path: Path) -> None:
+    """Then the last change is made, and the dump has what the server has."""
+    workload = replace(workloads(0.1)["replicate"], changes=1000, churn=2000)
+    source = Source(Folder(tmp_path), workload)
+    try:
+        source.prepare(None)
+        before = source.dump.read_text()
+        changed = f"SELECT id FROM {NAMESPACE}.t0 WHERE name LIKE 'new %'"
+        with source.changed(workload.churn, "run 7") as (begun, loaded):
+            begun()
+            assert source.dump.read_text() == before
+            while not source.server.ask(f"{changed} LIMIT 1").rows:
+                pass
+            loaded()
+        lines = source.dump.read_text().splitlines()
+    finally:
+        source.close()
+    assert len(lines) == 1001
+    assert lines[0].startswith("0\trun 7\t")
+    assert any("\tnew " in line for line in lines)
 
 
 def test_the_reading_ends_when_all_rows_are_there() -> None:

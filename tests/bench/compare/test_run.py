@@ -52,6 +52,22 @@ def test_the_clock_runs_between_the_two_events(
     assert found.seconds >= 0.2
 
 
+def test_the_sources_changes_end_once_its_rows_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two events, in their order."""
+    text = (
+        "from bench.compare.job import *\n"
+        "job = read_job(); tell(Begin()); tell(Loaded()); tell(End(job.end))\n"
+    )
+    called: list[str] = []
+    run_contestant(
+        program(tmp_path, monkeypatch, text), JOB, tmp_path, 60.0,
+        lambda: called.append("begun"), lambda: called.append("loaded"),
+    )  # fmt: skip
+    assert called == ["begun", "loaded"]
+
+
 def test_sparks_python_workers_are_the_contestants_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
