@@ -194,7 +194,6 @@ def _places(rng: random.Random, table: _Table, workload: Workload) -> Sequence[i
 SPARK = ("binlogd", "binlogd-equality", "expert")
 FULL = (*SPARK, "tutorial", "naive")
 JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
-REPLICATE = ("binlogd-replicate", "debezium-streaming")
 LOADS = ("binlogd-load", "binlogd-load-margin", "spark-jdbc", "debezium-snapshot")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
 ROWS = 8
@@ -292,11 +291,10 @@ def _loads(rows: int) -> list[Workload]:
         "load-even", "first load of a table of MariaDB", rows, tables=1, source="even",
         contestants=LOADS,
     )  # fmt: skip
-    skewed = replace(
-        even, name="load-skewed", source="skewed", what="the same with a key of dense ranges"
-    )
+    dense = "the same with a key of dense ranges"
+    skewed = replace(even, name="load-skewed", source="skewed", what=dense)
     replicate = replace(
-        even, name="replicate", churn=500, contestants=REPLICATE,
+        even, name="replicate", churn=500, contestants=("binlogd-replicate", "debezium-streaming"),
         what="from a command to equal tables: the same under 500 changes/s",
     )  # fmt: skip
     return [even, skewed, replicate]
