@@ -109,35 +109,37 @@ CONTESTANTS = {
             "bench.peers.binlogd_no_sink",
             runs=3,
         ),
-        Contestant(LOAD, "`tables load` by a running daemon", "bench.peers.binlogd_load", runs=3),
+        Contestant(
+            LOAD, "`tables load` by a running daemon", "bench.peers.loads.binlogd_load", runs=3
+        ),
         Contestant(
             "binlogd-load-margin",
             "the same without positions: it waits for `load.margin_s`",
-            "bench.peers.binlogd_load",
+            "bench.peers.loads.binlogd_load",
             {"by_positions": "false"},
         ),
         Contestant(
             "spark-jdbc",
             "spark.read.jdbc between the key's least and greatest, appended",
-            "bench.peers.spark_jdbc",
+            "bench.peers.loads.spark_jdbc",
             runs=3,
         ),
         Contestant(
             "debezium-snapshot",
             "Debezium's snapshot on Kafka Connect, from the topic by binlogd",
-            "bench.peers.debezium_snapshot",
+            "bench.peers.loads.debezium_snapshot",
         ),
         Contestant(
             REPLICATE,
             "`binlogd replicate` alone: broker, collector, load, verification, stream",
-            "bench.peers.binlogd_replicate",
+            "bench.peers.loads.binlogd_replicate",
             makes_tables=True,
             runs=3,
         ),
         Contestant(
             "debezium-streaming",
             "Debezium's snapshot and stream on Kafka Connect, Structured Streaming as an expert",
-            "bench.peers.debezium_streaming",
+            "bench.peers.loads.debezium_streaming",
             makes_tables=True,
             runs=3,
         ),

@@ -13,7 +13,7 @@ from bench.compare.lake import VerifyLoad, verify_load
 from bench.compare.places import Folder
 from bench.compare.sources import Source, statements
 from bench.compare.workloads import workloads
-from bench.peers.binlogd_load import reading
+from bench.peers.loads.binlogd_load import reading
 
 EVEN, SKEWED = (workloads(0.1)[name] for name in ("load-even", "load-skewed"))
 LINES = (

@@ -10,6 +10,7 @@ The end: the last change is in the table.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -19,11 +20,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from actors.runtime.jars import JarsError
-from bench.compare.job import Begin, End, Job, Loaded, Missing, read_job, tell
+from bench.compare.job import CATALOG, Begin, End, Job, Loaded, Missing, read_job, tell
 from bench.peers.connect_worker import ask, check_tasks, running
-from bench.peers.debezium_snapshot import CONVERTER, WORKER, connector
 from bench.peers.jars import fetch_peer
-from bench.peers.seen import await_marker, await_rows
+from bench.peers.loads.debezium_snapshot import WORKER, connector
+from bench.peers.loads.seen import await_marker, await_rows
 from bench.peers.spark_peer import create_table, named, start
 from bench.peers.streaming import apply
 from bench.peers.streaming_expert import OPTIONS, merge_netted
@@ -69,45 +70,43 @@ def write(batch: DataFrame, job: Job, catalog: str) -> None:
 def main() -> None:
     """Run both, or say why that can't be."""
     job = read_job()
-    peers = Path(job.peer_jars)
     try:
         bring_collector()
-        fetch_peer("streaming", peers)
+        fetch_peer("streaming", Path(job.peer_jars))
     except JarsError as problem:
         tell(Missing(str(problem)))
         return
-    job = msgspec.structs.replace(job, end=1 << 60)  # it goes on until somebody stops it
     debezium = os.pathsep.join(map(str, sorted(collector_folder("mariadb").glob("*.jar"))))
     tell(Begin())
-    worker = running(
-        job, worker_classpath(), debezium, WORKER | _PLAIN | {"value.converter": CONVERTER}
-    )
-    with worker as (port, _):
-        ask(
-            port,
-            "/connectors",
-            {"name": "snapshot", "config": connector(job) | {"decimal.handling.mode": "string"}},
-        )
-        conf = {"spark.sql.shuffle.partitions": str(job.cores), "spark.sql.session.timeZone": "UTC"}
-        spark = start(job, conf, sorted((peers / "streaming" / "spark").glob("*.jar")))
-        (table,) = job.tables
-        create_table(spark, named(table), table.columns)
-        options = OPTIONS | {"minPartitions": str(job.cores)}
-        query = threading.Thread(
-            target=partial(apply, spark, job, options, write, "lake"), daemon=True
-        )
-        query.start()
+    with running(job, worker_classpath(), debezium, WORKER | _PLAIN) as (port, _):
+        config = connector(job) | {"decimal.handling.mode": "string"}
+        ask(port, "/connectors", {"name": "snapshot", "config": config})
+        query = _started(job)
 
         def check() -> None:
             check_tasks(port, "snapshot")
             if not query.is_alive():
                 raise SystemExit("the query has ended")
 
-        first = read_job()
-        await_rows(first, check)
+        await_rows(job, check)
         tell(Loaded())
-        await_marker(first, check)
-        tell(End(first.end))
+        await_marker(job, check)
+        tell(End(job.end))
+
+
+def _started(job: Job) -> threading.Thread:
+    """Spark, and a query that goes on until somebody ends the process."""
+    conf = {"spark.sql.shuffle.partitions": str(job.cores), "spark.sql.session.timeZone": "UTC"}
+    jars = Path(job.peer_jars) / "streaming" / "spark"
+    spark = start(job, conf, sorted(jars.glob("*.jar")))
+    (table,) = job.tables
+    create_table(spark, named(table), table.columns)
+    endless = msgspec.structs.replace(job, end=sys.maxsize)
+    options = OPTIONS | {"minPartitions": str(job.cores)}
+    run = partial(apply, spark, endless, options, write, CATALOG)
+    query = threading.Thread(target=run, daemon=True, name="query")
+    query.start()
+    return query
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pymysql
 
 from actors.runtime.jars import JarsError, fetch_extra
 from bench.compare.job import NAMESPACE, Begin, End, Job, Loaded, Missing, read_job, tell
-from bench.peers.seen import await_marker, await_rows
+from bench.peers.loads.seen import await_marker, await_rows
 from demo.replicate.command import Replicate
 from tests.live.jars import bring_collector
 
