@@ -58,7 +58,7 @@ class WriterLogic:
             "version": published.state.version,
         }
         out: list[fx.WriterEffect] = [
-            fx.Log("info", "written", fields),
+            fx.Log("debug", "written", fields),
             # The committer first: the processor's answer may end the drain, and with it the run.
             fx.Tell(request.committer, written),
             fx.Tell(request.reply_to, written),

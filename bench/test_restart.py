@@ -49,6 +49,7 @@ CONFIG = """
 state_dir = "{var}/state"
 staging_dir = "{var}/staging"
 [log]
+level = "debug"
 format = "json"
 file = "{var}/log/binlogd.log"
 [kafka]

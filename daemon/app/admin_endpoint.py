@@ -20,6 +20,7 @@ from actors.runtime.shell import Directory, Endpoint
 from collector.figures import CollectorFigures
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
+from daemon.admin.minutes import MinuteLog
 from daemon.admin.service_manager import Monitor, Notifier
 from daemon.admin.status import document as doc
 from daemon.admin.status.first_seen import FirstSeen
@@ -78,6 +79,7 @@ class AdminEndpoint:
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
         self._events = EventWatch(config.events, run_id, self.status)
+        self._minutes = MinuteLog(self.status)
         self._config = config
         self._logs: dict[str, LogWatch] = {}
         self._open = False
@@ -109,6 +111,7 @@ class AdminEndpoint:
                 log.info("metrics", socket=str(address))
         self._monitor.start()
         self._events.start()
+        self._minutes.start()
         self._open = True
         for watch in self._logs.values():
             watch.start()
@@ -141,6 +144,7 @@ class AdminEndpoint:
             watch.close()
         self._monitor.close()
         self._events.close()
+        self._minutes.close()
         if self._web is not None:
             self._web.close()
         self._control.close()

@@ -178,7 +178,7 @@ class Compactor:
         if not choice.files and not unneeded:
             return False
         made = self._publish(target, table, main, [plan.tasks[at] for at in choice.files], unneeded)
-        log.info(
+        log.debug(
             "compacted",
             target=str(target),
             files_before=len(plan.files),

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from actors.runtime.periodic import Periodic
+from daemon.admin import minutes
 from daemon.admin.events import watch
 from daemon.admin.events.watch import EventWatch
+from daemon.admin.minutes import MinuteLog
 from daemon.admin.page import document as desk
 from daemon.admin.page.document import PageDesk
 from daemon.admin.service_manager import Monitor, Notifier
@@ -98,6 +100,7 @@ class Rounds:
 PERIODIC: dict[str, tuple[type, str, Any]] = {
     "monitor": (Monitor, "look", None),
     "events": (EventWatch, "look", watch),
+    "minutes": (MinuteLog, "look", minutes),
     "history": (PageDesk, "sample", desk),
     "log-watch": (LogWatch, "look", log_watch),
     "verify-schedule": (VerifySchedule, "look", schedule),

@@ -190,7 +190,7 @@ class Rig:
             f'staging_dir = "{self.folder}/staging"', "commit_interval_s = 0.3",
             # Tests wait for the end of a daemon whose pipeline has stopped.
             "exit_when_stopped = true", "drain_timeout_s = 60",
-            "[log]", 'format = "json"', f'file = "{self.log_file}"',
+            "[log]", 'level = "debug"', 'format = "json"', f'file = "{self.log_file}"',
             "[batch]", "max_age_s = 0.2", "[kafka]",
             f'"bootstrap.servers" = "{self.broker.bootstrap}"',
             *(f'"{key}" = {value}' for key, value in self.kafka.items()),

@@ -16,7 +16,7 @@ def test_a_drained_pipeline_stays_paused_over_a_restart_and_a_reload(running: Ru
     """What was read is written first. Then it goes on where it was."""
     for _ in range(300):
         running.insert("a")
-    running.follower.wait_for("written")
+    running.until(lambda: running.count("a"))
     status, shown, said = running.command("drain", "p", "--wait", "--reason", "the lake moves")
     assert (status, said) == (0, "")
     assert shown.splitlines()[-1] == "pipeline p is drained"

@@ -36,6 +36,7 @@ def configuration(rig: Rig, flooded: str) -> str:
         writers = 2
         processors = 2
         [log]
+        level = "debug"
         format = "json"
         file = "{rig.log_file}"
         [batch]

@@ -100,11 +100,7 @@ class Running:
 
     def applied(self, table: str, count: int) -> None:
         """Wait until a table has so many rows."""
-        end = 400
-        while self.count(table) != count:
-            end -= 1
-            assert end, self.status()
-            self.follower.wait_for("written")
+        self.until(lambda: self.count(table) == count)
 
     def count(self, table: str) -> int:
         with sqlite3.connect(self.rig.folder / "copy.db") as file:

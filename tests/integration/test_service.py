@@ -122,7 +122,6 @@ def service_config(rig: Rig) -> Path:
     text = path.read_text()
     for old, new in (
         ("[daemon]\n", "[daemon]\nstuck_after_s = 1.5\n"),
-        ("[log]\n", '[log]\nlevel = "debug"\n'),
         ("[kafka]\n", '[kafka]\nsasl.password = "${credential:kafka}"\n'),
         ("[sink.lake.catalog]\n", '[sink.lake.catalog]\nx-token = "${file:token}"\n'),
         ("[spark]\n", '[spark]\nconf."spark.hadoop.a.secret.b" = "${THE_SECRET}"\n'),

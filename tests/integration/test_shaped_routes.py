@@ -17,7 +17,8 @@ def write_config(rig: Rig, *lines: str) -> Path:
     """One pipeline whose tables all take one shaped route."""
     text = [
         "[daemon]", f'state_dir = "{rig.folder}/state"', f'staging_dir = "{rig.folder}/staging"',
-        "commit_interval_s = 0.3", "[log]", 'format = "json"', f'file = "{rig.log_file}"',
+        "commit_interval_s = 0.3", "[log]", 'level = "debug"',
+        'format = "json"', f'file = "{rig.log_file}"',
         "[batch]", "max_age_s = 0.2", "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"',
         "[sink.copy]", 'kind = "sqlite"', 'path = "copy.db"', "[pipeline.p]",
         f'topics = ["{rig.topic}"]', 'format = "canal-json"', f'group = "g-{rig.db}"',

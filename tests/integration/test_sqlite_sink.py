@@ -31,7 +31,8 @@ def write_config(rig: Rig, **pipeline: object) -> Path:
     text = [
         "[daemon]", f'state_dir = "{rig.folder}/state"', f'staging_dir = "{rig.folder}/staging"',
         "commit_interval_s = 0.3", "writers = 2",
-        "[log]", 'format = "json"', f'file = "{rig.log_file}"', "[batch]", "max_age_s = 0.2",
+        "[log]", 'level = "debug"',
+        'format = "json"', f'file = "{rig.log_file}"', "[batch]", "max_age_s = 0.2",
         "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"',
         "[sink.copy]", 'kind = "sqlite"', 'path = "copy.db"', "[pipeline.p]",
     ]  # fmt: skip

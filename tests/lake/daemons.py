@@ -121,7 +121,7 @@ class Daemons:
                 "staging_dir": self._lake.staging if self._shared else str(folder / "staging"),
                 "drain_timeout_s": 60,
             },
-            "log": {"format": "json", "file": str(self._log_file(name))},
+            "log": {"level": "debug", "format": "json", "file": str(self._log_file(name))},
             "batch": {"max_age_s": 0.5},
             "kafka": {"bootstrap.servers": self._broker.bootstrap},
             "spark": {

@@ -62,7 +62,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
             "s3.access-key-id": "${file:id}",
             "s3.secret-access-key": "${file:secret}",
         }
-        log = {"format": "json", "file": str(tmp_path / "binlogd.log")}
+        log = {"level": "debug", "format": "json", "file": str(tmp_path / "binlogd.log")}
         follower = Follower(tmp_path / "binlogd.log")
         stack.callback(follower.close)
         made = Running(tmp_path, guard, broker, follower)

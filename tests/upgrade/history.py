@@ -36,6 +36,7 @@ staging_dir = "staging"
 commit_interval_s = 0.2
 processors = 1
 [log]
+level = "debug"
 format = "json"
 file = "binlogd.log"
 [batch]

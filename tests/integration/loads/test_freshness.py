@@ -113,6 +113,7 @@ def running(var: Path) -> Iterator[tuple[Daemon, Changes, Ticks, Any, Path]]:
         config = write_config(var, server.port)
         text = config.read_text()
         for name, value in (
+            ('level = "info"', 'level = "debug"'),
             ("[load]\n", f"[load]\nchunk_rows = {max(1000, ROWS // 40)}\n"),
             ("${BINLOGD_VAR:-var}", str(var)),
             ("${BINLOGD_BROKER:-127.0.0.1:9092}", broker.bootstrap),
