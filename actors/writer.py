@@ -49,6 +49,7 @@ class WriterLogic:
             state=published.state,
             changes=batch.changes,
             seconds=published.seconds,
+            at_ms=published.at_ms,
         )
         fields = {
             "target": str(batch.target),

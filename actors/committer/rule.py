@@ -10,6 +10,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
+from actors.contract.histogram import FRESH_S, WRITE_S, Histogram
 from actors.runtime.mailbox import Tick
 from offsets.ledger import LaneLedger
 from offsets.parts import RunningTrail
@@ -87,6 +88,7 @@ class CommitterLogic:
         self._timelines: dict[TopicPartition, Timeline] = {}
         self._running: dict[TopicPartition, RunningTrail] = {}
         self._applied_ms: dict[str, int] = {}
+        self._write_s, self._write_freshness_s = Histogram(WRITE_S), Histogram(FRESH_S)
         self._saved_at: float | None = None
         self._save_error: str | None = None
 
@@ -216,6 +218,7 @@ class CommitterLogic:
         """
         out: list[fx.CommitterEffect] = []
         target = str(written.target)
+        newest_ms: list[int] = []
         for source, through in written.through.items():
             epoch = written.epochs[source]
             if epoch == msg.OF_SPILL:
@@ -224,7 +227,11 @@ class CommitterLogic:
                 out += self._drop_stale(source, epoch)
             else:
                 self._ledger.done(Lane(source, target), through)
-                self._note_time(source, target, through)
+                newest_ms += self._note_time(source, target, through)
+        if written.at_ms is not None:
+            self._write_s.observe(written.seconds)
+            if newest_ms:
+                self._write_freshness_s.observe((written.at_ms - max(newest_ms)) / 1000)
         if written.state is not None:
             state = written.state
             # Inside a message without a version: marks restored from it would lack the step.
@@ -260,12 +267,14 @@ class CommitterLogic:
                 return [fx.Log("warning", "load_broken", fields), *self._save()]
         return []
 
-    def _note_time(self, source: TopicPartition, target: str, through: int) -> None:
+    def _note_time(self, source: TopicPartition, target: str, through: int) -> list[int]:
+        """The time of the last of its messages, if that is known."""
         timeline = self._timelines[source]
         time_ms = timeline.time_ms(through)
         if time_ms is not None:
             self._applied_ms[target] = max(time_ms, self._applied_ms.get(target, time_ms))
         timeline.forget_below(self._ledger.frontier(source))
+        return [] if time_ms is None else [time_ms]
 
     def _look_at_debt(self, now: float) -> list[fx.CommitterEffect]:
         if self._debt is None:
@@ -439,6 +448,8 @@ class CommitterLogic:
                 for target, mark in self._marks.items()
                 if mark.rows_may_differ is not None
             },
+            write_s=self._write_s.figures(),
+            write_freshness_s=self._write_freshness_s.figures(),
         )
 
     def _partition(self, source: TopicPartition) -> PartitionFigures:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from actors.contract.histogram import FRESH_S, WRITE_S, Histogram, HistogramFigures
 from offsets.position import TopicPartition
 
 
@@ -187,6 +188,10 @@ class CommitterFigures:
     save_error: str | None
     rows_may_differ: Mapping[str, str] = field(default_factory=dict)
     """The marks of that name that are recorded, also of targets that are not opened yet."""
+    write_s: HistogramFigures = field(default_factory=Histogram(WRITE_S).figures)
+    """What the sink took for each write."""
+    write_freshness_s: HistogramFigures = field(default_factory=Histogram(FRESH_S).figures)
+    """At each write's end, the age of the newest message in it."""
 
 
 @dataclass(frozen=True, slots=True)

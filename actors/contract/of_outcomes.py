@@ -41,10 +41,12 @@ class WriteBatch:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The target shows the batch. ``seconds``: how long the write took."""
+    """The target shows the batch. ``seconds``: how long the write took. ``at_ms``: when it was
+    done, in Unix milliseconds."""
 
     state: TargetState
     seconds: float
+    at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Written:
     """A target contains the lanes' changes up to ``through``; ``state`` is what it shows now.
 
     ``state`` is None where nothing had to be published (replays, messages without effect).
-    ``seconds``: how long the write took in the sink.
+    ``seconds``: how long the write took in the sink; ``at_ms``: when it was done, in Unix
+    milliseconds, None without a write.
     """
 
     target: TargetName
@@ -61,6 +64,7 @@ class Written:
     state: TargetState | None
     changes: int = 0
     seconds: float = 0.0
+    at_ms: int | None = None
 
 
 class FailureKind(Enum):

@@ -267,7 +267,7 @@ class WriterEffects:
 def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
     begun = time.monotonic()
     state = sink.write(batch)
-    return msg.Published(state, time.monotonic() - begun)
+    return msg.Published(state, time.monotonic() - begun, time.time_ns() // 1_000_000)
 
 
 class CommitterEffects:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import structlog
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from changes.model.printable import printable_within_lines
@@ -145,6 +145,7 @@ class _Site:
         self.access = access
         self.registry = CollectorRegistry()
         self.registry.register(StatusCollector(status, most))
+        ProcessCollector(registry=self.registry)
         self.metrics = _Shared(lambda: generate_latest(self.registry))
         self.probed = _Shared(status)
 

@@ -108,7 +108,7 @@ COMMANDS = (
     ),
     Command(
         "resume",
-        "Have a paused pipeline or target go on where it was.",
+        "Have a pipeline that is paused or has stopped, or a paused target, go on where it was.",
     ),
     Command(
         "drain",
@@ -233,6 +233,11 @@ COMMANDS = (
     Command(
         "config schema",
         "Print the JSON schema of the configuration: editors complete and check keys by it.",
+        "daemon.cli.config:app",
+    ),
+    Command(
+        "config alerts",
+        "Print Prometheus' rules, each with the address of its page of the runbook.",
         "daemon.cli.config:app",
     ),
     Command(

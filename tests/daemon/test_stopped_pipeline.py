@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import socket
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,41 +12,15 @@ import pytest
 from daemon.state.offset_file import OffsetFile
 from settings.exit import Exit
 from sources import opening
-from tests.daemon.flow import Flow, Log, pipeline
+from tests.daemon.flow import Log, pipeline
+from tests.daemon.web_flow import WebFlow
 from tests.integration.rig import canal
 
 GARBAGE = b"{"
 
 
-class Web(http.client.HTTPConnection):
-    """Over the Unix socket that ``metrics.listen`` names."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost")
-        self._path = path
-
-    def connect(self) -> None:
-        """See ``HTTPConnection``."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
-        self.sock.connect(str(self._path))
-
-
-class Stopped(Flow):
-    """One pipeline whose daemon has a page."""
-
-    def write(self, text: str) -> None:
-        """See ``Flow``."""
-        super().write(f'{text}\n[metrics]\nlisten = "unix:{self.folder}/web"')
-
-    def get(self, path: str) -> tuple[int, str]:
-        """What the web port answers."""
-        web = Web(self.folder / "web")
-        web.request("GET", path)
-        answer = web.getresponse()
-        found = answer.status, answer.read().decode()
-        web.close()
-        return found
+class Stopped(WebFlow):
+    """One pipeline."""
 
     def sql(self, statement: str) -> None:
         """What somebody does to the tables by hand."""

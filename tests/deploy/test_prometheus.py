@@ -6,16 +6,20 @@ import copy
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
+from typer.testing import CliRunner
 
 from daemon.admin.status.metrics import StatusCollector
+from daemon.cli.__main__ import app
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 from tests.deploy.alert_cases import CASES, document
+from tests.integration.test_process import minimal
 from tests.needs import tool
 
 CHECKOUT = Path(__file__).parents[2]
@@ -62,6 +66,24 @@ def test_each_alert_has_a_severity_and_a_page(rule: dict[str, Any]) -> None:
     headings = re.findall("^## (.*)$", text, re.M)
     assert headings == ["What it means", "Look", "Do", "It is over when"]
     assert f"`{rule['alert']}`" in (RUNBOOK / "README.md").read_text()
+
+
+def test_the_command_prints_the_rules_with_the_address_of_the_docs(tmp_path: Path) -> None:
+    """Each link is absolute; the rest is the file's. Without an address it is refused by name."""
+    config = minimal(tmp_path)
+    run = partial(CliRunner().invoke, app, ["config", "alerts", "--config", str(config)])
+    done = run()
+    assert done.exit_code == 2
+    assert "metrics.docs is empty" in done.stderr
+    config.write_text(config.read_text() + '[metrics]\ndocs = "https://wiki.example/b #1/"\n')
+    done = run()
+    assert (done.exit_code, done.stderr) == (0, "")
+    rules = yaml.safe_load(done.stdout)["groups"][0]["rules"]
+    links = [rule["annotations"].pop("runbook_url") for rule in rules]
+    plain = copy.deepcopy(RULES)
+    pages = [rule["annotations"].pop("runbook_url").removeprefix("docs/") for rule in plain]
+    assert links == [f"https://wiki.example/b #1/{page}" for page in pages]
+    assert rules == plain
 
 
 def test_no_page_is_left_of_an_alert_that_is_gone() -> None:

@@ -198,7 +198,9 @@ def _dashboard(see: Prometheus) -> None:
     empty = []
     for panel in panels:
         for target in panel["targets"]:
-            expression = target["expr"].replace("$__rate_interval", "5m").replace("$pipeline", ".*")
+            expression = target["expr"].replace("$__rate_interval", "5m")
+            for variable in ("$instance", "$pipeline"):
+                expression = expression.replace(variable, ".*")
             assert not re.search(r"\$\w", expression), expression
             if not see.series(expression):
                 empty.append(f"{panel['title']}: {expression}")

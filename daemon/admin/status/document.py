@@ -164,7 +164,22 @@ class SchemasAwaited(TypedDict):
     schemas: list[str]
 
 
-class Counts(Summed):
+class Histogram(TypedDict):
+    """``counts``: of each interval up to a bound, and of what is beyond the last one."""
+
+    bounds: list[float]
+    counts: list[int]
+    sum: float
+
+
+class Histograms(TypedDict):
+    """Of a pipeline's writes."""
+
+    write_seconds_histogram: Histogram
+    write_freshness_seconds_histogram: Histogram
+
+
+class Counts(Summed, Histograms):
     """What a pipeline counts."""
 
     messages_read: int

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from changes.model.printable import distinct
 from daemon.admin.status import document as doc
 from daemon.admin.status.collector_metrics import collector_metrics
+from daemon.admin.status.histograms import histogram_metrics
 from daemon.admin.status.job_metrics import job_metrics
 from daemon.admin.status.program_metrics import program_metrics, session_metrics
 from daemon.admin.status.shown_series import not_shown, shown_names, shown_partitions, shown_targets
@@ -132,6 +133,7 @@ class StatusCollector(Collector):
         yield from _families(_PIPELINE, ("pipeline",), pipelines)
         yield from _families(_PARTITION, ("pipeline", "partition"), partitions)
         yield from _families(_TARGET, ("pipeline", "target"), targets)
+        yield from histogram_metrics(pipelines)
         yield from not_shown(pipelines, most)
         yield from _lives(pipelines)
         yield _doubted(pipelines, most)

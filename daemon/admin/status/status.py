@@ -23,6 +23,7 @@ from collector.figures import CollectorFigures
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
+from daemon.admin.status.histograms import histograms_of
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.runbook import DOCS
 from daemon.admin.status.status_parts import (
@@ -291,6 +292,7 @@ def _counts(
         "topics_gone": sorted(fetcher.topics_gone)[:SOME_GONE],
         "topics_gone_count": len(fetcher.topics_gone),
         **summed(targets),
+        **histograms_of(committer),
         "writes_in_flight": sum(t["write"] is not None for t in targets),
         "oldest_write_seconds": max(
             (t["write"]["age_seconds"] for t in targets if t["write"]), default=None

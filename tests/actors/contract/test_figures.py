@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, FetcherFigures, Figures, ProcessorFigures
+from actors.contract.histogram import FRESH_S, WRITE_S
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.fetcher.rule import FetcherLogic
@@ -116,6 +119,25 @@ def test_the_committer_names_who_holds_the_frontier() -> None:
     assert (partition.frontier, partition.position) == (3, 20)
     held = [(lane.target, lane.first, lane.time_ms) for lane in partition.lanes]
     assert held == [("lake.s.b", 3, 1_000), ("lake.s.a", 9, 1_000)]
+
+
+def test_each_write_is_counted_by_its_seconds_and_by_the_age_of_its_newest_message() -> None:
+    """What needs no write, and what comes of a spill, whose times are not known, is not."""
+    logic = committer()
+    first = replace(written("lake.s.a", 8), seconds=0.2, at_ms=1_400)
+    logic.handle(first, 0.0)
+    logic.handle(replace(written("lake.s.a", 19), seconds=400.0, at_ms=1_900), 0.0)
+    logic.handle(written("lake.s.b", 9), 0.0)
+    logic.handle(replace(first, epochs={SOURCE: msg.OF_SPILL}, seconds=0.2), 0.0)
+    seen: CommitterFigures = answer(logic, 0.0)
+    assert dict(zip([*WRITE_S, None], seen.write_s.counts, strict=True)) == {
+        **dict.fromkeys(WRITE_S, 0), 0.25: 2, None: 1
+    }  # fmt: skip
+    assert seen.write_s.sum == pytest.approx(400.4)
+    assert dict(zip([*FRESH_S, None], seen.write_freshness_s.counts, strict=True)) == {
+        **dict.fromkeys(FRESH_S, 0), 0.25: 1, 0.5: 1, None: 0
+    }  # fmt: skip
+    assert seen.write_freshness_s.sum == pytest.approx(0.4)
 
 
 def test_freshness_is_the_time_of_the_newest_message_applied() -> None:
