@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """Unknown keys are refused, values are not converted, nothing changes once it is read."""
+    """Unknown keys are refused, values are not converted, numbers are finite, nothing changes once
+    it is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

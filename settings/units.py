@@ -20,6 +20,13 @@ _SIZES: Mapping[str, int | Decimal] = {
     "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
     "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 }  # fmt: skip
+
+LONGEST_S = 100 * 366 * 86_400.0
+"""A hundred years. What is longer is a slip: nothing is ever due, or a wait of the system fails."""
+
+LARGEST = (1 << 63) - 1
+"""Bytes. What is more fits into no counter of the libraries that get it."""
+
 _NUMBER = r"\d[\d_]*(?:\.\d+)?"
 _WITH_UNIT = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)", re.ASCII)
 _ALONE = re.compile(_NUMBER, re.ASCII)
@@ -54,17 +61,21 @@ def _product(text: str, units: Mapping[str, int | Decimal]) -> Decimal | None:
 
 
 def _seconds(value: Any) -> Any:
-    """Texts alone: what an environment variable holds may be a number without a unit."""
-    if not isinstance(value, str):
-        return value
-    return float(value) if _ALONE.fullmatch(value.strip()) else seconds_of(value)
+    """What an environment variable holds may be a number without a unit."""
+    if isinstance(value, str):
+        value = float(value) if _ALONE.fullmatch(value.strip()) else seconds_of(value)
+    if isinstance(value, int | float) and value > LONGEST_S:
+        raise ValueError(f"{value} is no time: a hundred years at most")
+    return value
 
 
 def _bytes(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    alone = _ALONE.fullmatch(value.strip())
-    return bytes_of(f"{value} B" if alone else value)
+    if isinstance(value, str):
+        alone = _ALONE.fullmatch(value.strip())
+        value = bytes_of(f"{value} B" if alone else value)
+    if isinstance(value, int) and value > LARGEST:
+        raise ValueError(f"{value} is no size: {LARGEST} bytes at most")
+    return value
 
 
 def _either(number: type, units: Mapping[str, object]) -> Any:

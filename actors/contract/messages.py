@@ -56,6 +56,7 @@ from actors.contract.of_reading import (
     TopicsGone,
 )
 from actors.contract.of_targets import (
+    GOES_ON_ALONE,
     OF_SPILL,
     BadMessageAt,
     Drain,
@@ -82,6 +83,7 @@ from actors.contract.of_targets import (
 
 __all__ = [
     "DEAD_LETTERS",
+    "GOES_ON_ALONE",
     "OF_SPILL",
     "ActorCrashed",
     "Assigned",

@@ -231,6 +231,10 @@ class PauseTarget:
     paused: bool
 
 
+GOES_ON_ALONE = "is away: it goes on by itself once its sink answers"
+"""Of a target that no request releases."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetryAnswer:
     """Whether a release has begun, and one line about it."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,8 +18,23 @@ FILE_MODE = 0o600
 
 
 def private_opener(path: str, flags: int) -> int:
-    """For ``open(…, opener=private_opener)``: a file that this makes is its owner's alone."""
-    return os.open(path, flags, FILE_MODE)
+    """For ``open(…, opener=private_opener)``: a file that this makes is its owner's alone.
+
+    One that root makes in the folder of another user is that user's: a command that somebody gives
+    as root would shut the daemon out of its own files.
+    """
+    if not flags & os.O_CREAT or os.geteuid() != 0:
+        return os.open(path, flags, FILE_MODE)
+    try:
+        # One that is there stays whose it is, and no link of the folder's owner leads elsewhere.
+        handle = os.open(path, flags | os.O_EXCL, FILE_MODE)
+    except FileExistsError:
+        return os.open(path, flags, FILE_MODE)
+    owner = os.stat(os.path.dirname(path) or ".")
+    if owner.st_uid != 0:
+        with suppress(OSError):  # no such right, in a container or on a network's file system
+            os.fchown(handle, owner.st_uid, owner.st_gid)
+    return handle
 
 
 def make_private_file(path: Path) -> None:
@@ -30,11 +46,17 @@ def make_private_file(path: Path) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder for this user alone, unless it exists. Missing parents follow the umask.
+    """Make a folder for this user alone, unless it exists. Missing parents follow the umask. One
+    that root makes in the folder of another user is that user's, as files are.
 
     Raises OSError.
     """
+    is_new = not folder.exists()
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    owner = folder.parent.stat()
+    if is_new and os.geteuid() == 0 and owner.st_uid != 0:
+        with suppress(OSError):  # as of files
+            os.chown(folder, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def close_folder(folder: Path) -> None:
@@ -79,18 +101,31 @@ def known_id(state_dir: Path) -> str | None:
 
 
 def write_durably(path: Path, text: str, before: Callable[[], None] = lambda: None) -> None:
-    """Replace a file's text: a crash leaves the old one or the new one, whole. Raises OSError.
+    """Replace a file's text: a crash leaves the old one or the new one, whole. Raises OSError that
+    names the file.
 
     ``before`` is called when the new text is on the disk, beside the old file.
     """
     temporary = path.with_name(f"{path.name}.new")
-    with open(temporary, "wb", opener=private_opener) as file:
-        file.write(text.encode())  # in one piece: a text file would write it in small ones
-        file.flush()
-        os.fsync(file.fileno())
-    before()
-    os.replace(temporary, path)
-    sync(path.parent)
+    with _named(path):
+        with open(temporary, "wb", opener=private_opener) as file:
+            file.write(text.encode())  # in one piece: a text file would write it in small ones
+            file.flush()
+            os.fsync(file.fileno())
+        before()
+        os.replace(temporary, path)
+        sync(path.parent)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """An error of a write or an fsync knows the file's number alone."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def sync(path: Path) -> None:

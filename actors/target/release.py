@@ -33,6 +33,8 @@ class Releases:
         if buffer.load is not None and (buffer.load.filling or buffer.load.broken is not None):
             line = f"{buffer.name}: {quarantine.reason}: its job says when it goes on"
             return [fx.Reply(msg.RetryAnswer(False, line))]
+        if quarantine.away:
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} {msg.GOES_ON_ALONE}"))]
         if quarantine.releasing:
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is being released already"))]
         if draining or not buffer.life.releasable:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from actors.staging.process import Kind
+from changes.formats.auto import option_names
 from changes.model.model import FormatOptions
 from changes.model.registry import Registry
 from changes.routes.routing import Route
@@ -252,6 +253,9 @@ class Config(Section):
         for name, pipeline in self.pipeline.items():
             for option in pipeline.misplaced_options:
                 line = f"read here for one release more: it belongs to [pipeline.{name}.options]"
+                if option not in option_names(pipeline.format):
+                    line = f"format {pipeline.format} does not take it: remove it, as the next "
+                    line += "release refuses it"
                 yield f"pipeline.{name}.{option}", line
 
     @property

@@ -23,6 +23,7 @@ class LogLevels:
     def __init__(self, level: str) -> None:
         self._common = NUMBERS[level]
         self._own: Mapping[str, int] = {}
+        self._seen: set[str] = set()
 
     def set(self, level: str) -> None:
         """Of all that have no level of their own."""
@@ -36,6 +37,7 @@ class LogLevels:
 
     def __call__(self, _: Any, method: str, event: Any) -> Any:
         """Drop the event, or pass it on."""
+        self._seen.update(_names(event))
         if NUMBERS[method] < self._of(event):
             raise structlog.DropEvent
         return event
@@ -43,8 +45,19 @@ class LogLevels:
     def _of(self, event: Mapping[str, Any]) -> int:
         if not self._own:
             return self._common
-        pipeline, actor = event.get("pipeline"), str(event.get("actor") or "").split("-")[0]
-        for name in (f"{pipeline}/{actor}", actor, f"{pipeline}/"):
+        for name in _names(event):
             if name in self._own:
                 return self._own[name]
         return self._common
+
+    @property
+    def seen(self) -> list[str]:
+        """What events have come of, also of those that were dropped: names for ``set_own``."""
+        return sorted(self._seen)
+
+
+def _names(event: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an event counts as, the narrowest first."""
+    pipeline, actor = event.get("pipeline"), str(event.get("actor") or "").split("-")[0]
+    of_pipeline = () if pipeline is None else (f"{pipeline}/{actor}", f"{pipeline}/")
+    return tuple(name for name in (*of_pipeline[:1], actor, *of_pipeline[1:]) if name)

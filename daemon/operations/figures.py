@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -90,6 +90,25 @@ def figures_of(job: Job) -> JobFigures:
         "ended_ms": job.ended_ms,
         "result": {name: value for name, value in job.result.items() if name != "tables"},
     }
+
+
+def failed_jobs(jobs: Iterable[JobFigures]) -> list[JobFigures]:
+    """Those that failed, or are refused, and that nobody has begun again since: a later job of the
+    kind with all of its targets, which goes on or is done, makes good what the former lacks."""
+    jobs = list(jobs)
+    good = [job for job in jobs if job["state"] not in ("failed", "cancelled", REFUSED)]
+    return [
+        job
+        for job in jobs
+        if job["state"] in ("failed", REFUSED) and not any(_makes_good(job, one) for one in good)
+    ]
+
+
+def _makes_good(failed: JobFigures, other: JobFigures) -> bool:
+    same = (failed["kind"], failed["pipeline"]) == (other["kind"], other["pipeline"])
+    begun, again = failed["created_ms"], other["created_ms"]
+    later = begun is not None and again is not None and again > begun
+    return same and later and set(failed["targets"]) <= set(other["targets"])
 
 
 def refused_figures(refused: LoadRefused) -> JobFigures:

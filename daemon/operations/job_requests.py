@@ -61,7 +61,8 @@ class ResumeJob(JobRequest):
 
 
 class CancelJob(JobRequest):
-    """Give a job up, and have what it has begun removed. Status 2: refused."""
+    """Give a job up, and have what it has begun removed. One that has failed is no failure any
+    more. Status 2: refused."""
 
     words, request = "jobs cancel", "cancel"
     said = "is given up; what it has begun is removed"

@@ -8,7 +8,7 @@ import structlog
 
 from daemon.config.log_level import NAMES
 from daemon.operations.engine.here import Here
-from daemon.operations.engine.operation import Done, Operation, Option, Params
+from daemon.operations.engine.operation import Done, Operation, Option, Params, say_plan
 from daemon.operations.engine.port import Plan
 from daemon.state.edits import EditRefused
 
@@ -36,7 +36,12 @@ class LogLevelOperation(Operation[LogLevelParams]):
         if params.level not in (*NAMES, "default") or here.daemon.lent.levels is None:
             raise EditRefused(f"a level is required: {', '.join(NAMES)}")
         level = "as configured" if params.level == "default" else params.level
-        return Plan(lines=(f"{params.actor or 'all'}: {level}",))
+        line, seen = f"{params.actor or 'all'}: {level}", here.daemon.lent.levels.seen
+        if params.actor is None or params.actor in seen:
+            return Plan(lines=(line,))
+        return Plan(
+            lines=(line,), notes=(f"no event of {params.actor} so far; of {', '.join(seen)}",)
+        )
 
     def step(self, params: LogLevelParams, here: Here) -> Done:
         """Set it."""
@@ -49,5 +54,5 @@ class LogLevelOperation(Operation[LogLevelParams]):
             levels.set(level or here.config.log.level)
         log = structlog.get_logger().bind(actor="reload")
         log.warning("log_level", level=level or "as configured", of=params.actor or "all")
-        here.say(*plan.lines)
+        say_plan(plan, here)
         return Done()

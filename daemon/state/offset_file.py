@@ -152,7 +152,8 @@ class FileStore:
             try:
                 self._file.save(whole)
             except OSError as error:
-                done.set_exception(StoreError(f"{self.name}: {self._file.path}: {error}"))
+                said = error.strerror or error
+                done.set_exception(StoreError(f"{self.name}: {self._file.path}: {said}"))
             else:
                 self._held = whole
                 done.set_result(None)

@@ -65,9 +65,10 @@ class DatabaseSection(Section):
         return next(iter(logins))
 
     def warnings(self) -> Iterator[str]:
-        """What a file of an earlier version must say of ``url``."""
-        if (line := self.address.says_no_tls(self.tls)) is not None:
-            yield line
+        """What a file of an earlier version must say of ``url``, and what is not looked at."""
+        address = self.address
+        lines = address.says_no_tls(self.tls), address.unread_ca(self.tls, self.tls_ca)
+        yield from (line for line in lines if line is not None)
 
 
 class TargetSection(DatabaseSection):

@@ -65,6 +65,17 @@ class DatabaseUrl:
             'tls_ca = "FILE", of an authority of your own), or tls = "off"'
         )
 
+    def unread_ca(self, tls: Tls | None, tls_ca: str | None) -> str | None:
+        """What must be said of a file of authorities that nobody looks at; None where none is
+        lost. ``tls``, ``tls_ca``: the keys of these names."""
+        said = tls or self.tls
+        if tls_ca is None or said not in ("off", "preferred", "required"):
+            return None
+        return (
+            f"tls_ca is not looked at with tls = {said!r}, so the connection may be with anybody; "
+            'tls = "verified" checks the server\'s certificate by it'
+        )
+
     def logins(
         self,
         user: str | None,
@@ -73,9 +84,12 @@ class DatabaseUrl:
         tls_ca: str | None = None,
         before: Tls = "preferred",
     ) -> Iterator[Login]:
-        """One for each host. ``before``: how a JDBC URL was encrypted that says nothing of it."""
+        """One for each host. Where nothing is said, it is plain on this machine alone, and verified
+        where ``tls_ca`` says by whom. ``before``: how a JDBC URL was encrypted that says nothing
+        of it."""
         for host, port in self.hosts:
-            unsaid: Tls = "off" if is_local(host) else "verified"
+            plain = host.startswith("/") or (is_local(host) and tls_ca is None)
+            unsaid: Tls = "off" if plain else "verified"
             said = tls or self.tls or (before if self.is_jdbc else unsaid)
             ca = tls_ca or self.tls_ca
             yield Login(self.kind, host, port, self.database, user, password, said, ca)
@@ -129,6 +143,8 @@ def is_local(host: str) -> bool:
 
 def parse_url(text: str) -> DatabaseUrl:
     """Read ``KIND://HOST[:PORT][,…][/DATABASE]``. Raises BadUrl."""
+    if not unquote(text).isprintable():
+        raise BadUrl("holds a character that can't be seen, such as a line's end")
     found = re.fullmatch(r"(jdbc:)?([a-z]+)://([^/?#]*)(?:/([^?#]*))?(?:\?([^#]*))?", text)
     if found is None or found[2] not in _KINDS:
         raise BadUrl("is not KIND://HOST:PORT/DATABASE, KIND being mysql, mariadb or postgresql")
@@ -152,7 +168,10 @@ def _host(text: str, port: int) -> tuple[str, int]:
     number = int(found[3]) if found[3] else port
     if not 0 < number < 65536:
         raise BadUrl(f"{number} is no port")
-    return found[1] or unquote(found[2]), number
+    host = found[1] or unquote(found[2])
+    if "," in host:  # a client takes it for several hosts
+        raise BadUrl(f"{host!r} is no host")
+    return host, number
 
 
 def _parameters(driver: str, query: str) -> tuple[Tls | None, str | None]:

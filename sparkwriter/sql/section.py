@@ -32,10 +32,11 @@ class JdbcSection(SinkSection):
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
     def warnings(self) -> Iterator[str]:
-        """What a file of an earlier version must say of ``url``."""
+        """What a file of an earlier version must say of ``url``, and what is not looked at."""
         with suppress(BadUrl):
-            line = parse_url(self.url).says_no_tls(self.tls)
-            yield from () if line is None else (line,)
+            url = parse_url(self.url)
+            lines = url.says_no_tls(self.tls), url.unread_ca(self.tls, self.tls_ca)
+            yield from (line for line in lines if line is not None)
 
     def absolute(self, folder: Path) -> Self:
         """The same with relative paths counted from ``folder``."""

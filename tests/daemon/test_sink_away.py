@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from actors.contract.messages import GOES_ON_ALONE
 from daemon.cli.tables import list_tables
 from daemon.config.file import load
 from sources import opening
@@ -121,3 +122,20 @@ def test_a_paused_target_is_listed_before_a_change_opens_it(
     assert list_tables(load(flow.config), Console(width=200), as_json=True) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["pipeline"], row["target"], row["phase"]) == ("p", "copy.shop.a", "paused")
+
+
+def test_a_retry_of_one_that_is_away_says_the_same_as_its_dry_run(flow: Flow) -> None:
+    """It goes on by itself, and nothing but its sink leads out."""
+    flow.insert("t", "a", 10)
+    flow.applied("a", 10)
+    flow.until(lambda: rows_of_other(flow) == [*range(1, 11)])
+    with locked(flow):
+        flow.insert("t", "a", 10)
+        flow.applied("a", 20)
+        flow.insert("t", "a", 10)
+        flow.until(lambda: away(flow))
+        name, said = "other.shop.a", {False: (0, "x"), True: (0, "x")}
+        for act in said:
+            found = flow.ask("operation", name="tables retry", params={"target": name}, act=act)
+            said[act] = (found["status"], found["said"][0][1])
+        assert said[False] == said[True] == (2, f"{name} {GOES_ON_ALONE}")

@@ -77,6 +77,10 @@ def test_a_file_has_either(tmp_path: Path) -> None:
         ('max_age_s = "5 MB"', "batch.max_age_s: '5 MB' is no time: a number with ms, "),
         ('max_age_s = "0s"', "batch.max_age_s: Input should be greater than 0, not 0.0"),
         ("max_bytes = 1.5", "batch.max_bytes: Input should be a valid integer, not 1.5"),
+        ("max_age_s = 1e300", "batch.max_age_s: 1e+300 is no time: a hundred years at most"),
+        ("max_age_s = inf", "batch.max_age_s: inf is no time: a hundred years at most"),
+        ("max_age_s = nan", "batch.max_age_s: Input should be a finite number, not nan"),
+        ('max_bytes = "9999999999 GB"', "batch.max_bytes: 9999999999000000000 is no size: "),
     ],
 )
 def test_a_wrong_unit_is_refused_at_its_place(tmp_path: Path, line: str, said: str) -> None:
@@ -90,6 +94,14 @@ def sections(of: type[Section] = Section) -> Iterator[type[Section]]:
     yield of
     for inner in of.__subclasses__():
         yield from sections(inner)
+
+
+def test_no_number_of_a_file_is_infinite(tmp_path: Path) -> None:
+    """Keys without a unit as well."""
+    path = file(tmp_path, "")
+    path.write_text(f"{path.read_text()}[pipeline.shop.quota]\nmessages_per_s = inf\n")
+    with pytest.raises(ConfigError, match="messages_per_s: Input should be a finite number"):
+        load(path)
 
 
 def test_every_key_of_seconds_or_bytes_takes_units() -> None:

@@ -19,7 +19,7 @@ from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.program_health import of_programs
 from daemon.admin.status.registry_health import of_registry
 from daemon.admin.status.words import duration, quoted, size, some
-from daemon.operations.figures import JobFigures
+from daemon.operations.figures import JobFigures, failed_jobs
 from settings.counted import counted
 from sources.base.log_figures import OPEN_S
 
@@ -80,9 +80,7 @@ def _after(bound_s: float, seconds: float) -> Level:
 
 
 def _jobs(jobs: Iterable[JobFigures]) -> Iterator[Condition]:
-    for job in jobs:
-        if job["state"] not in ("failed", "refused"):
-            continue
+    for job in failed_jobs(jobs):
         line = job["message"] or f"the {job['kind']} has {job['state']}"
         of, targets = (job["pipeline"], job["job"]), tuple(job["targets"])
         if job["state"] == "refused":  # it is not recorded
@@ -265,9 +263,12 @@ def _kept(t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
         line = f"away{since}: {bare(t['target'], away['reason'])} ({_spilled(away)}; it {then})"
         level = "passing" if away["catching_up"] else "ill"
         yield Condition("away", line, level, seconds=away["seconds"])
-    if any(kept is not None and kept["full"] for kept in (quarantine, away)):
+    if quarantine is not None and quarantine["full"]:
         line = "its spill is full, and its pipeline waits for it"
         yield Condition("spill_full", line, command=retry)
+    elif away is not None and away["full"]:
+        line = "its spill is full, and its pipeline waits until its sink answers"
+        yield Condition("spill_full", line)
 
 
 def _spilled(kept: doc.Kept) -> str:

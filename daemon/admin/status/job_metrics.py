@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from daemon.operations.figures import JobFigures, failed_jobs
+
 LABELS = ("job", "kind", "pipeline")
 
 
@@ -37,24 +39,29 @@ _VERIFIED = (
 )
 
 
-def job_metrics(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+def job_metrics(jobs: Iterable[JobFigures]) -> Iterator[Metric]:
     """All jobs that are listed. Unknown values are left out."""
     jobs = list(jobs)
     for spec in _PROGRESS:
         labels = (*LABELS, "unit")
         family = GaugeMetricFamily(f"binlogd_job_{spec.name}", spec.text, labels=labels)
         for job in jobs:
-            if (value := job["progress"][spec.member]) is not None:
+            progress: Mapping[str, Any] = job["progress"]
+            if (value := progress[spec.member]) is not None:
                 family.add_metric([*_names(job), job["progress"]["unit"]], float(value))
         yield family
     state = GaugeMetricFamily(
-        "binlogd_job_state", "1 for the state it is in", labels=(*LABELS, "state")
+        "binlogd_job_state",
+        "1 for the state it is in, unless a later job has made it good",
+        labels=(*LABELS, "state"),
     )
     attempts = GaugeMetricFamily(
         "binlogd_job_attempts", "Failed attempts of the step under way", labels=LABELS
     )
+    failed = {job["job"] for job in failed_jobs(jobs)}
     for job in jobs:
-        state.add_metric([*_names(job), job["state"]], 1.0)
+        if job["state"] != "failed" or job["job"] in failed:
+            state.add_metric([*_names(job), job["state"]], 1.0)
         attempts.add_metric(_names(job), float(job["attempts"]))
     yield from (state, attempts)
     yield from _verified(jobs)

@@ -13,11 +13,11 @@ import typer
 from changes.model.printable import json_text
 from daemon.cli.base.options import (
     ConfigOption,
+    ConfigUnusable,
     JsonOption,
     StateDirOption,
-    load_config,
     make_console,
-    quit_with,
+    read_config,
     refuse,
 )
 from daemon.operations.engine.desk import asked
@@ -97,7 +97,8 @@ def carry_out(
     state_dir: Path | None,
     as_json: bool,
 ) -> Exit:
-    """Have the running daemon do it, or do it here. Prints what is said; the exit status."""
+    """Have the running daemon do it, or do it here. Prints what is said; the exit status. With
+    ``as_json`` a document comes of it however it ends."""
     said: dict[bool, list[str]] = {True: [], False: []}
 
     def tell(good: bool, line: str) -> None:
@@ -106,8 +107,13 @@ def carry_out(
             print(line if good else f"binlogd: {line}", file=sys.stdout if good else sys.stderr)
 
     given = {name: value for name, value in given.items() if value is not None}
-    done = _done(operation, given, act, config, state_dir, tell)
-    if as_json and not (operation.plain_json and done.result is None):
+    try:
+        done = _done(operation, given, act, config, state_dir, tell)
+    except (EditRefused, ConfigUnusable) as error:
+        for line in error.lines:
+            tell(False, line)
+        done = Done(status=Exit.UNUSABLE)
+    if as_json:
         document = {
             "operation": operation.words,
             "dry_run": not act,
@@ -116,8 +122,8 @@ def carry_out(
             "problems": said[False],
             "result": done.result,
         }
-        print(json_text(done.result if operation.plain_json else document, indent=1))
-    elif not as_json and done.result is not None:
+        print(json_text((done.result or []) if operation.plain_json else document, indent=1))
+    elif done.result is not None:
         operation.show(make_console(), done.result)
     return done.status
 
@@ -134,23 +140,24 @@ def _done(
     try:
         parsed(operation, given)
         if not operation.own_process:
-            settings = None if state_dir else load_config(config, lenient=True)
+            settings = None if state_dir else read_config(config, lenient=True)
             folder = state_dir or settings.daemon.state_dir  # type: ignore[union-attr]
             return asked(folder, operation.words, given, act, tell)
-    except EditRefused as error:
-        for line in error.lines:
-            tell(False, line)
-        return Done(status=Exit.UNUSABLE)
     except control.NotRunning as error:
         if operation.needs_daemon and not operation.plans_offline:
-            quit_with(f"{error}: {operation.needs_daemon}", Exit.NOT_RUNNING)
+            return _not_running(operation, error, tell)
     except control.ControlError as error:
         tell(False, str(error))
         return Done(status=Exit.PIPELINE_FAILED)
-    settings = load_config(config)
+    settings = read_config(config)
     redact = settings.redactor.text
     here = Offline(settings, lambda good, line: tell(good, redact(line)), kinds_of())
     try:
         return perform(operation, parsed(operation, given), here, act)
     except control.NotRunning as error:
-        quit_with(f"{error}: {operation.needs_daemon}", Exit.NOT_RUNNING)
+        return _not_running(operation, error, tell)
+
+
+def _not_running(operation: Operation[Any], error: control.NotRunning, tell: Tell) -> Done:
+    tell(False, f"{error}: {operation.needs_daemon}")
+    return Done(status=Exit.NOT_RUNNING)

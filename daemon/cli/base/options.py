@@ -77,19 +77,35 @@ def state_dir_of(config: Path | None, state_dir: Path | None) -> Path:
     return load_config(config, lenient=True).daemon.state_dir if found is None else found
 
 
-def load_config(option: Path | None, lenient: bool = False) -> Config:
-    """The configuration. Exits with a line for each problem, and with why this file was read, where
-    no option names it. ``lenient``: without secrets."""
+class ConfigUnusable(Exception):
+    """There is no configuration, or it has mistakes: a line for each."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
+def read_config(option: Path | None, lenient: bool = False) -> Config:
+    """The configuration. Raises ConfigUnusable with a line for each problem, and with why this file
+    was read, where no option names it. ``lenient``: without secrets."""
     from daemon.config.file import ConfigError, load  # all formats, sinks and databases: a second
 
-    file = chosen_file(option)
     try:
+        file = config_file(option)
         return load(file.path, lenient=lenient)
+    except NoConfig as error:
+        raise ConfigUnusable(str(error)) from error
     except ConfigError as error:
-        for problem in error.problems:
-            print(f"binlogd: {problem}", file=sys.stderr)
-        if file.why:
-            print(f"binlogd: {file}", file=sys.stderr)
+        raise ConfigUnusable(*error.problems, *([str(file)] if file.why else [])) from error
+
+
+def load_config(option: Path | None, lenient: bool = False) -> Config:
+    """As ``read_config``; exits with these lines."""
+    try:
+        return read_config(option, lenient)
+    except ConfigUnusable as error:
+        for line in error.lines:
+            print(f"binlogd: {line}", file=sys.stderr)
         sys.exit(Exit.UNUSABLE.value)
 
 

@@ -30,7 +30,7 @@ from sources.base.port import LogGone, NotAnswered, TopicMissing
 class Params(BaseModel):
     """The parameters of an operation. Each is annotated with an ``Option``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)

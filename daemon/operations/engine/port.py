@@ -201,10 +201,11 @@ class JobKind(Protocol):
         """
         ...
 
-    def undo(self, job: Job, control: Control) -> str | Finished:
+    def undo(self, job: Job, control: Control) -> str | Outcome:
         """The job is cancelled: remove what it has begun; one line that says what is left.
 
         ``Finished`` where it was done before it could be given up: it counts as done then.
+        ``Advanced`` where something has to be remembered first: it is called again.
         Repeatable; also called where nothing was begun. Raises as ``step``.
         """
         ...

@@ -90,6 +90,10 @@ class JobsLogic:
         if entry is None:
             return f"job {id_}: unknown", []
         state = entry.job.state
+        if state is State.FAILED and request == "cancel":
+            # What it has left behind is removed once more, and then it is no failure any more.
+            entry.due_s = 0.0
+            return None, [*entry.changed(now, wish="cancel", state=State.WAITING, ended_ms=None)]
         if state.is_final:
             return f"job {id_} is {state.value} already", []
         if request == "resume":

@@ -23,8 +23,8 @@ def look(step: Step) -> None:
         why = None if load is None else snapshot.rebuilds[target].refused
         if why is not None and why.for_good:
             filled.stage, filled.why = "failing", why.reason
-        elif load is None and (filled.stage == "following" or _recorded(step, target)):
-            filled.stage = "done"  # it has taken its name
+        elif load is None and _has_name(step, snapshot, target):
+            filled.stage = "done"
         elif load is None:
             filled.stage, filled.why = "failing", "it was cancelled by hand"
         elif load.broken is not None and not load.broken.behind:
@@ -65,6 +65,14 @@ def exchange(step: Step) -> tuple[str, float] | None:
     step.control.edit(step.pipeline, lambda snapshot: snapshot)
     filled.waited = 0
     return f"{name}: its name was tried again", 0.0
+
+
+def _has_name(step: Step, snapshot: Snapshot, target: str) -> bool:
+    """Whether the new table has taken it, where nothing is recorded of its load any more."""
+    filled, rebuild = step.memory.targets[target], snapshot.rebuilds.get(target)
+    if step.memory.given_up or (rebuild is not None and rebuild.into == filled.into):
+        return False  # that is cancelled
+    return filled.stage == "following" or _recorded(step, target)
 
 
 def _recorded(step: Step, target: str) -> bool:

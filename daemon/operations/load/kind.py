@@ -86,12 +86,23 @@ class LoadKind:
     def _given_up(self, job: Job, control: Control, error: Exception) -> None:
         """Undo it before it fails; where that can't be now, the step is repeated."""
         try:
-            self.undo(job, control)
+            self._undone(self._look(job, control))
         except AWAY as away:
             raise JobAway(f"{error}; it is given up once this passes: {away}") from error
 
-    def undo(self, job: Job, control: Control) -> str | Finished:
-        """Give all of it up: the old tables get what came meanwhile."""
+    def undo(self, job: Job, control: Control) -> str | Outcome:
+        """Give all of it up: the old tables get what came meanwhile. What has its name by then is
+        remembered first: once the rest is given up, the snapshot looks the same."""
+        step = self._look(job, control)
+        done = step.memory.at("done")
+        if done and len(done) == len(step.memory.targets):
+            return Finished({"rows": {name: each.rows for name, each in done.items()}}, HAD_NAME)
+        if not step.memory.given_up:
+            step.memory.given_up = True
+            return Advanced(step.memory.json(), None, "is being given up")
+        return self._undone(step)
+
+    def _look(self, job: Job, control: Control) -> Step:
         self._closed(job)
         memory = LoadMemory.of(job.memory) if job.memory else _first(job)
         log = PipelineLog(control, job.wanted.pipeline)
@@ -99,9 +110,10 @@ class LoadKind:
         tables = SourceTables(control, job.wanted.pipeline)
         step = Step(job, control, memory, tables, log, settings, time.time)
         look(step)
-        done = memory.at("done")
-        if done and len(done) == len(memory.targets):
-            return Finished({"rows": {name: each.rows for name, each in done.items()}}, HAD_NAME)
+        return step
+
+    def _undone(self, step: Step) -> str:
+        memory, done = step.memory, step.memory.at("done")
         found = undo(step, set(memory.targets))
         said = [f"{', '.join(sorted(done))}: {HAD_NAME}"] if done else []
         if found:

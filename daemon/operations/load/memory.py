@@ -108,10 +108,11 @@ class Ending(msgspec.Struct):
 
 
 class LoadMemory(msgspec.Struct, omit_defaults=True):
-    """All of the job."""
+    """All of the job. ``given_up``: what has its name is ``done``, and nothing else will be."""
 
     targets: dict[str, Filled]
     ending: Ending | None = None
+    given_up: bool = False
 
     @classmethod
     def of(cls, memory: Mapping[str, Any]) -> LoadMemory:

@@ -47,9 +47,13 @@ class LoadSteps:
     def _next(self, step: Step) -> tuple[str, float]:
         """Do it: what comes next, and after how many seconds."""
         memory = step.memory
+        known = memory.at("failing").keys()
         attempts.look(step)
-        if memory.at("failing"):
+        failing = memory.at("failing")
+        if failing and failing.keys() == known:
             return attempts.give_up(step)
+        if failing:  # remembered first: once it is given up, its record is gone as an ended one's
+            return f"is given up: {', '.join(sorted(failing))}", 0.0
         if attempts.renew(step):
             return "begins again", 0.0
         if memory.at("new"):

@@ -38,6 +38,13 @@ LOOK_EVERY_S = 5.0
 
 FLAGS = ("force", "keep_old")
 
+GIVEN_UP = "given_up"
+"""In a job's memory: its table had no name yet when it was given up, and why. Once that is carried
+out, the snapshot looks as if the table had got it."""
+
+
+UNDONE = "is given up; what came meanwhile is read again"
+
 
 class RebuildKind:
     """See ``JobKind``."""
@@ -74,6 +81,8 @@ class RebuildKind:
         snapshot, target = control.snapshot(job.wanted.pipeline), job.wanted.targets[0]
         rebuild = snapshot.rebuilding.get(target)
         if rebuild is None:
+            if GIVEN_UP in job.memory:
+                raise self._has_failed(job, control)
             if "begun" in job.memory or into_of(job) in snapshot.targets:
                 return Finished({"target": target}, "the new table has its name", _all_of(job))
             for why in unreplaceable(control.config, [TargetName.parse(target)]).values():
@@ -97,28 +106,41 @@ class RebuildKind:
     ) -> Outcome:
         """Give it up, or have the pipeline try again after a wait."""
         if why.for_good:
-            said = self.undo(job, control)
-            raise JobFailed(f"{why.reason} ({said if isinstance(said, str) else said.message})")
+            if GIVEN_UP not in job.memory:
+                return Advanced(given_up(job, why.reason), None, why.reason)
+            raise self._has_failed(job, control)
         if job.memory.get("waited") != why.attempts:
             memory = {"begun": begun, "waited": why.attempts}
             return Advanced(memory, None, waits_for_name(why), wait_before_next_s(why))
         control.edit(job.wanted.pipeline, lambda snapshot: snapshot)
         return Advanced({"begun": begun}, None, "its name was tried again")
 
-    def undo(self, job: Job, control: Control) -> str | Finished:
+    def _has_failed(self, job: Job, control: Control) -> JobFailed:
+        """It is given up, by itself or by an attempt that did not come to its end."""
+        said = self.undo(job, control)
+        return JobFailed(f"{job.memory[GIVEN_UP]} ({said if isinstance(said, str) else UNDONE})")
+
+    def undo(self, job: Job, control: Control) -> str | Outcome:
         """Give it up: the old table stays."""
         target, pipeline = job.wanted.targets[0], job.wanted.pipeline
         rebuild = control.snapshot(pipeline).rebuilds.get(target)
-        had_name = rebuild is None or (rebuild.cancelled and rebuild.into != into_of(job))
-        if had_name and "begun" in job.memory:
-            return Finished({"target": target}, "the new table had its name already", _all_of(job))
         if rebuild is None or rebuild.into != into_of(job):
-            return "nothing of it is left"
+            had_name = rebuild is None or rebuild.cancelled
+            if had_name and "begun" in job.memory and GIVEN_UP not in job.memory:
+                said = "the new table had its name already"
+                return Finished({"target": target}, said, _all_of(job))
+            return UNDONE if GIVEN_UP in job.memory else "nothing of it is left"
+        if GIVEN_UP not in job.memory:
+            return Advanced(given_up(job), None, "is being given up")
         if not rebuild.cancelled:
             request = replace(request_of(job, control), cancel=True)
             control.edit(pipeline, request)
-        left = stays(control.snapshot(pipeline), (target,))
-        return f"is given up; what came meanwhile is read again{left}"
+        return f"{UNDONE}{stays(control.snapshot(pipeline), (target,))}"
+
+
+def given_up(job: Job, why: str = "") -> dict[str, Any]:
+    """A job's memory of it, which is durable before the snapshot is changed."""
+    return {**job.memory, GIVEN_UP: why}
 
 
 def request_of(job: Job, look: Look) -> RebuildRequest:

@@ -19,6 +19,7 @@ from daemon.operations.rebuild.kind import (
     FLAGS,
     KIND,
     RebuildKind,
+    given_up,
     job_of,
     rebuild_job,
     refuse_live_load,
@@ -106,7 +107,7 @@ class RebuildOperation(Operation[RebuildParams]):
         job = job_of(here.jobs, params.target)
         if params.cancel and params.target in snapshot.rebuilds and job and not job.wish:
             # Before the edit: the next start would take a rebuild that is gone for a done one.
-            here.ask_job(job.id, "cancel")
+            here.record(replace(job, wish="cancel", memory=given_up(job), changed_ms=now().ms))
         here.edit(wanted.pipeline.name, wanted)
         if not params.cancel:
             try:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import structlog
 
 from changes.formats.recognise import TopicFormats
+from changes.model.model import TargetName
 from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, Params
@@ -39,9 +40,11 @@ class Discard:
         found, _ = self.look(snapshot)
         mark = snapshot.targets.get(self.target) or TargetMark(None, {})
         mark = replace(mark, moves=None)
+        if found is not None or self._has_lost_its_spill(snapshot):
+            lost = "messages" if found is None else _size(found)
+            differ = noted(mark.rows_may_differ, [f"{lost} of its spill were discarded"])
+            mark = replace(mark, rows_may_differ=differ)
         if found is not None:
-            lost = noted(mark.rows_may_differ, [f"{_size(found)} of its spill were discarded"])
-            mark = replace(mark, rows_may_differ=lost)
             try:
                 self._folder().drop(found.target)
             except OSError as error:
@@ -66,6 +69,11 @@ class Discard:
             what = "away" if found.away else "in quarantine"
             lines.append(f"{self.target}: {what}: {found.reason}")
             lines.append(f"would be lost for good: {_size(found)}, which no route wants any more")
+        elif self._has_lost_its_spill(snapshot):
+            lines.append(
+                f"{self.target}: its spill is listed and not there, as where an earlier discard "
+                "did not come to its end; no route leads to it: the list forgets it"
+            )
         mark = snapshot.targets.get(self.target)
         if mark is not None and mark.moves is not None:
             at = ", ".join(
@@ -76,6 +84,13 @@ class Discard:
         if not lines:
             raise EditRefused(f"{self.target}: nothing is kept for it that could be discarded")
         return found, lines
+
+    def _has_lost_its_spill(self, snapshot: Snapshot) -> bool:
+        """Listed, and nothing leads there any more: after a discard that broke off behind the
+        file's end no start goes on, and a repeated one must."""
+        name = TargetName.parse(self.target)
+        listed = self.target in snapshot.spills and not self.pipeline.router().reaches(name)
+        return listed and not any(spill.target == name for spill in self._folder().held())
 
     def _folder(self) -> SpillFolder:
         return SpillFolder(self.pipeline.state_dir, self.pipeline.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from actors.contract.messages import RetryAnswer, RetryTarget
+from actors.contract.messages import GOES_ON_ALONE, RetryAnswer, RetryTarget
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
@@ -34,6 +34,8 @@ class RetryOperation(Operation[RetryParams]):
             for each in pipeline["targets"]:
                 if each["target"] != target:
                     continue
+                if each["away"] is not None:
+                    raise EditRefused(f"{target} {GOES_ON_ALONE}")
                 if (held := each["quarantine"]) is None:
                     raise EditRefused(f"{target} is not in quarantine")
                 if held["releasing"]:

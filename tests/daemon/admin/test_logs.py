@@ -140,3 +140,12 @@ def test_levels_of_all_and_of_single_actors(
             levels(None, method, event)
             found.append(number)
     assert found == passed
+
+
+def test_which_names_there_are_is_seen_of_the_events() -> None:
+    """Also of those that are below the level: what a misspelt actor is told with."""
+    levels = LogLevels("error")
+    for fields in ({"pipeline": "p", "actor": "processor-1"}, {"actor": "jobs"}, {}):
+        with contextlib.suppress(structlog.DropEvent):
+            levels(None, "debug", fields)
+    assert levels.seen == ["jobs", "p/", "p/processor", "processor"]

@@ -94,6 +94,18 @@ def test_options_that_the_format_can_not_meet(
     assert "too-short" not in str(caught.value.problems)
 
 
+def test_an_option_of_before_that_nothing_takes_is_not_sent_to_where_it_is_refused(
+    tmp_path: Path,
+) -> None:
+    """It was passed over in silence; among the options it is a mistake."""
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT + 'encryption_key = "0123456789abcdef"\n')
+    ((at, line),) = load(path, {}).misplaced_options()
+    assert (at, line[:42]) == (
+        "pipeline.shop.encryption_key", "format canal-json does not take it: remove",
+    )  # fmt: skip
+
+
 def test_options_in_their_own_table(tmp_path: Path) -> None:
     """As they stand in ``[pipeline.shop.options]``."""
     more = '[pipeline.shop.options]\ndefault_database = "d"\npositions = "tidb-commit-ts"\n'

@@ -16,7 +16,7 @@ from daemon.operations.engine.port import JobKind
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.runner import JobRunner
 from daemon.operations.engine.store import JobStore
-from daemon.state.edits import Change, EditRefused, Fate
+from daemon.state.edits import Change, EditFailed, EditRefused, Fate
 from daemon.state.pauses import Pauses
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore
@@ -77,7 +77,8 @@ class OneSnapshot:
 
 class JobRig:
     """``edit`` changes the snapshot at once, as an edit of the pipeline would; ``answers``: what it
-    does instead, one for each."""
+    does instead, one for each. ``next_start``: what the pipeline's next start does behind the next
+    edit, whose answer is lost as by a kill."""
 
     def __init__(self, folder: Path, *kinds: JobKind, keep: int = 50) -> None:
         world = World(folder)
@@ -87,6 +88,7 @@ class JobRig:
         stores: Mapping[str, OffsetStore] = {"shop": self.store}
         self.daemon = Daemon(self.config, NoSinks(), lambda: stores, self.edit)
         self.answers: list[Exception | None] = []
+        self.next_start: Change | None = None
         self.told: list[tuple[str, str]] = []
         self.files = JobStore(self.config.daemon.state_dir)
         self._kinds = {kind.name: kind for kind in kinds}
@@ -122,6 +124,10 @@ class JobRig:
             if answer is not None:
                 raise answer
             self.store.snapshot = change(self.store.snapshot)
+            if (start := self.next_start) is not None:
+                self.next_start = None
+                self.store.snapshot = start(self.store.snapshot)
+                raise EditFailed("nobody heard of it")
         except Exception as error:
             done.set_exception(error)
         else:

@@ -49,6 +49,9 @@ def test_what_is_read(text: str) -> None:
         ("jdbc:postgresql://db/shop?password=secret", "the parameter password is none of"),
         ("jdbc:postgresql://db/shop?sslmode=maybe", "sslmode=maybe is none of"),
         ("jdbc:mariadb://db/?sslMode=-", "sslMode=- is none of disable, trust"),
+        ("mysql://db/secret\n", "holds a character that can't be seen"),
+        ("postgresql://db/shop%00", "holds a character that can't be seen"),
+        ("postgresql://%2Frun%2Cdb.example/shop", "'/run,db.example' is no host"),
     ],
 )
 def test_what_is_not(text: str, said: str) -> None:
@@ -80,6 +83,28 @@ def test_how_it_is_encrypted(url: str, key: Tls | None, before: Tls, tls: Tls) -
     URL of before that says nothing goes on as it was."""
     (login,) = parse_url(url).logins("u", "p", key, before=before)
     assert login.tls == tls
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "tls", "warns"),
+    [
+        ("mysql://127.0.0.1/", None, "verified", False),
+        ("mysql://%2Frun%2Fs/", None, "off", False),
+        ("mysql://localhost/", "off", "off", True),
+        ("mysql://db/", "required", "required", True),
+        ("mysql://db/", "verified", "verified", False),
+        ("mysql://db/", None, "verified", False),
+        ("jdbc:mysql://db/?sslMode=REQUIRED", None, "required", True),
+    ],
+)
+def test_an_authority_is_looked_at(url: str, key: Tls | None, tls: Tls, warns: bool) -> None:
+    """Or it is said that it is not: through a tunnel the server is on this machine, too."""
+    found = parse_url(url)
+    (login,) = found.logins("u", "p", key, "ca.pem")
+    assert login.tls == tls
+    line = found.unread_ca(key, "ca.pem")
+    assert (line is not None and 'tls = "verified"' in line) is warns
+    assert found.unread_ca(key, None) is None
 
 
 def test_each_host_is_looked_at_by_itself() -> None:

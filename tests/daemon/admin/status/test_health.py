@@ -33,6 +33,37 @@ def test_each_cause_is_a_condition_of_what_it_is_of() -> None:
     assert "held by lake.shop.bad0" in found[ConditionKey("behind", "shop")].line
 
 
+def test_a_job_that_failed_is_ill_until_it_is_made_good() -> None:
+    """By a later one of its kind with all of its targets; a look at it leads nowhere."""
+    (failed,) = (job for job in ILL["jobs"] if job["state"] == "failed")
+    later = {**failed, "job": "later", "state": "done", "created_ms": failed["created_ms"] + 1}
+    kinds = [
+        [one.kind for one in conditions(WELL | {"jobs": [failed, other]})]
+        for other in (
+            later,
+            later | {"state": "running", "targets": [*failed["targets"], "lake.shop.more"]},
+            later | {"state": "cancelled"},
+            later | {"created_ms": failed["created_ms"] - 1},
+            later | {"kind": "verify"},
+            later | {"targets": ["lake.shop.other"]},
+        )
+    ]
+    assert kinds == [[], [], *4 * [["job_failed"]]]
+
+
+def test_a_full_spill_names_a_command_where_one_leads_out() -> None:
+    """A target that is away is released by nothing but its sink."""
+    kept = {"messages": 1, "bytes": 1, "full": True, "lanes": {}, "reason": "locked"}
+    for state, command in (
+        ({"quarantine": {**kept, "releasing": False}}, "binlogd tables retry lake.shop.t"),
+        ({"away": {**kept, "seconds": 1.0, "catching_up": False}}, ""),
+    ):
+        (pipeline,) = WELL["pipelines"]
+        one = pipeline["targets"][0] | {"target": "lake.shop.t"} | state
+        found = conditions(WELL | {"pipelines": [pipeline | {"targets": [one]}]})
+        assert [each.command for each in found if each.kind == "spill_full"] == [command]
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from daemon.config.pipeline_parts import Window
-from daemon.operations.engine.effects import Broken, Left, Limits, Told
+from daemon.operations.engine.effects import Broken, Left, Limits, Told, Undo, Undone
 from daemon.operations.engine.entry import LENDS_AFTER_S
 from daemon.operations.engine.record import JobProgress, State
 from daemon.operations.engine.rule import LONGEST_WAIT_S
@@ -87,6 +87,25 @@ def test_a_job_that_fails_says_why_and_frees_its_place() -> None:
     assert ("a", "ABORTED") in rig.told
     assert list(rig.under_way) == ["b"]
     assert rig.ask("a", "resume") == "job a is failed already"
+
+
+def test_a_job_that_has_failed_is_given_up_by_a_cancel() -> None:
+    """What it left behind is removed, and it is ill no more; what can't be removed stays a
+    failure."""
+    rig = RuleRig()
+    rig.add("a")
+    rig.hear(Broken("a", "no key", away=False))
+    for error in ("the sink refuses", None):
+        assert rig.ask("a", "cancel") is None
+        assert (rig.disk["a"].wish, rig.disk["a"].state.is_final) == ("cancel", False)
+        rig.tick(1.0)
+        assert isinstance(rig.under_way["a"], Undo)
+        if error:
+            rig.hear(Broken("a", error, away=False))
+            assert rig.disk["a"].message == f"it can't be cancelled: {error}"
+    rig.hear(Undone("a", "nothing is left"))
+    assert (rig.disk["a"].state, rig.disk["a"].wish) == (State.CANCELLED, "")
+    assert rig.ask("a", "cancel") == "job a is cancelled already"
 
 
 def test_a_step_may_ask_for_a_wait() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from changes.model.errors import SinkUnavailable
 from daemon.config.pipeline_config import PipelineConfig
-from daemon.operations.engine.port import Advanced, JobAway
+from daemon.operations.engine.port import Advanced, JobAway, JobFailed
 from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.memory import LoadMemory
@@ -18,7 +18,9 @@ from daemon.operations.load.rule import LoadSteps
 from daemon.operations.load.settings import settings_of
 from daemon.operations.rebuild.kind import without_job
 from daemon.state.edits import EditFailed
-from offsets.rebuild import Load, Rebuild
+from offsets.rebuild import Load, Rebuild, SwapRefused
+from offsets.rebuild_steps import cancelled as given_up
+from offsets.rebuild_steps import ended, refused
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
 from tests.daemon.operations.test_automatic_loads import P0, config
@@ -101,15 +103,71 @@ def test_what_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not control.here.rebuilds[T].cancelled
 
 
+def cancelled(control: Control, asked: Job) -> tuple[Job, str]:
+    """It is remembered first that it has no name."""
+    kind, before = LoadKind(), control.here
+    outcome = kind.undo(asked, control)  # type: ignore[arg-type]
+    assert isinstance(outcome, Advanced)
+    assert control.here == before
+    asked = replace(asked, memory=outcome.memory)
+    said = kind.undo(asked, control)  # type: ignore[arg-type]
+    assert isinstance(said, str)
+    return asked, said
+
+
 def test_cancelled_it_is_given_up(tmp_path: Path) -> None:
     """Once."""
     control = Control(tmp_path)
-    asked = begun(control)
-    assert T in LoadKind().undo(asked, control)  # type: ignore[arg-type]
+    asked, said = cancelled(control, begun(control))
+    assert T in said
     assert control.here.rebuilds[T].cancelled
     into = control.here.rebuilds[T].into
     said = f"nothing of it is left; {into} is removed at a next start, once its sink can be reached"
     assert LoadKind().undo(asked, control) == said  # type: ignore[arg-type]
+
+
+def following(control: Control) -> Job:
+    """All rows are there, and the stream is applied over them."""
+    asked = begun(control)
+    memory = LoadMemory.of(asked.memory)
+    memory.targets[T].stage, memory.targets[T].into = "following", control.here.rebuilds[T].into
+    return replace(asked, memory=memory.json())
+
+
+def test_a_load_that_was_given_up_is_not_told_as_loaded(tmp_path: Path) -> None:
+    """Also if a kill came behind the edit, and the next start has removed what was recorded."""
+    control = Control(tmp_path)
+    asked, _ = cancelled(control, following(control))
+    control.here = ended(control.here, T)
+    assert LoadKind().undo(asked, control) == "nothing of it is left"  # type: ignore[arg-type]
+
+
+def test_a_load_that_is_cancelled_by_hand_is_not_told_as_loaded(tmp_path: Path) -> None:
+    """`tables rebuild --cancel --force`, whose start has not removed the table yet."""
+    control = Control(tmp_path)
+    asked = following(control)
+    control.here = given_up(control.here, T)
+    outcome = LoadKind().step(asked, control)  # type: ignore[arg-type]
+    assert isinstance(outcome, Advanced)
+    with pytest.raises(JobFailed, match="cancelled by hand"):
+        LoadKind().step(replace(asked, memory=outcome.memory), control)  # type: ignore[arg-type]
+
+
+def test_a_load_that_can_not_go_on_stays_so_behind_a_kill(tmp_path: Path) -> None:
+    """Refused for good, it was given up; the step's own end was not remembered."""
+    control = Control(tmp_path)
+    control.here = refused(control.here, T, SwapRefused("it is a view"))
+    asked = following(control)
+    outcome = LoadKind().step(asked, control)  # type: ignore[arg-type]
+    assert isinstance(outcome, Advanced)
+    assert not control.here.rebuilds[T].cancelled
+    asked = replace(asked, memory=outcome.memory)
+    with pytest.raises(JobFailed, match="it is a view"):
+        LoadKind().step(asked, control)  # type: ignore[arg-type]
+    assert control.here.rebuilds[T].cancelled
+    control.here = ended(control.here, T)
+    with pytest.raises(JobFailed, match="it is a view"):
+        LoadKind().step(asked, control)  # type: ignore[arg-type]
 
 
 def test_bounds_are_the_least_of_all(tmp_path: Path) -> None:

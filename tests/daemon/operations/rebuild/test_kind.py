@@ -13,8 +13,8 @@ from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.rebuild import kind as rebuild_job
 from daemon.operations.rebuild.kind import RebuildKind, adopted, job_of, refuse_live_load
 from daemon.state.edits import EditFailed, EditRefused
-from offsets.rebuild import Load, Rebuild
-from offsets.rebuild_steps import ended
+from offsets.rebuild import Load, Rebuild, SwapRefused
+from offsets.rebuild_steps import ended, refused
 from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot
 from tests.daemon.operations.job_rig import JobRig
@@ -114,6 +114,27 @@ def test_a_rebuild_that_has_ended_is_not_given_up(rig: JobRig) -> None:
     rig.runner.ask(job.id, "cancel").result(30)
     assert rig.ended(job.id).state in (State.CANCELLED, State.DONE)
     assert rig.store.snapshot == before
+
+
+def test_a_kill_behind_its_giving_up_makes_it_no_done_one(rig: JobRig) -> None:
+    """The next start has removed the new table and the record: as after an exchange."""
+    job = begin(rig)
+    rig.next_start = lambda snapshot: ended(snapshot, T)
+    rig.runner.ask(job.id, "cancel").result(30)
+    found = rig.ended(job.id)
+    assert not rig.store.snapshot.rebuilds
+    assert (found.state, found.message[:11]) == (State.CANCELLED, "is given up")
+
+
+def test_one_that_is_refused_for_good_stays_so_behind_a_kill(rig: JobRig) -> None:
+    """Not: the new table has its name."""
+    job = begin(rig)
+    rig.next_start = lambda snapshot: ended(snapshot, T)
+    rig.store.snapshot = refused(rig.store.snapshot, T, SwapRefused("it is a view"))
+    found = rig.ended(job.id)
+    assert (found.state, found.message) == (
+        State.FAILED, "it is a view (is given up; what came meanwhile is read again)",
+    )  # fmt: skip
 
 
 def test_it_can_not_rest(rig: JobRig) -> None:

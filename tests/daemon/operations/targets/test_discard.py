@@ -88,6 +88,25 @@ def test_a_target_that_is_fed_keeps_its_spill(tmp_path: Path) -> None:
     assert len(SpillFolder(world.state, "shop").held()) == 1
 
 
+def test_one_that_broke_off_behind_its_files_end_may_be_repeated(tmp_path: Path) -> None:
+    """A kill before the snapshot was stored: no start goes on without that spill."""
+    world = World(tmp_path)
+    before = spilled(world)
+    SpillFolder(world.state, "shop").drop(TARGET)
+    refused = discard(world, str(TARGET), "--execute")
+    assert refused.exit_code == 2  # it is fed: what is missing may come back from a copy
+    assert world.recorded() == before
+    exclude(world)
+    done = discard(world, str(TARGET))
+    assert (done.exit_code, "listed and not there" in done.stdout) == (0, True), done.output
+    done = discard(world, str(TARGET), "--execute")
+    assert done.exit_code == 0, done.output
+    recorded = world.recorded()
+    assert recorded is not None
+    assert not recorded.spills
+    assert "of its spill were discarded" in recorded.targets[str(TARGET)].rows_may_differ
+
+
 def test_what_is_not_recorded_is_found_by_its_file(tmp_path: Path) -> None:
     """The offset file is lost."""
     world = World(tmp_path)
