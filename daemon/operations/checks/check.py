@@ -236,6 +236,8 @@ def _exposed_secrets(config: Config, path: Path) -> Iterator[str]:
                 continue
             if len(value) < SHORTEST:
                 yield f"{at}.{key}: under {SHORTEST} characters, so it is not masked in the log"
+            if value != value.strip():
+                yield f"{at}.{key}: a space or a line's end around it is a part of it"
             if open_to and value in text:
                 yield (
                     f"{at}.{key}: is in {path}, which others may read; "

@@ -195,6 +195,18 @@ def test_a_secret_that_others_may_read_is_a_warning(tmp_path: Path) -> None:
     assert "four-words" not in str(said)
 
 
+def test_a_line_behind_a_secret_is_told(tmp_path: Path) -> None:
+    """An editor's last line is taken off, a second one is sent to the server."""
+    (tmp_path / "pw").write_text("four-words\n\n")
+    (tmp_path / "pw").chmod(0o600)
+    text = TEXT + '[pipeline.shop.kafka]\nsasl.password = "${file:pw}"\n'
+    (said,) = lines(check(tmp_path, text), tmp_path)
+    assert said == (
+        "warning: pipeline.shop.kafka.sasl.password: a space or a line's end around it is a part of"
+        " it"
+    )
+
+
 def test_connect_names_a_broker_that_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
