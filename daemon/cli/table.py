@@ -181,7 +181,8 @@ COMMANDS = (
     ),
     Command(
         "jobs cancel",
-        "Give a job up, and have what it has begun removed. Status 2: refused.",
+        "Give a job up, and have what it has begun removed. One that has failed is no "
+        "failure any more. Status 2: refused.",
     ),
     Command(
         "dead-letters list",
