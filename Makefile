@@ -32,7 +32,7 @@ help:
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
 	@echo "make test-operate  what operators see and do: the page in Chromium, alerts, packages"
 	@echo "make docs    the docs as a site, var/site; a broken link fails"
-	@echo "make pictures  the screenshots in docs/pictures, as the page's tests see them"
+	@echo "make pictures  the pictures in docs/pictures, as tests see the page and a verification"
 	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json;"
 	@echo "             COMPARED=var/compare.json: of your own comparison, into var/plots"
 	@echo "make wheel   binlogd as a package for pip or pipx, var/dist"
@@ -130,7 +130,8 @@ deb:
 pictures: setup-tests
 	@mkdir -p docs/pictures
 	@PICTURES=docs/pictures $(VENV)/python -m pytest -q -p no:benchmark \
-		tests/daemon/admin/page/test_in_chromium.py
+		tests/daemon/admin/page/test_in_chromium.py \
+		tests/daemon/operations/verify/test_shown_rows.py
 
 # The part of `test` that imports no Spark, for while one works.
 QUICK := tests/offsets tests/changes tests/actors

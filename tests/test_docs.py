@@ -66,6 +66,19 @@ def test_each_kind_of_sink_has_its_chapter() -> None:
         assert f'### `kind = "{kind}"`' in keys
 
 
+def test_costs_beside_others_are_computed_from_measured_seconds() -> None:
+    """Each figure is one of the performance page's, and the others follow from it."""
+    page = (CHECKOUT / "docs/beside-others.md").read_text()
+    measured = (CHECKOUT / "docs/performance.md").read_text()
+    price = float(re.search(r"`p = ([\d.]+)`", page)[1])  # type: ignore[index]
+    rows = re.findall(r"^\|[^|]*\|[^|]*\| ([\d.,]+) \| ([\d.,]+) \| ([\d.]+) \|$", page, re.M)
+    assert len(rows) == 11
+    for seconds, hours, cost in rows:
+        exact = float(seconds.replace(",", "")) * 1000 / 3600
+        assert re.search(rf"[ (]{re.escape(seconds)}[ ,)]", measured)
+        assert (hours, cost) == (f"{exact:,.1f}", f"{exact * price:.2f}")
+
+
 def test_each_symptom_has_its_place_in_the_menu() -> None:
     """Whoever is woken finds the page without a search; the parts come in the reader's order."""
     menu = yaml.safe_load((CHECKOUT / "mkdocs.yml").read_text())["nav"]

@@ -120,12 +120,14 @@ class Rig:
         folder: Path,
         catalog: Mapping[str, str],
         route: Mapping[str, Any] | None = None,
+        table: TableName | None = None,
     ) -> None:
-        """``route``: keys of the table's route, if it has one of its own."""
+        """``route``: keys of the table's route, if it has one of its own. ``table``: its name, in
+        a schema that is not there; else a new one's ``t``."""
         self.server, self.session, self.folder = server, spark, folder
-        self.schema = f"v{next(_numbers)}"
-        self.table = TableName(self.schema, "t")
-        self.target = TargetName("lake", self.schema, "t")
+        self.table = table or TableName(f"v{next(_numbers)}", "t")
+        self.schema = self.table.database
+        self.target = TargetName("lake", self.schema, self.table.table)
         word = "SCHEMA" if server.kind == "postgresql" else "DATABASE"
         server.run([f"CREATE {word} {self.schema}"])
         self.writer = IcebergWriter(spark)
@@ -162,7 +164,7 @@ class Rig:
     def _routes(self) -> dict[str, Any]:
         if self.route is None:
             return {"target": "lake.{database}.{table}"}
-        one = {"tables": [f"{self.schema}.t"], "target": str(self.target), **self.route}
+        one = {"tables": [str(self.table)], "target": str(self.target), **self.route}
         return {"route": [one]}
 
     def run(self, *statements: str) -> None:
@@ -171,7 +173,7 @@ class Rig:
 
     def lake(self, sql: str) -> None:
         """On the target, as another tool would; ``{t}`` is its name."""
-        name = f"`lake`.`{self.schema}`.`t`"
+        name = f"`lake`.`{self.schema}`.`{self.table.table}`"
         session = self.session.newSession()
         session.conf.set("spark.sql.session.timeZone", "UTC")
         session.sql(sql.format(t=name)).collect()
