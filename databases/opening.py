@@ -11,8 +11,6 @@ from databases.base.log_end import LogEnd, NoEnd
 from databases.base.port import Moment
 from databases.base.section import DatabaseSection
 from databases.base.url import Login
-from databases.mysql.database import MySqlDatabase
-from databases.postgres.database import PostgreSqlDatabase
 from settings.rotation import SecretSettings, current_password
 
 
@@ -28,10 +26,23 @@ class Databases(SecretSettings, Protocol):
 Open = Callable[[str, DatabaseSection, Callable[[], Login]], Database]
 """Of what messages call it, the section, and what gives its login."""
 
-ADAPTERS: Mapping[str, Open] = {
-    "mysql": MySqlDatabase,
-    "postgresql": PostgreSqlDatabase,
-}
+
+# A client is imported where a database is opened: a configuration that has none does without.
+
+
+def _mysql(name: str, section: DatabaseSection, login: Callable[[], Login]) -> Database:
+    from databases.mysql.database import MySqlDatabase
+
+    return MySqlDatabase(name, section, login)
+
+
+def _postgresql(name: str, section: DatabaseSection, login: Callable[[], Login]) -> Database:
+    from databases.postgres.database import PostgreSqlDatabase
+
+    return PostgreSqlDatabase(name, section, login)
+
+
+ADAPTERS: Mapping[str, Open] = {"mysql": _mysql, "postgresql": _postgresql}
 """By the kind that a section's url names."""
 
 

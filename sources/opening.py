@@ -4,20 +4,31 @@ line here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from sources.base.configuration import Configuration
-from sources.base.port import Source
-from sources.base.topics import Cluster, Topics
-from sources.kafka.cluster import KafkaCluster
-from sources.kafka.logs import KafkaLogs
-from sources.kafka.topics import KafkaTopics
+if TYPE_CHECKING:
+    from sources.base.configuration import Configuration
+    from sources.base.port import Source
+    from sources.base.topics import Cluster, Topics
 
-ADAPTERS: dict[str, Callable[[Configuration, str], Source]] = {"kafka": KafkaLogs}
+
+# The client is imported where a source is opened: who only reads a configuration does without.
+
+
+def _kafka(config: Configuration, pipeline: str) -> Source:
+    from sources.kafka.logs import KafkaLogs
+
+    return KafkaLogs(config, pipeline)
+
+
+ADAPTERS: dict[str, Callable[[Configuration, str], Source]] = {"kafka": _kafka}
 """The adapters by the configuration's name of the kind."""
 
 
 def open_cluster(settings: Mapping[str, str | int | float | bool], answer_s: float) -> Cluster:
     """What holds topics, by a client's settings. Sends no query yet; each takes ``answer_s``."""
+    from sources.kafka.cluster import KafkaCluster
+
     return KafkaCluster(settings, answer_s)
 
 
@@ -28,9 +39,11 @@ def open_source(config: Configuration, pipeline: str) -> Source:
 
 def open_topics(config: Configuration, pipeline: str | None = None) -> Topics:
     """Topics beside the logs, with the settings of a pipeline or, without one, the daemon's."""
-    return KafkaTopics(config.kafka if pipeline is None else config.kafka_of(pipeline))
+    return topics_at(config.kafka if pipeline is None else config.kafka_of(pipeline))
 
 
 def topics_at(settings: Mapping[str, str | int | float | bool]) -> Topics:
     """Topics by a client's settings, where no configuration names the broker."""
+    from sources.kafka.topics import KafkaTopics
+
     return KafkaTopics(settings)

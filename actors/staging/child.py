@@ -16,7 +16,7 @@ from actors.staging.collector import calm_collector
 from actors.staging.process import Kind, StageJob
 from actors.staging.staged_tables import ParquetTables, StagedStorage
 from actors.staging.work import StageWork
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.model.records import Values
 
 

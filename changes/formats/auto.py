@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 
-from changes.formats import FORMATS
+from changes.formats import AUTO, FORMATS, TopicFormats
 from changes.formats.auto_decoder import AutoTableDecoder
 from changes.formats.engine.format import (
     VALUE_AT,
@@ -32,14 +32,12 @@ from changes.formats.engine.format import (
     sizes,
     unpack,
 )
-from changes.formats.recognise import TopicFormats, confidences, not_read, recognised
+from changes.formats.recognise import confidences, not_read, recognised
 from changes.formats.wire.format import WireFormat
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Mode
 from changes.model.places import Place
 from changes.model.registry import Registry
 from offsets.parts import Part
-
-AUTO = "auto"
 
 ON_ANY_WIRE = {"debezium-json": "debezium"}
 """The formats of JSON that have one for all wires."""
@@ -52,26 +50,6 @@ _TURNED = (
 _AT_ONCE = 500
 """Records whose marks are removed together. More: after a bad one more of it is done again. Fewer
 save nothing."""
-
-NAMES = (AUTO, *sorted(FORMATS))
-"""The names that a configuration may hold."""
-
-
-def make_format(name: str, options: FormatOptions, topics: TopicFormats | None = None) -> Format:
-    """Make a format by its configured name; raises ValueError where an option can't be met.
-
-    ``topics``: for ``auto``, the formats detected so far; without them only marked records can be
-    read.
-    """
-    return AutoFormat(options, topics) if name == AUTO else FORMATS[name](options)
-
-
-def option_names(name: str) -> list[str]:
-    """The options that a format takes, by its configured name."""
-    kinds = FORMATS.values() if name == AUTO else [FORMATS[name]]
-    placed = any(kind.positions is not None for kind in kinds)
-    own = AutoFormat.options if name == AUTO else FORMATS[name].options
-    return sorted(own | {"positions"} if placed else own)
 
 
 def detector(format_: Format) -> AutoFormat | None:

@@ -85,24 +85,3 @@ def unclear(records: Iterable[Packed]) -> str:
 _SHAPES_SHOWN = 3
 _NAMES_SHOWN = 8
 _BYTES_SHOWN = 8
-
-
-class TopicFormats:
-    """The formats of a pipeline's topics, as far as detected. A topic's format never changes.
-
-    The fetcher's thread adds a topic before any message of it is dispatched; any thread may read.
-    ``known`` is never changed, only replaced as a whole, so readers need no lock.
-    """
-
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self.known: Mapping[str, str] = dict(known or {})
-
-    def of(self, topic: str) -> str | None:
-        """The topic's format, None where it is not known yet."""
-        return self.known.get(topic)
-
-    def choose(self, topic: str, name: str) -> None:
-        """Add a topic's format. Raises ValueError where it has another one."""
-        if self.known.get(topic, name) != name:
-            raise ValueError(f"the format of {topic} is {self.known[topic]} already, not {name}")
-        self.known = {**self.known, topic: name}

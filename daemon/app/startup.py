@@ -14,8 +14,7 @@ import structlog
 from actors.contract.ports import NotKept
 from actors.dead_letters import WINDOW_S
 from actors.runtime.files import state_id
-from changes.formats.auto import AUTO
-from changes.formats.recognise import TopicFormats
+from changes.formats import AUTO, TopicFormats
 from changes.routes.routing import Router
 from daemon.app.topology import PipelineParts
 from daemon.config.config import Config

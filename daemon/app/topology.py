@@ -28,9 +28,8 @@ from actors.runtime.shell import Directory, Endpoint, Logic, Perform, Run, Shell
 from actors.target.rule import ProcessorLogic
 from actors.target.settings import ProcessorSettings
 from actors.writer import WriterLogic
-from changes.formats.auto import make_format
+from changes.formats import TopicFormats, make_format
 from changes.formats.engine.format import Format
-from changes.formats.recognise import TopicFormats
 from changes.routes.routing import Router, shard_of
 from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory

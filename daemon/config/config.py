@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from actors.staging.process import Kind
-from changes.formats.auto import option_names
+from changes.formats import option_names
 from changes.model.model import FormatOptions
 from changes.model.registry import Registry
 from changes.routes.routing import Route
@@ -50,6 +49,9 @@ from sources.base.topic_selection import TopicSelection
 from sources.registry.section import RegistrySection
 from sparkwriter.sections import AnySink, PythonSection
 from sparkwriter.session.section import SparkSection
+
+if TYPE_CHECKING:
+    from actors.staging.process import Kind
 
 NAMED = ("pipeline", "sink", "database", "registry", "collector")
 """Tables of sections under names that the file chooses."""

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from changes.formats.auto import make_format
-from changes.formats.engine.format import Format
-from changes.formats.recognise import TopicFormats
+from changes.formats import make_format
 from changes.model.model import TargetName
 from changes.model.registry import Registry
 from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.config.pipeline_parts import LoadSection
 from daemon.config.pipelines import PipelineSection
-from databases.base.database import Database
 from databases.base.section import DatabaseSection
 from databases.opening import open_database
-from sources.base.port import Source
 from sources.base.topic_selection import TopicSelection
-from sources.base.topics import Topics
 from sources.opening import open_source, open_topics
 from sources.registry.section import RegistrySection
+
+if TYPE_CHECKING:
+    from changes.formats import TopicFormats
+    from changes.formats.engine.format import Format
+    from databases.base.database import Database
+    from sources.base.port import Source
+    from sources.base.topics import Topics
 
 
 class UsedRegistry(NamedTuple):

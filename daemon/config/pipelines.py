@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from changes.formats import check_types
-from changes.formats.auto import NAMES, make_format, option_names
+from changes.formats import NAMES, check_types, make_format, option_names
 from changes.model.model import FormatOptions, Mode, ZeroDates
 from changes.routes.routing import Route
 from daemon.config.pipeline_parts import (

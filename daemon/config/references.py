@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from changes.formats import FORMATS
-from changes.formats.auto import AUTO, NAMES
+from changes.formats import AUTO, FORMATS, NAMES
 from changes.routes.routing import Route
 from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection, unfit_primary
@@ -40,15 +39,21 @@ def unknown_registries(
     pipelines: Mapping[str, PipelineSection], registries: Collection[str]
 ) -> Iterator[str]:
     """Registries that pipelines name and that are not there, or that their format has no use of."""
-    read_by = ", ".join(name for name in NAMES if name == AUTO or FORMATS[name].framed)
     known = ", ".join(sorted(registries)) or "none"
     for name, pipeline in pipelines.items():
-        if pipeline.registry is not None and pipeline.registry not in registries:
+        if pipeline.registry is None:
+            continue
+        if pipeline.registry not in registries:
             what = f"there is no registry {pipeline.registry!r}; have: {known}"
             yield f"pipeline.{name}.registry: {what}"
-        if pipeline.registry is not None and pipeline.format not in read_by.split(", "):
+        if not _framed(pipeline.format):
+            read_by = ", ".join(filter(_framed, NAMES))
             what = f"records of {pipeline.format} name no schema; those of {read_by} may"
             yield f"pipeline.{name}.registry: {what}"
+
+
+def _framed(format_name: str) -> bool:
+    return format_name == AUTO or FORMATS[format_name].framed
 
 
 def unfit_routes(

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from changes.formats.auto import AUTO
+from changes.formats import AUTO, TopicFormats
 from changes.formats.engine.format import Format
-from changes.formats.recognise import TopicFormats
 from changes.model.registry import Registry
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.edits import EditRefused

@@ -11,7 +11,7 @@ from actors.contract.messages import Assigned
 from actors.contract.ports import RecordSource
 from actors.runtime.backoff import BackOff
 from actors.runtime.files import state_id
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from sources.base.configuration import Configuration

@@ -14,8 +14,7 @@ from actors.fetcher.settings import FetcherSettings
 from actors.runtime.effect_handlers import ProcessorEffects
 from actors.target.rule import ProcessorLogic
 from actors.target.settings import ProcessorSettings
-from changes.formats.auto import make_format
-from changes.formats.recognise import TopicFormats
+from changes.formats import TopicFormats, make_format
 from changes.model.model import Mode
 from changes.routes.routing import Route, Router, shard_of
 from changes.routes.shaping.shape import Shape

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from changes.formats.auto import AUTO
+from changes.formats import AUTO
 from changes.model.model import DdlPolicy, FormatOptions
 from changes.model.registry import Registry
 from changes.routes.shaping.shape import NO_SHAPE

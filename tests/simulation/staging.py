@@ -16,7 +16,7 @@ import pyarrow as pa
 from actors.contract.effects import Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from actors.staging.work import StageWork
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.model.model import (
     CHANGELOG_COLUMNS,
     FROM,

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from changes.formats import AUTO, make_format
 from changes.formats.as_target import AsTarget
-from changes.formats.auto import AUTO, detector, make_format
+from changes.formats.auto import detector
 from changes.formats.engine.format import Format, Packed, pack
 from changes.model.model import FormatOptions
 from changes.model.printable import json_text, printable

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.contract.ports import NotKept
-from changes.formats.auto import AUTO
+from changes.formats import AUTO
 from changes.model.errors import SinkUnavailable
 from changes.routes.routing import Route
 from daemon.config.config import Config

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from changes.formats.auto import make_format
+from changes.formats import TopicFormats, make_format
 from changes.formats.engine.format import Format
-from changes.formats.recognise import TopicFormats
 from daemon.operations.engine.port import Look
 from databases.base.log_end import NOT_ASKED, LogEnd, NoEnd
 from databases.base.port import Moment

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from changes.formats.auto import make_format
+from changes.formats import TopicFormats, make_format
 from changes.formats.engine.format import Format
-from changes.formats.recognise import TopicFormats
 from changes.model.places import Place
 from daemon.config.config import formats
 from daemon.operations.engine.port import JobAway, Look

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
 
-from changes.formats.auto import make_format
+from changes.formats import TopicFormats, make_format
 from changes.formats.engine.format import Format
-from changes.formats.recognise import TopicFormats
 from changes.model.model import (
     AddColumn,
     BadMessage,

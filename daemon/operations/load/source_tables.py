@@ -13,7 +13,7 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 
 from actors.staging.folder import RunFolder
-from changes.formats.auto import AUTO
+from changes.formats import AUTO
 from changes.model.errors import TargetRefused
 from changes.model.model import TableName, TableSchema, TargetName
 from changes.routes.fold import key_bounds

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import structlog
 
-from changes.formats.recognise import TopicFormats
+from changes.formats import TopicFormats
 from changes.model.model import TargetName
 from daemon.config.pipeline_config import PipelineConfig, pipelines_of
 from daemon.operations.engine.here import Here

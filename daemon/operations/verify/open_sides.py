@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from actors.contract.writes import TargetState
-from changes.formats.auto import AUTO
+from changes.formats import AUTO
 from changes.model.model import Mode, TableName, TableSchema
 from changes.routes.shaping.names import ShapeRefused
 from changes.sql.spark.checksums import Grid

@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from actors.runtime.aside import Aside
-from changes.formats.auto import make_format
-from changes.formats.recognise import TopicFormats
+from changes.formats import TopicFormats, make_format
 from changes.routes.routing import Router
 from changes.sql.spark.checksums import Grid
 from daemon.config.config import formats

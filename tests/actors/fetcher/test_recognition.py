@@ -13,9 +13,9 @@ from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.recognition import RecognitionBounds
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
+from changes.formats import TopicFormats
 from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import mark_in, marked_name, pack, unpack
-from changes.formats.recognise import TopicFormats
 from changes.model.model import FormatOptions, Mode
 from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition

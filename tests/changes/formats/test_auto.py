@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from changes.formats import FORMATS
-from changes.formats.auto import AutoFormat, make_format
+from changes.formats import FORMATS, TopicFormats, make_format
+from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import Confidence, Packed, mark_in, marked_name, pack, unpack
-from changes.formats.recognise import TopicFormats, confidences, recognised, unclear
+from changes.formats.recognise import confidences, recognised, unclear
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
 from tests.changes.formats import protobuf_records as wire

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from changes.formats import FORMATS
+from changes.formats import FORMATS, TopicFormats
 from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import Format, Packed, pack
-from changes.formats.recognise import TopicFormats, confidences, recognised
+from changes.formats.recognise import confidences, recognised
 from changes.model.model import BadMessage, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats.mutator import mutants, read
 from tests.changes.formats.own_records import BY_NAME_ALONE, OWN

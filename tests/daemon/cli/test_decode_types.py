@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.model.model import FormatOptions
 from daemon.cli.__main__ import app
 from daemon.cli.decode import configured_types, decode_files

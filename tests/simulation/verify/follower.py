@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.formats.engine.format import Packed, unpack
 from changes.model.model import TableName
 from changes.routes.routing import Router

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from changes.formats import FORMATS
+from changes.formats import FORMATS, TopicFormats
 from changes.formats.auto import AutoFormat
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.engine.format import Packed, pack
-from changes.formats.recognise import TopicFormats, confidences, not_read, recognised, unclear
+from changes.formats.recognise import confidences, not_read, recognised, unclear
 from changes.model.model import BadMessage, BadRecord, FormatOptions, Kind, Mode
 from tests.changes.formats.debezium.messages import dumps
 from tests.changes.formats.own_records import BY_NAME_ALONE

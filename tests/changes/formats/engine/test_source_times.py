@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from changes.formats import FORMATS
-from changes.formats.auto import make_format
+from changes.formats import FORMATS, make_format
 from changes.formats.canal.json import CanalJson
 from changes.formats.engine.format import Format, pack
 from changes.model.model import FormatOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.formats.engine.format import Format, mark_of, pack
 from changes.formats.wire.record_keys import key_form
 from changes.formats.wire.schemas import SchemaId

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from changes.formats import TopicFormats
 from changes.formats.auto import AutoFormat
 from changes.formats.engine.format import Packed, pack, unpack
-from changes.formats.recognise import TopicFormats, recognised, why_not_read
+from changes.formats.recognise import recognised, why_not_read
 from changes.formats.wire.format import Debezium
 from changes.formats.wire.schemas import SchemaId
 from changes.model.model import BadMessage, Head, Kind, Mode, TableName

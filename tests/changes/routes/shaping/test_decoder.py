@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.formats.engine.format import mark_of, pack
 from changes.model.model import BadRecord, FormatOptions, Mode
 from changes.routes.shaping.decoder import FormatRecords, ShapedDecoder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.formats.engine.format import pack
 from changes.model.model import Changes, FormatOptions, Mode
 from changes.routes.shaping.decoder import FormatRecords, ShapedDecoder

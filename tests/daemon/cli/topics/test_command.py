@@ -15,8 +15,8 @@ from daemon.cli.__main__ import app
 from daemon.cli.topics.stretch import Where, parse_where
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from sources import opening
 from sources.base.port import LogRecord, TopicMissing
+from sources.kafka import topics
 from tests.daemon.cli.test_dead_letters_group import row
 from tests.daemon.state.test_offset_transfer import World
 from tests.sources.fake_source import FakeSource
@@ -56,7 +56,7 @@ class Peeked:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = World(folder)
         self.source = FakeSource({self.world.source: Watermarks(0, 0)})
-        monkeypatch.setattr(opening, "KafkaTopics", lambda settings: FakeTopics(self.source))
+        monkeypatch.setattr(topics, "KafkaTopics", lambda settings: FakeTopics(self.source))
 
     def put(self, topic: str, partition: int, *records: LogRecord) -> None:
         place = TopicPartition(topic, partition)

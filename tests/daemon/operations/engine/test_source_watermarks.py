@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from changes.formats.auto import make_format
+from changes.formats import make_format
 from changes.model.model import FormatOptions
 from daemon.operations.engine.source_watermarks import LogMoments, Passage, behind, passage, some
 from databases.base.port import Moment

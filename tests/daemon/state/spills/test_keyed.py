@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from actors.contract.effects import LogRange, Spill
-from changes.formats.auto import AutoFormat, make_format
+from changes.formats import TopicFormats, make_format
+from changes.formats.auto import AutoFormat
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.engine.format import mark_in, mark_of, unpack
-from changes.formats.recognise import TopicFormats
 from changes.model.model import FormatOptions, Mode, TargetName
 from changes.routes.routing import Route, Router
 from daemon.state.spills.file import SpillError, SpillFolder
