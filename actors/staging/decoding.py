@@ -26,7 +26,9 @@ def decode_all(
             decoded.append((lane, _counted_on(changes, lane.rows_before)))
         if bad is not None:
             why = bad.reason, bad.of_table, bad.of_keys
-            decoder.interrupt(lane.source.partition, lane.messages.offsets[bad.index])
+            # What only does not go with the columns before it, a new decoder reads.
+            if not bad.of_table or decoder.schema is None:
+                decoder.interrupt(lane.source.partition, lane.messages.offsets[bad.index])
             return decoded, BadMessageAt(place, bad.index, *why)
     return decoded, None
 

@@ -216,7 +216,7 @@ class Batches:
     def _restarts(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message is only of other columns than those before it. Where nothing was known
         before it, it is a bad one."""
-        return bad.of_table and buffer.columns.restarted_at != record_at(closing, bad)
+        return bad.of_table and not buffer.columns.begins_with(record_at(closing, bad))
 
     def _restart_columns(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float

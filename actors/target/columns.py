@@ -41,8 +41,9 @@ class Columns:
     """The target has other columns than the decoder knows, which another member gave it."""
     _reminded: int | None = None
     """The last generation for which the decoder got the stored columns."""
-    restarted_at: DeadRecord | None = None
-    """The latest message whose columns replaced those before."""
+    _restarted: tuple[DeadRecord, int] | None = None
+    """The latest message whose columns replace those before, and the generation that begins with
+    it. It may be given up before that begins, and read again."""
 
     def learn(self, declared: Mapping[str, str]) -> None:
         """Take types that came with rows."""
@@ -77,7 +78,11 @@ class Columns:
 
     def restart(self, record: DeadRecord) -> None:
         """Rows have other columns than those before: they are decoded as if they were the first."""
-        self.restarted_at = record
+        self._restarted = record, self.generation + 1
+
+    def begins_with(self, record: DeadRecord) -> bool:
+        """Whether this generation began with that message: then it is of no other columns."""
+        return self._restarted == (record, self.generation)
 
     def reminder(self, stored: TableSchema | None) -> TableSchema | None:
         """The stored columns, where the decoder needs them. Once is enough, and cheaper: it

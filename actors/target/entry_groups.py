@@ -103,7 +103,7 @@ class EntryGroups:
         problem = problem_of(closing, staged.bad)
         if staged.bad is not None and staged.bad.of_table and staged.path is None:
             record = record_at(closing, staged.bad)
-            if buffer.columns.restarted_at != record:
+            if not buffer.columns.begins_with(record):
                 return _restart_columns(buffer, record, problem)
         if staged.bad is not None and problem is not None:
             files = () if staged.path is None else (staged.path,)

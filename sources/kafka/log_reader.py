@@ -12,8 +12,9 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import PositionError
-from sources.base.port import LogGone, LogRecord, LogUnreadable
+from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered
 from sources.kafka.admin import Admin
+from sources.kafka.answers import AWAY
 from sources.kafka.settings import connection_settings
 
 SILENCE_S = 10.0
@@ -154,7 +155,7 @@ def check_logs(
 ) -> None:
     """Raises PositionError if the log below its position is another one.
 
-    Raises KafkaException or TimeoutError if the broker does not answer. Any thread.
+    Raises NotAnswered, KafkaException or TimeoutError if the broker does not answer. Any thread.
     """
     if not known:
         return
@@ -204,7 +205,7 @@ def _await_word(
             elif (
                 not error.retriable()
             ):  # retention may have deleted records since the log was queried
-                raise KafkaException(error)
+                raise NotAnswered(f"{source}: {error.str()}", error.code() in AWAY)
 
 
 def _cut(source: TopicPartition, log: LogEpoch, error: KafkaError) -> str:

@@ -93,7 +93,8 @@ class PositionResolver:
         except passing as error:
             away = isinstance(error, NotAnswered) and error.away
             kind = PositionUnknown if away else PositionError
-            raise kind(f"{sources[0]}: the start can't be decided: {error}") from error
+            of = f"{sources[0]}: " if len(sources) == 1 else ""
+            raise kind(f"{of}the start can't be decided: {error}") from error
 
     def _asked(self, sources: list[TopicPartition]) -> Assigned:
         with asking():  # the log check raises the client's errors

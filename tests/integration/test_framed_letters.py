@@ -53,6 +53,11 @@ class World:
             target = "copy.{{database}}.{{table}}"
         """)
 
+    def declare(self, type_: str) -> None:
+        """The configured type of the names."""
+        text = self.config.read_text().split("[pipeline.p.types]")[0]
+        self.config.write_text(f'{text}[pipeline.p.types]\n name = "{type_}"\n')
+
     def produce(self, number: int, **fields: str) -> None:
         """A row in Avro. The registry does not learn its schemas by that."""
         row = {"id": number, "name": f"n{number}"} | dict.fromkeys(fields, "there")
@@ -121,3 +126,26 @@ def test_a_record_whose_schema_came_late_is_replayed(rig: Rig, named_in: str, st
         assert {value for row in world.rows() for value in row[2:]} == {None, "there"}
         (letter,) = json.loads(world.letters("list", "--json"))
         assert letter["replayed"]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("stored", ["file", pytest.param("topic", marks=pytest.mark.long)])
+@pytest.mark.parametrize("named_in", ["frame", "headers"])
+def test_a_record_is_replayed_after_its_registry_is_gone(
+    rig: Rig, named_in: str, stored: str
+) -> None:
+    """Its schemas are kept: they are those that it names, whatever became of the registry."""
+    with running() as server:
+        world = World(rig, server, named_in, stored)
+        world.produce(1)
+        world.produce(2, note="string")
+        world.register()
+        world.declare("int")
+        world.catch_up()
+        assert len(json.loads(world.letters("list", "--json"))) == 2
+    world.declare("string")
+    shown = json.loads(world.letters("show", f"{rig.topic}:0:1", "--json"))
+    assert shown[0]["decode"]["error"] is None
+    world.letters("replay", "--all", "--execute")
+    world.catch_up()
+    assert world.rows() == [(1, "n1", None), (2, "n2", "there")]

@@ -69,7 +69,7 @@ class Table:
 
     def merge(self, nets: list[Net]) -> None:
         """Apply a batch's net rows."""
-        ids = {column.name: column.id or 0 for column in self.plan.fields}
+        ids = {column.name.lower(): column.id or 0 for column in self.plan.fields}
         made: dict[Key, dict[int, Any] | None] = {}
         for net in nets:
             if net.position is not None and self.is_newer(net.key, net.position):
@@ -78,7 +78,7 @@ class Table:
                 made[net.key] = None
                 continue
             row = {} if net.base is None else dict(self.rows.get(net.base, {}))
-            row.update((ids[name], value) for name, value in net.values.items())
+            row.update((ids[name.lower()], value) for name, value in net.values.items())
             made[net.key] = row
             if net.position is not None:
                 self.at[net.key] = net.position
@@ -102,7 +102,7 @@ class Table:
 
     def shown(self) -> dict[Key, dict[str, Any]]:
         """The rows as a reader sees them; what no row ever had is not there."""
-        names = {column.id: column.name for column in self.plan.fields}
+        names = {column.id: column.name.lower() for column in self.plan.fields}
         return {
             key: {names[number]: value for number, value in row.items() if number in names}
             for key, row in self.rows.items()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from msgspec import UNSET, Raw
 
 from changes.formats.debezium.layout import NULL
 from changes.formats.debezium.parts import Key, Members, columns_of
 from changes.formats.debezium.record import Record
-from changes.formats.debezium.types import Field
+from changes.formats.debezium.types import Field, from_schema
 from changes.formats.engine.layout import Refused
+from changes.model.types import SourceType
 
 FULL = "PostgreSQL sends it with REPLICA IDENTITY FULL"
 
@@ -83,10 +85,23 @@ def replaced_key(
     return old if changed else None
 
 
-def other_values(image: Members, columns: Iterable[str], keys: Sequence[str]) -> dict[str, object]:
-    """A row's values without its key, by column in small letters; UNSET for missing ones."""
-    others = [name for name in columns if name not in keys]
-    return {n.lower(): bytes(image[n]) if n in image else UNSET for n in others}
+def other_values(
+    image: Members,
+    columns: Mapping[str, SourceType],
+    fields: Mapping[str, Field] | None,
+    keys: Sequence[str],
+) -> dict[str, tuple[object, pa.DataType | None]]:
+    """A row's values without its key, as ``key_runs.Values``: its image's, whether the layout has
+    these columns (by this spelling) or not, and UNSET for those that it lacks.
+
+    The types are the record's own, else the layout's.
+    """
+    mine = {name.lower() for name in keys}
+    types = {name.lower(): kind.arrow for name, kind in columns.items()}
+    types |= {name.lower(): from_schema(each).arrow for name, each in (fields or {}).items()}
+    found: dict[str, tuple[object, pa.DataType | None]] = {n: (UNSET, types[n]) for n in types}
+    found |= {n.lower(): (bytes(raw), types.get(n.lower())) for n, raw in image.items()}
+    return {name: value for name, value in found.items() if name not in mine}
 
 
 def key_fields(key: Key | None) -> Mapping[str, Field]:

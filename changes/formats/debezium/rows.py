@@ -34,7 +34,7 @@ from changes.formats.debezium.untyped import ConfiguredWireTypes
 from changes.formats.engine.assemble import ColumnConverter, RowSegment
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import packed_header
-from changes.formats.engine.key_runs import PARTIAL_ROW, Key, OfKeys, run_key
+from changes.formats.engine.key_runs import PARTIAL_ROW, Key, OfKeys, Values, run_key
 from changes.formats.engine.layout import Layout, Refused, other_key, spelled
 from changes.formats.engine.rows import Pass, Rows
 from changes.model.model import ColumnTypes, FormatOptions, Kind, TableName
@@ -247,7 +247,7 @@ class _SlowPath:
             _key_of(old, keys),
             self._known(self._record.before, keys),
             _key_of({**old, **sent}, keys),
-            other_values(sent, self._into.layout.columns, keys),
+            self._values(sent, keys),
             None if image is None else (self._key and self._key.text, image),
         )
 
@@ -271,16 +271,19 @@ class _SlowPath:
             kind = OfKeys if self._into.by_key else Refused
             raise kind(f"{lost}: {NOT_AT_HAND}")
         if arrives:
-            after = other_values(sent, self._into.layout.columns, keys)
+            after = self._values(sent, keys)
             self._into.run.arrives(self._into.number, _key_of(sent, keys), after)
         if lost is not None:
             self._into.comes_from_before()
 
-    def _known(self, before: Members | None, keys: Sequence[str]) -> dict[str, object]:
+    def _known(self, before: Members | None, keys: Sequence[str]) -> Values:
         """An old row's values without its key; UNSET for those that may not have been sent: under
         REPLICA IDENTITY DEFAULT null is one."""
-        found = other_values(before or {}, self._into.layout.columns, keys)
-        return {name: UNSET if value == NULL else value for name, value in found.items()}
+        found = self._values(before or {}, keys)
+        return {name: (UNSET if raw == NULL else raw, kind) for name, (raw, kind) in found.items()}
+
+    def _values(self, image: Members, keys: Sequence[str]) -> Values:
+        return other_values(image, self._into.layout.columns, self._record.fields, keys)
 
 
 def _key_of(image: Members, keys: Sequence[str]) -> Key:

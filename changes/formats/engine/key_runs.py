@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import pyarrow as pa
 from msgspec import UNSET
 
 from changes.formats.engine.layout import Refused
+from changes.model.types import widen
 
 Key = tuple[tuple[str, object], ...]
 """A key's columns, in small letters and in order, with their values: columns that are redefined
@@ -25,6 +27,11 @@ def run_key(columns: Iterable[tuple[str, object]]) -> Key:
     """Make the key of a row from its columns and their values."""
     return tuple(sorted((name.lower(), value) for name, value in columns))
 
+
+Values = Mapping[str, tuple[object, pa.DataType | None]]
+"""A row's values without its key, by column in small letters, UNSET for unknown ones, each with its
+column's type, where it is known: where that is redefined, the same value may be spelled in another
+way."""
 
 PARTIAL_ROW = (
     "a row leaves its key after another row has taken it, and only some of its columns are known"
@@ -43,13 +50,10 @@ class OfKeys(Refused):
 
 
 class Arrived(NamedTuple):
-    """The values, without the key, of a row that moved to another key, by column in small
-    letters; UNSET for unknown ones.
+    """The values of a row that moved to another key. ``left`` is the old image with which it left
+    its former key."""
 
-    ``left`` is the old image with which it left its former key.
-    """
-
-    values: Mapping[str, object]
+    values: Values
     left: object
 
 
@@ -89,9 +93,9 @@ class KeyRun:
         self,
         number: int,
         old: Key,
-        before: Mapping[str, object],
+        before: Values,
         new: Key,
-        after: Mapping[str, object],
+        after: Values,
         image: object = None,
     ) -> bool:
         """Move row ``number`` from one key to another; whether that deletes the old key's row.
@@ -100,14 +104,12 @@ class KeyRun:
         partial then: the columns that it lacks are lost. ``image``: see ``leaves``.
         """
         ends = self.leaves(number, old, before, image)
-        if not ends and UNSET in after.values():
+        if not ends and any(value is UNSET for value, _ in after.values()):
             raise Refused(PARTIAL_ROW)
         self.arrives(number, new, after)
         return ends
 
-    def leaves(
-        self, number: int, old: Key, before: Mapping[str, object], image: object = None
-    ) -> bool:
+    def leaves(self, number: int, old: Key, before: Values, image: object = None) -> bool:
         """The first half of ``moves``, where the two halves come in separate records.
 
         ``image`` is the old image without its key, None where it certainly holds the row's values.
@@ -126,7 +128,7 @@ class KeyRun:
         self.arrived.pop(old, None)
         return True
 
-    def arrives(self, number: int, new: Key, after: Mapping[str, object]) -> None:
+    def arrives(self, number: int, new: Key, after: Values) -> None:
         """The second half; ``number`` is that of the first."""
         if number != self.next_:
             self.arrived.clear()
@@ -144,10 +146,19 @@ def interrupted(runs: KeyRuns, partition: int, held: int) -> KeyRuns:
     return runs if run is None or held <= run.last_offset else {**runs, partition: KeyRun()}
 
 
-def _differ(there: Mapping[str, object], before: Mapping[str, object]) -> bool:
+def _differ(there: Values, before: Values) -> bool:
     """Whether these are certainly not one row's values.
 
-    Null in an old image may be a value that was not sent (partial images), so it proves nothing.
+    Null in an old image may be a value that was not sent (partial images), so it proves nothing;
+    nor does a value of a column that is of another type now.
     """
-    pairs = [(there[name], before[name]) for name in there.keys() & before.keys()]
-    return any(a != b for a, b in pairs if a is not UNSET and b is not UNSET and b is not None)
+    for name in there.keys() & before.keys():
+        (a, was), (b, now) = there[name], before[name]
+        told = a is not UNSET and b is not UNSET and b is not None
+        if told and a != b and (was is None or now is None or _go_together(was, now)):
+            return True
+    return False
+
+
+def _go_together(one: pa.DataType, other: pa.DataType) -> bool:
+    return (widen(one, other) or widen(other, one)) is not None

@@ -142,10 +142,10 @@ class Layout(abc.ABC):
         """A row's key."""
         return tuple([getattr(row, field) for field in self.key_fields])
 
-    def beside_key(self, row: Struct) -> dict[str, object]:
-        """A row's other values by column in small letters, UNSET for those it does not hold."""
-        keys = self.key_fields
-        return {n.lower(): getattr(row, f) for n, f in self.fields.items() if f not in keys}
+    def beside_key(self, row: Struct) -> dict[str, tuple[object, pa.DataType | None]]:
+        """A row's other values and their types, as ``key_runs.Values``."""
+        others = [(name, f) for name, f in self.fields.items() if f not in self.key_fields]
+        return {name.lower(): (getattr(row, f), self.columns[name].arrow) for name, f in others}
 
     def with_keys(self, keys: tuple[str, ...]) -> Self:
         """Set the key; raises Refused where a column has a name that the changelog needs."""

@@ -91,6 +91,21 @@ def test_a_run_of_keys_goes_on_over_columns_that_another_lane_redefines(
     assert not done(work.stage(Stage(route, (), more, generation=1), path)).has_deletes
 
 
+def test_a_run_of_keys_goes_on_where_its_own_lane_needs_a_new_decoder(tmp_path: Path) -> None:
+    """Its columns are those of before: another lane's were others meanwhile. The new decoder's
+    first record is a delete, which names no columns of the table."""
+    work, path = by_key(), str(tmp_path / "a.parquet")
+    done(work.stage(Stage(UPSERT, (), (lane(CAME),)), path))
+    respelled = change("c", {"id": 7, "V": "c"})
+    done(work.stage(Stage(UPSERT, (), (lane(respelled, source=OTHER),), generation=1), path))
+    left = lane(change("u", {"id": 8, "v": "d"}), LEFT, start=9)
+    bad = done(work.stage(Stage(UPSERT, (), (left,), generation=1), path)).bad
+    assert bad is not None
+    assert bad.of_table
+    first = lane(LEFT, PLAIN, start=9)
+    assert not done(work.stage(Stage(UPSERT, (), (first,), generation=2), path)).has_deletes
+
+
 class FullOnce(ParquetTables):
     """The disk takes no file at first."""
 

@@ -47,6 +47,8 @@ class KeyedSource:
         """Keys are checked at a statement's end: a row may come to a key that another has still."""
         self.tombstones = False
         """A record without a value comes behind each delete."""
+        self.respelled = False
+        """Columns come in capitals: those of each partition from their own place on."""
         self.bad = 0.0
         """The share of records that can't be applied."""
         self.lost = False
@@ -165,7 +167,11 @@ class KeyedSource:
             del self.rows[table][key]
         else:
             self.rows[table][key] = after
-        shown: list[Any] = [None if row is None else {"id": key, **row} for row in (before, after)]
+        spelled = str.upper if self.respelled else str
+        shown: list[Any] = [
+            None if row is None else {"id": key, **{spelled(n): row[n] for n in row}}
+            for row in (before, after)
+        ]
         source = {"connector": "mysql", "db": self._database, "table": table}
         value = {"before": shown[0], "after": shown[1], "source": source, "op": op, "ts_ms": 1}
         record = pack(_key(key), msgspec.json.encode(value), headers)
@@ -204,6 +210,7 @@ def keyed_stream(
     default: str | None = None,
     crosses: bool = False,
     tombstones: bool = False,
+    respells: bool = False,
     bad: float = 0.0,
 ) -> Stream:
     """A stream over so many partitions, and the tables that it must lead to. In its middle there
@@ -217,6 +224,7 @@ def keyed_stream(
             source.add_column(default)
         if step == steps // 2:
             source.grow(max(partitions, grown))
+            source.respelled = respells
             source.lost = loses
         source.step()
     partitions = max(partitions, grown)

@@ -62,6 +62,17 @@ def crossing(seed: int) -> None:
     assert_equal(durable, stream)
 
 
+@pytest.mark.parametrize("seed", [36, 48, 124, 170, 234])
+def test_they_stay_where_each_lane_has_columns_of_its_own(seed: int) -> None:
+    """Decoders come and go with them, and a message that begins one may be read again before."""
+    rng = random.Random(seed)
+    size, told = (rng.choice((30, 80)), rng.randrange(2, 7), 1), seed % 2 == 0
+    stream = keyed_stream(rng, *size, crosses=True, tombstones=told, respells=True)
+    faults = {"sink_fails": rng.choice((0, 0.4)), "disk_fails": rng.choice((0, 0.3))}
+    durable = live_through(stream, rng, 0, 0, faults, staging=RealStaging)
+    assert_equal(durable, stream)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_records_that_cannot_be_applied_are_dead_letters_in_any_lane(seed: int) -> None:
     """Also as the first of their lane in a batch, beside what other lanes have staged."""
