@@ -12,6 +12,7 @@ import pyarrow as pa
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import Entry, TableDecoder
 from changes.formats.engine.heads import head_of
+from changes.formats.engine.key_runs import KeyRuns
 from changes.model.model import (
     BadRecord,
     Changes,
@@ -94,6 +95,13 @@ class _Unpacking:
 
     def use_stored_schema(self, stored: TableSchema) -> None:
         """Needs none."""
+
+    @property
+    def key_runs(self) -> KeyRuns:
+        return self._decoder.key_runs
+
+    def use_key_runs(self, runs: KeyRuns) -> None:
+        self._decoder.use_key_runs(runs)
 
     def interrupt(self, partition: int, held: int) -> None:
         self._decoder.interrupt(partition, held)
