@@ -36,12 +36,14 @@ LOGGED_AT_ONCE = 20
 class DeadLetterSettings:
     """``per_hour``: more than that and the pipeline stops, for then it is not the records that
     are wrong but an option of the format, and all would go here. ``retry_for_s``: a store that
-    has taken nothing for so long stops it, too."""
+    has taken nothing for so long stops it, too. ``count_every_s``: the least time between two
+    counts of the open letters, which are made where somebody asks for figures."""
 
     per_hour: int
     retry_for_s: float
     retry_base_s: float = RETRY_BASE_S
     retry_max_s: float = RETRY_MAX_S
+    count_every_s: float = 1.0
 
 
 class DeadLetterLogic:
@@ -65,6 +67,9 @@ class DeadLetterLogic:
         self._attempts = 0
         self._failing_since: float | None = None
         self._stored = 0
+        self._open: int | None = None
+        self._count_at: float | None = None
+        self._not_counted: str | None = None
         self._error: str | None = None
         self._unlogged = 0
         self._logged_at: deque[float] = deque()
@@ -80,9 +85,13 @@ class DeadLetterLogic:
                 return self._not_kept(reason, log_away, now)
             case Tick():
                 return self._next()
+            case msg.DeadLettersCounted(count):
+                self._open, self._not_counted = count, None
+                return []
+            case msg.DeadLettersNotCounted(reason):
+                return self._count_failed(reason)
             case Figures():
-                waiting = len(self._waiting)
-                return [fx.Reply(DeadLetterFigures(self._stored, waiting, self._error))]
+                return self._figures(now)
             case _:
                 raise TypeError(f"the dead letters do not know {message!r}")
 
@@ -118,6 +127,9 @@ class DeadLetterLogic:
     def _kept(self, letter: msg.DeadLetter, now: float) -> list[fx.DeadLetterEffect]:
         self._waiting.popleft()
         self._stored += 1
+        if self._open is not None:
+            self._open += 1
+        self._count_at = None  # one that was stored before, then a crash, is still one letter
         self._attempts, self._error, self._failing_since = 0, None, None
         done = msg.DeadLettered(letter.source, letter.epoch, letter.offset, letter.target)
         to = letter.reply_to or self._committer
@@ -149,6 +161,22 @@ class DeadLetterLogic:
         refused = [each for letter in self._waiting for each in self._refuse(letter, self._refused)]
         self._waiting.clear()
         return list(dict.fromkeys(refused))  # the supervisor hears it once
+
+    def _figures(self, now: float) -> list[fx.DeadLetterEffect]:
+        """Answer with the last count, then count again: others replay and discard letters."""
+        waiting = len(self._waiting)
+        reply = fx.Reply(DeadLetterFigures(self._stored, waiting, self._error, self._open))
+        if self._count_at is not None and now < self._count_at:
+            return [reply]
+        self._count_at = now + self._settings.count_every_s
+        return [reply, fx.CountDeadLetters()]
+
+    def _count_failed(self, reason: str) -> list[fx.DeadLetterEffect]:
+        """The last count stands. Each new reason is logged once."""
+        if reason == self._not_counted:
+            return []
+        self._not_counted = reason
+        return [fx.Log("warning", "dead_letters_not_counted", {"reason": reason})]
 
     def _log(self, letter: msg.DeadLetter, now: float) -> list[fx.DeadLetterEffect]:
         while self._logged_at and self._logged_at[0] <= now - LOGGED_EVERY_S:

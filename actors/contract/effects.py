@@ -232,6 +232,12 @@ class KeepDeadLetter:
     letter: DeadLetter
 
 
+@dataclass(frozen=True, slots=True)
+class CountDeadLetters:
+    """Count the stored letters that are open; ``DeadLettersCounted`` or ``DeadLettersNotCounted``
+    comes back."""
+
+
 # --- a writer
 
 
@@ -272,6 +278,7 @@ OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
 OfWriter = OpenInSink | Publish | RemoveStaged
 FetcherEffect = Shared | OfFetcher
 TargetEffect = Shared | OfTarget
-DeadLetterEffect = Shared | KeepDeadLetter
+OfDeadLetters = KeepDeadLetter | CountDeadLetters
+DeadLetterEffect = Shared | OfDeadLetters
 WriterEffect = Shared | OfWriter
 CommitterEffect = Shared | SaveSnapshot

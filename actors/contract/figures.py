@@ -196,11 +196,14 @@ class CommitterFigures:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFigures:
-    """``error``: why the store does not take the oldest of those that wait."""
+    """``stored``: in this run. ``error``: why the store does not take the oldest that waits.
+    ``open``: how many of all that are stored were neither replayed nor discarded; None: not known
+    yet."""
 
     stored: int
     waiting: int
     error: str | None
+    open: int | None = None
 
 
 @dataclass(slots=True)

@@ -203,6 +203,20 @@ class DeadLetterNotKept:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLettersCounted:
+    """How many stored letters are open: neither replayed nor discarded."""
+
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettersNotCounted:
+    """A store of letters can't be read; it may later."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLettered:
     """The record is stored: it counts as done."""
 

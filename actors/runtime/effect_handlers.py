@@ -207,12 +207,14 @@ class ProcessorEffects:
 
 
 class DeadLetterEffects:
-    """The dead letters' effect: their store."""
+    """The dead letters' effects: their store."""
 
-    def __init__(self, store: DeadLetterStore) -> None:
+    def __init__(self, store: DeadLetterStore, count: Callable[[], int]) -> None:
+        """``count``: how many stored letters are open. Raises NotKept."""
         self._store = store
+        self._count = count
 
-    def __call__(self, effect: fx.KeepDeadLetter) -> object | None:
+    def __call__(self, effect: fx.OfDeadLetters) -> object | None:
         """Carry out one effect."""
         match effect:
             case fx.KeepDeadLetter(letter):
@@ -221,6 +223,11 @@ class DeadLetterEffects:
                 except NotKept as error:
                     return msg.DeadLetterNotKept(reason_of(error), isinstance(error, LogAway))
                 return msg.DeadLetterKept(letter)
+            case fx.CountDeadLetters():
+                try:
+                    return msg.DeadLettersCounted(self._count())
+                except NotKept as error:
+                    return msg.DeadLettersNotCounted(reason_of(error))
             case _:
                 assert_never(effect)
 

@@ -23,6 +23,7 @@ from daemon.operations.rebuild.rebuilds import AT_START, RebuildNotEnded, Rebuil
 from daemon.operations.reset.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.operations.reset.offset_reset import move_group
 from daemon.state.dead_letters.files import FileLetters
+from daemon.state.dead_letters.open import OpenLetters
 from daemon.state.dead_letters.store import open_letters
 from daemon.state.edits import recorded_of
 from daemon.state.offset_file import StateDirBusy, lock_state_dir
@@ -191,8 +192,9 @@ class StartUp:
             }
             begun = replace(begun, targets=forgotten)
         return PipelineParts(
-            name, source, store, begun, folder, found, letters, recent, ends, group
-        )
+            name, source, store, begun, folder, found, letters, recent, ends, group,
+            OpenLetters(PipelineConfig(self._config, name)),
+        )  # fmt: skip
 
     def _letters(self, name: str) -> tuple[LetterStore | None, tuple[float, ...]]:
         """A pipeline's store of dead letters, and the ages of those of the last hour."""

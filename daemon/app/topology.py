@@ -35,6 +35,7 @@ from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory
 from daemon.config.config import Config
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
+from daemon.state.dead_letters.open import OpenLetters
 from daemon.state.spills.file import Found, SpillFolder
 from daemon.state.spills.spills import PipelineSpills, open_spills
 from offsets.position import TopicPartition
@@ -66,6 +67,7 @@ class PipelineParts:
     until: Mapping[TopicPartition, int] | None = None
     group: str = ""
     """See ``StagedBatch.group``."""
+    open_letters: OpenLetters | None = None
 
 
 class Topology:
@@ -167,15 +169,16 @@ class Topology:
         )
 
     def _start_dead_letters(self, parts: PipelineParts) -> None:
-        if parts.dead_letters is None:
+        if parts.dead_letters is None or parts.open_letters is None:
             return
         section = self._config.pipeline[parts.name]
-        bounds = DeadLetterSettings(section.max_bad_records_per_hour, section.dead_letter_retry_s)
+        per_hour, retry_s = section.max_bad_records_per_hour, section.dead_letter_retry_s
+        bounds = DeadLetterSettings(per_hour, retry_s, count_every_s=parts.open_letters.every_s)
         self._start(
             Address(parts.name, "dead-letters"),
             DeadLetterLogic(parts.name, bounds, parts.recent_letters_s),
             Mailbox(DataQueue(CONTROL_ONLY)),
-            _just(DeadLetterEffects(parts.dead_letters)),
+            _just(DeadLetterEffects(parts.dead_letters, parts.open_letters)),
         )
 
     def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:

@@ -39,7 +39,7 @@ from daemon.state.layout import check_layout
 from daemon.state.offset_transfer import format_of
 from offsets.store import StoreError
 from settings.exit import Exit
-from sources.base.letter import Letter, summary
+from sources.base.letter import Letter, Mark, summary
 
 app = typer.Typer(help="Records that could not be applied.", no_args_is_help=True)
 
@@ -64,7 +64,7 @@ def letters_list(
     table: TableOption = None,
     reason: ReasonOption = None,
     since: SinceOption = None,
-    state: Annotated[str | None, typer.Option(help="open or replayed.")] = None,
+    state: Annotated[str | None, typer.Option(help="open, replayed or discarded.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show what is stored, a line for each letter. Status 1 where some can't be read."""
@@ -169,8 +169,13 @@ def _listed(stored: Stored) -> dict[str, Any]:
         "bytes": sum(len(part or b"") for part in (letter.key, letter.value)),
         "store": stored.store,
         "state": stored.state,
-        "replayed": None if mark is None else {"at": mark.at, "when": mark.document["when"]},
+        "replayed": _marked(mark) if stored.state == "replayed" else None,
+        "discarded": _marked(mark) if stored.state == "discarded" else None,
     }
+
+
+def _marked(mark: Mark | None) -> dict[str, Any] | None:
+    return None if mark is None else {"at": mark.at, "when": mark.document["when"]}
 
 
 def _print_table(console: Console, stored: Iterable[Stored]) -> None:
@@ -237,6 +242,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield _line(name, None if text is None else one_line(text))
     if document["replayed"] is not None:
         yield _line("replayed", f"as {document['replayed']['at']}, {document['replayed']['when']}")
+    if document["discarded"] is not None:
+        yield _line("discarded", document["discarded"]["when"])
     yield _line("stored", document["when"])
     yield _line("record's time", time_text(document["timestamp"]))
     if not document["in_log"]:

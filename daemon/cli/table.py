@@ -199,6 +199,10 @@ COMMANDS = (
         "Append the records of letters to their partitions again, to be applied as they are now.",
     ),
     Command(
+        "dead-letters discard",
+        "Give letters up: they count as done with, and their rows stay missing in the targets.",
+    ),
+    Command(
         "dead-letters prune",
         "Remove dead letters from files by their age, replayed or not. The pipeline stands "
         "meanwhile.",

@@ -21,6 +21,7 @@ from daemon.operations.log_level import LogLevelOperation
 from daemon.operations.offsets_import import ImportOperation
 from daemon.operations.rebuild.operation import RebuildOperation
 from daemon.operations.reload.reload import ReloadOperation
+from daemon.operations.replay.discard import DiscardLettersOperation
 from daemon.operations.replay.operation import ReplayOperation
 from daemon.operations.reset.operation import ResetOperation
 from daemon.operations.targets.discard import DiscardOperation
@@ -48,6 +49,7 @@ def operations() -> dict[str, Operation[Any]]:
         ResumeJob(),
         CancelJob(),
         ReplayOperation(),
+        DiscardLettersOperation(),
         PruneOperation(),
         PauseCollector(),
         ResumeCollector(),

@@ -30,7 +30,8 @@ PREFIX = "binlogd."
 """Of the headers that a stored letter gets."""
 
 MARK = PREFIX + "mark"
-"""Header of a record without key and value: which letter was replayed, and where to, as JSON."""
+"""Header of a record without key and value: which letter was replayed, and where to, or discarded,
+as JSON."""
 
 Now = Callable[[], datetime]
 
@@ -177,9 +178,8 @@ def document(letter: Letter) -> dict[str, Any]:
 def from_document(members: Mapping[str, Any]) -> Letter:
     """Parse what ``document`` made. Raises NotALetter."""
     try:
-        source = TopicPartition(members["topic"], int(members["partition"]))
         return Letter(
-            id=LetterId(members["pipeline"], source, int(members["offset"]), members["target"]),
+            id=id_of(members),
             key=_bytes(members["key"]),
             value=_bytes(members["value"]),
             headers=tuple((name, _bytes(value)) for name, value in members["headers"]),
@@ -191,6 +191,15 @@ def from_document(members: Mapping[str, Any]) -> Letter:
             when=datetime.fromisoformat(members["when"]),
             part=_bytes(members.get("part")),
         )
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotALetter(f"not a dead letter: {error!r}") from error
+
+
+def id_of(members: Mapping[str, Any]) -> LetterId:
+    """Whose letter it is that ``document`` or ``summary`` made. Raises NotALetter."""
+    try:
+        source = TopicPartition(members["topic"], int(members["partition"]))
+        return LetterId(members["pipeline"], source, int(members["offset"]), members["target"])
     except (KeyError, TypeError, ValueError) as error:
         raise NotALetter(f"not a dead letter: {error!r}") from error
 
@@ -216,19 +225,20 @@ def _bytes(text: str | None) -> bytes | None:
         raise ValueError(f"not base64: {error}") from error
 
 
-# Marks of replayed letters: which ones, and where their records stand in the log since.
+# Marks of letters that are done with: which ones, and where their records stand in the log since.
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Marks a letter as replayed: its record was appended to the log again, at ``at``."""
+    """Marks a letter as done with. ``at``: where its record was appended to the log again; None: it
+    was discarded."""
 
     id: LetterId
-    at: str
+    at: str | None
     when: datetime
 
     @classmethod
-    def now(cls, letter: LetterId, at: str) -> Mark:
+    def now(cls, letter: LetterId, at: str | None) -> Mark:
         """A mark with the current time."""
         return cls(letter, at, datetime.now(UTC))
 
@@ -238,7 +248,10 @@ class Mark:
         try:
             source, offset = parse_place(members["letter"])
             letter = LetterId(members["pipeline"], source, offset, members["target"])
-            return cls(letter, str(members["at"]), datetime.fromisoformat(members["when"]))
+            at = members["at"]
+            return cls(
+                letter, None if at is None else str(at), datetime.fromisoformat(members["when"])
+            )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise NotALetter(f"not a mark: {error!r}") from error
 

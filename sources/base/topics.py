@@ -12,7 +12,7 @@ from actors.contract.ports import DeadLetterStore, NotKept
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore
 from settings.counted import counted
-from sources.base.letter import Letter, LetterMaker, Mark
+from sources.base.letter import Letter, LetterId, LetterMaker, Mark
 from sources.base.port import GroupMember, Outgoing, Questions, Reader
 
 
@@ -28,6 +28,25 @@ class LetterStore(DeadLetterStore, Protocol):
         ...
 
 
+class LetterTail(Protocol):
+    """The letters and marks of a topic, of all pipelines, as far as they were read. One
+    thread's."""
+
+    @property
+    def letters(self) -> set[LetterId]:
+        """Of the letters that are there."""
+        ...
+
+    @property
+    def marked(self) -> set[LetterId]:
+        """Of those that were replayed or discarded."""
+        ...
+
+    def look(self) -> None:
+        """Read what is new, and forget what the topic has lost. Raises NotKept."""
+        ...
+
+
 class LetterTopic(Protocol):
     """A topic with the dead letters of one pipeline or several. Each call raises NotKept."""
 
@@ -37,6 +56,10 @@ class LetterTopic(Protocol):
 
     def read(self, damage: list[str]) -> Iterator[Letter | Mark]:
         """All letters and marks, of all pipelines. What can't be read is added to ``damage``."""
+        ...
+
+    def tail(self) -> LetterTail:
+        """What is there and what comes. Nothing is asked yet."""
         ...
 
     def store(self, pipeline: str, maker: LetterMaker) -> LetterStore:

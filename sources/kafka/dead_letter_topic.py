@@ -57,16 +57,8 @@ LARGEST = 1_000_000_000
 """Bytes of a record, for the client. The real limit is the topic's, and the broker enforces it."""
 
 PLAIN = (
-    "pipeline",
-    "topic",
-    "partition",
-    "offset",
-    "timestamp",
-    "target",
-    "reason",
-    "error",
-    "when",
-)
+    "pipeline", "topic", "partition", "offset", "timestamp", "target", "reason", "error", "when",
+)  # fmt: skip
 """The letter's members that have headers of their own, for people with other tools."""
 
 
@@ -94,6 +86,10 @@ class DeadLetterTopic:
         """See ``LetterTopic``. One partition after the other; other records are skipped, and a
         topic that does not exist yet has none."""
         return read_topic(self._settings, self._topic, damage)
+
+    def tail(self) -> TopicTail:
+        """See ``LetterTopic``."""
+        return TopicTail(self._settings, self._topic)
 
     def _find(self, *, make: bool) -> str | None:
         """A warning if the topic's records expire. Without ``make`` a missing one is not made."""
@@ -194,6 +190,58 @@ def headers_of(letter: Letter) -> list[tuple[str, str | bytes | None]]:
     if letter.part is not None:
         ours.append((PART, letter.part))
     return [*letter.headers, *ours]
+
+
+class TopicTail:
+    """See ``LetterTail``."""
+
+    def __init__(self, settings: Mapping[str, Any], topic: str) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._next: dict[TopicPartition, int] = {}
+        self._letters: dict[LetterId, tuple[TopicPartition, int]] = {}
+        self._marked: set[LetterId] = set()
+
+    @property
+    def letters(self) -> set[LetterId]:
+        """See ``LetterTail``."""
+        return set(self._letters)
+
+    @property
+    def marked(self) -> set[LetterId]:
+        """See ``LetterTail``."""
+        return self._marked
+
+    def look(self) -> None:
+        """See ``LetterTail``. A topic that was recreated is read again from its begin."""
+        try:
+            admin = Admin(self._settings)
+            sources = admin.partitions([self._topic], missing_too=True)
+            # Read before the ends: what expires meanwhile is gone at the next look.
+            begins, ends = admin.begins(sources), admin.committed_ends(sources)
+            if any(at > ends.get(source, 0) for source, at in self._next.items()):
+                self._next, self._letters, self._marked = {}, {}, set()
+            for source in sources:
+                self._read(source, begins[source], ends[source])
+        except (NotAnswered, LogUnreadable, LogGone) as error:
+            raise NotKept(f"topic {self._topic}: {error}") from error
+
+    def _read(self, source: TopicPartition, begin: int, end: int) -> None:
+        self._letters = {
+            letter: place
+            for letter, place in self._letters.items()
+            if place[0] != source or place[1] >= begin
+        }
+        first = max(begin, self._next.get(source, begin))
+        damage: list[str] = []  # `dead-letters list` names it
+        if first < end:
+            for record in LogReader(self._settings).read(source, first, end - 1):
+                for item in _item(source, record, damage):
+                    if isinstance(item, Mark):
+                        self._marked.add(item.id)
+                    else:
+                        self._letters[item.id] = source, record.offset
+        self._next[source] = max(first, end)
 
 
 def read_topic(

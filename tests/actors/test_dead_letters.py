@@ -9,6 +9,7 @@ import pytest
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.figures import DeadLetterFigures, Figures
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -342,3 +343,46 @@ def test_a_store_that_takes_one_letter_has_its_time_again() -> None:
     logic.handle(letter(2), 50.0)
     out = logic.handle(msg.DeadLetterNotKept("disk full"), 100.0)
     assert any(isinstance(effect, fx.WakeAt) for effect in out)
+
+
+# --- the count of those that are open
+
+
+def figures(logic: DeadLetterLogic, now: float) -> tuple[int | None, bool]:
+    """The open letters that it answers, and whether it counts them then."""
+    reply, *then = logic.handle(Figures(), now)
+    assert isinstance(reply, fx.Reply)
+    assert isinstance(reply.value, DeadLetterFigures)
+    return reply.value.open, then == [fx.CountDeadLetters()]
+
+
+def test_open_letters_are_counted_where_figures_are_asked_for_and_not_too_often() -> None:
+    """The question is answered first: a count may wait for the broker."""
+    logic = DeadLetterLogic("p", bounds())
+    assert figures(logic, 0.0) == (None, True)
+    logic.handle(msg.DeadLettersCounted(4), 0.0)
+    assert figures(logic, 0.9) == (4, False)
+    assert figures(logic, 1.0) == (4, True)
+    logic.handle(msg.DeadLettersCounted(3), 1.0)
+    assert figures(logic, 1.1) == (3, False)
+
+
+def test_a_letter_that_is_stored_is_open_at_once_and_counted_again() -> None:
+    """It may be one that was stored before a crash."""
+    logic = DeadLetterLogic("p", bounds())
+    figures(logic, 0.0)
+    logic.handle(msg.DeadLettersCounted(4), 0.0)
+    logic.handle(letter(1), 0.1)
+    logic.handle(msg.DeadLetterKept(letter(1)), 0.1)
+    assert figures(logic, 0.1) == (5, True)
+
+
+def test_a_store_that_cannot_be_read_leaves_the_last_count_and_says_so_once() -> None:
+    """Else the condition would end, and begin again with the broker."""
+    logic = DeadLetterLogic("p", bounds())
+    figures(logic, 0.0)
+    logic.handle(msg.DeadLettersCounted(4), 0.0)
+    (said,) = logic.handle(msg.DeadLettersNotCounted("away"), 1.0)
+    assert said == fx.Log("warning", "dead_letters_not_counted", {"reason": "away"})
+    assert logic.handle(msg.DeadLettersNotCounted("away"), 2.0) == []
+    assert figures(logic, 3.0) == (4, True)

@@ -90,7 +90,8 @@ CASES = [
     Case("BinlogdTargetFailing", {f"binlogd_target_failing{T}": "1x40",
          f"binlogd_target_spilled_bytes{T}": "9x40"}, (), (30,)),
     Case("BinlogdQuarantine", {f"binlogd_target_spilled_bytes{T}": "0x10 _x10"}, (6,), (4, 17)),
-    Case("BinlogdDeadLetters", {f"binlogd_dead_letters_total{P}": "0x5 3x100"}, (8, 60), (4, 70)),
+    Case("BinlogdDeadLetters", {f"binlogd_dead_letters_open{P}": "0x5 3x100 0x5"}, (8, 60, 100),
+         (4, 108)),
     Case("BinlogdDeadLetterStoreFailing", {f"binlogd_dead_letter_store_failing{P}":
          "1x10 0x10"}, (6,), (4, 13)),
     Case("BinlogdOffsetStoreFailing", {f"binlogd_offset_store_failing{P}": "1x10 0x10"},

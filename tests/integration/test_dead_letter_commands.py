@@ -130,7 +130,7 @@ def test_letters_are_listed_and_filtered(world: World) -> None:
     ("arguments", "said"),
     [
         (["list", "--since", "yesterday"], "2026-01-31T00:00:00Z, or 2h, is required"),
-        (["list", "--state", "new"], "'new' is neither open nor replayed"),
+        (["list", "--state", "new"], "'new' is not one of open, replayed, discarded"),
         (["list", "--pipeline", "x"], "--pipeline x: unknown; the configuration has: p"),
         (["show", "a"], "TOPIC:PARTITION:OFFSET is required, not 'a'"),
         (["show", "t:0:1"], "no dead letter at t:0:1"),

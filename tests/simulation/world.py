@@ -235,6 +235,8 @@ class World(Partitions):
             case fx.KeepDeadLetter(letter):
                 note(self.seen, effect)
                 return self._keep(letter)
+            case fx.CountDeadLetters():
+                return msg.DeadLettersCounted(0)
             case fx.SaveSnapshot(snapshot):
                 if self._disk_fails():
                     return msg.SaveFailed("disk full")

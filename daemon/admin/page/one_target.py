@@ -99,7 +99,7 @@ def _figures(t: doc.Target) -> list[Html]:
         "rows written": f"{t['rows_written']:,}, as {t['rows_stored']:,} after folding",
         "writes": f"{t['writes']:,}, {duration(mean)} each",
         "held": f"{size(t['buffered_bytes'])} buffered, {size(t['staged_bytes'])} staged",
-        "dead letters": f"{t['dead_letters']:,}",
+        "dead letters in this run": f"{t['dead_letters']:,}",
         "holds the frontier of": ", ".join(t["holds_frontier_of"]) or "no partition",
         "contains": ", ".join(f"{s} through {n:,}" for s, n in t["high_water_marks"].items()),
     }

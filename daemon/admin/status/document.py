@@ -150,9 +150,11 @@ class OffsetFile(TypedDict):
 
 
 class DeadLetters(TypedDict):
-    """Records that could not be applied."""
+    """Records that could not be applied. ``stored``: in this run. ``open``: of all that the store
+    holds, those neither replayed nor discarded; null: not counted yet."""
 
     stored: int
+    open: int | None
     waiting: int
     error: str | None
 

@@ -201,8 +201,9 @@ def _stores(p: doc.Pipeline) -> Iterator[Condition]:
     if letters["error"]:
         line = f"a dead letter can't be stored, {letters['waiting']:,} wait: {letters['error']}"
         yield Condition("dead_letter_store_failing", line)
-    if letters["stored"]:
-        line = f"{letters['stored']:,} dead letters since the start (binlogd dead-letters list)"
+    if letters["open"]:
+        line = f"{counted(letters['open'], 'dead letter is', 'dead letters are')} not replayed"
+        line += " (binlogd dead-letters list)"
         command = f"binlogd dead-letters replay {of} --all"
         yield Condition("dead_letters", line, command=command)
 

@@ -237,6 +237,11 @@ def _lives(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterato
     stored = CounterMetricFamily(
         "binlogd_dead_letters", "Records stored as dead letters", labels=("pipeline",)
     )
+    open_ = GaugeMetricFamily(
+        "binlogd_dead_letters_open",
+        "Stored letters neither replayed nor discarded",
+        labels=("pipeline",),
+    )
     waiting = GaugeMetricFamily(
         "binlogd_dead_letters_waiting", "Records that the store has not yet", labels=("pipeline",)
     )
@@ -250,10 +255,12 @@ def _lives(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterato
         offsets.add_metric([names["pipeline"]], float(bool(item["offset_file"]["error"])))
         letters.add_metric([names["pipeline"]], float(bool(item["dead_letters"]["error"])))
         stored.add_metric([names["pipeline"]], float(item["dead_letters"]["stored"]))
+        if item["dead_letters"]["open"] is not None:
+            open_.add_metric([names["pipeline"]], float(item["dead_letters"]["open"]))
         waiting.add_metric([names["pipeline"]], float(item["dead_letters"]["waiting"]))
         stage.add_metric([names["pipeline"], item["stage"]], 1.0)
         failed.add_metric([names["pipeline"]], float(item["failure"] is not None))
-    yield from (stage, failed, stored, waiting, offsets, letters)
+    yield from (stage, failed, stored, open_, waiting, offsets, letters)
 
 
 def _writes(items: Sequence[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:

@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 
 from actors.contract.figures import (
     CommitterFigures,
+    DeadLetterFigures,
     ErrorFigures,
     LaneFigures,
     PartitionFigures,
@@ -287,3 +288,13 @@ def last_error(targets: Iterable[doc.Target]) -> doc.NamedError | None:
     # What has lasted since before this run goes before what is over.
     lasting = found is not None and found["lasting"]
     return found if lasting else next((e for e in errors if e["lasting"]), found)
+
+
+def letters_of(figures: DeadLetterFigures) -> doc.DeadLetters:
+    """A pipeline's dead letters."""
+    return {
+        "stored": figures.stored,
+        "open": figures.open,
+        "waiting": figures.waiting,
+        "error": figures.error,
+    }

@@ -155,7 +155,7 @@ class Replay:
     ) -> list[Outgoing]:
         """Marks of letters in a topic: they are committed in the transaction, or not at all."""
         return [
-            _mark_record(stored, f"{candidate.source}:{offset}")
+            mark_record(stored, f"{candidate.source}:{offset}")
             for candidate, offset in zip(some, offsets, strict=True)
             for stored in plan.letters[candidate.place]
             if stored.store != FILES
@@ -168,12 +168,12 @@ class Replay:
             for candidate in plan.candidates
             if candidate.replayed_at
             for stored in plan.letters[candidate.place]
-            if stored.mark is None
+            if stored.state == "open"
         ]
         for stored, at in lost:
             if stored.store == FILES:
                 self._file_mark(Mark.now(stored.letter.id, at))
-        marks = [_mark_record(stored, at) for stored, at in lost if stored.store != FILES]
+        marks = [mark_record(stored, at) for stored, at in lost if stored.store != FILES]
         if marks:
             appender.append((), lambda _: True, lambda _: marks)
 
@@ -224,7 +224,8 @@ def _outgoing(candidate: Candidate) -> Outgoing:
     return Outgoing(source.topic, source.partition, record.key, record.value, headers)
 
 
-def _mark_record(stored: Stored, at: str) -> Outgoing:
+def mark_record(stored: Stored, at: str | None) -> Outgoing:
+    """The record that marks a letter in a topic. ``at``: see ``Mark``."""
     topic = stored.store.removeprefix("topic:")
     said = json.dumps(Mark.now(stored.letter.id, at).document)
     return Outgoing(topic, None, None, None, [(MARK, said)])

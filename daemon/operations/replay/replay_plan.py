@@ -134,7 +134,7 @@ class Planner:
         if not letter.in_log:
             candidate.doubt("the log had lost it already: its key and headers are not known")
         for mark in (each.mark for each in letters):
-            if mark is not None:
+            if mark is not None and mark.at is not None:  # a discarded one may be replayed
                 candidate.doubts.insert(0, f"it was replayed already, as {mark.at}")
                 break
         return candidate

@@ -18,6 +18,9 @@ from sources.base.letter import Letter, LetterId, Mark, parse_place
 
 FILES = "file"
 
+STATES = ("open", "replayed", "discarded")
+"""Of a letter."""
+
 
 class Unreadable(Exception):
     """A store of letters can't be read: one line."""
@@ -33,8 +36,10 @@ class Stored:
 
     @property
     def state(self) -> str:
-        """``open`` or ``replayed``."""
-        return "open" if self.mark is None else "replayed"
+        """One of ``STATES``."""
+        if self.mark is None:
+            return "open"
+        return "discarded" if self.mark.at is None else "replayed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,8 @@ def filter_of(
     state: str | None = None,
 ) -> LetterFilter:
     """The filter that the options describe. Raises ValueError."""
-    if state not in (None, "open", "replayed"):
-        raise ValueError(f"--state {state!r} is neither open nor replayed")
+    if state not in (None, *STATES):
+        raise ValueError(f"--state {state!r} is not one of {', '.join(STATES)}")
     begin = None if since is None else parse_since(since, datetime.now(UTC))
     return LetterFilter(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
 

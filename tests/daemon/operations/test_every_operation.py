@@ -134,6 +134,7 @@ CASES = {
     "jobs resume": Case("load-1", lambda flow: a_job(flow, State.PAUSED), (2,)),
     "jobs cancel": Case("load-1", a_job),
     "dead-letters replay": Case("--all", again=(2,), changes=False),
+    "dead-letters discard": Case("--all", an_old_letter),
     "dead-letters prune": Case("--older-than 1d", an_old_letter),
     "collector pause": Case("shop", a_collector, undo="collector resume shop", changes=False),
     "collector resume": Case("shop", a_collector, changes=False),

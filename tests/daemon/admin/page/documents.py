@@ -108,7 +108,7 @@ def status(
         SUPERVISOR: LifeFigures({"shop": "running"}, {}, False),
         Address("shop", "fetcher"): FetcherFigures(True, False, {P0: read}, read, 0, 0, None),
         Address("shop", "committer"): committer,
-        Address("shop", "dead-letters"): DeadLetterFigures(letters, 0, None),
+        Address("shop", "dead-letters"): DeadLetterFigures(letters, 0, None, letters),
         Address("shop", "processor", 0): ProcessorFigures(False, tuple(targets)),
     }
     about = About("run-1", 4711, {"shop": "binlogd-shop"}, 1, 120.0)

@@ -70,7 +70,7 @@ def test_a_full_spill_names_a_command_where_one_leads_out() -> None:
         ({"failure": "why"}, "pipeline_failed"),
         ({"broker_unreachable_seconds": 121.0}, "broker_unreachable"),
         ({"offset_file": {"error": "full", "saved_seconds_ago": 9}}, "offset_store_failing"),
-        ({"dead_letters": {"error": "full", "stored": 0, "waiting": 1}},
+        ({"dead_letters": {"error": "full", "stored": 0, "open": 0, "waiting": 1}},
          "dead_letter_store_failing"),
         ({"topics_gone": ["t1", "t2", "t3", "t4"], "topics_gone_count": 4}, "topics_gone"),
     ],
