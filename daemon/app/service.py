@@ -72,7 +72,7 @@ class Service:
         self._pauses = Pauses(config.daemon.state_dir)
         self._admin: AdminEndpoint
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
-        daemon = Daemon(config, tier, lambda: self._startup.stores, self.edit)
+        daemon = Daemon(config, tier, lambda: self._startup.stores, self.edit, self._pauses)
         self._jobs = JobsDesk(daemon)
         runner, status = self._jobs.runner, lambda: self._admin.status()
         lent = Lent(daemon, self.edit, runner, self._pauses, status, levels)

@@ -52,25 +52,29 @@ def interpolate(value: Any, lookup: Lookup, at: str) -> Any:
             f"{at}: {MASK if secret else strange[0]} is no reference; "
             "allowed: ${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
         )
-    return _REFERENCE.sub(lambda match: _referenced(match, lookup, at), value)
+    return _REFERENCE.sub(lambda match: _referenced(match, lookup, at, secret), value)
 
 
-def _referenced(match: re.Match[str], lookup: Lookup, at: str) -> str:
-    """What one reference of the text at this place stands for."""
+def _referenced(match: re.Match[str], lookup: Lookup, at: str, secret: bool) -> str:
+    """What one reference of the text at this place stands for. An empty ``secret`` is missing, but
+    where ``${NAME:-}`` says that it may be empty."""
     kind, place, name, default = match.groups()
     missing = f"the environment variable {name} is not set"
     if kind is not None:
         try:
-            secret = read_secret(kind, place, lookup.environment, lookup.folder)
+            text = read_secret(kind, place, lookup.environment, lookup.folder)
         except SecretMissing as error:
             missing = str(error)
         else:
-            lookup.secrets.setdefault(at, set()).add(secret)
-            return secret
+            lookup.secrets.setdefault(at, set()).add(text)
+            return text
     elif name in lookup.environment:
-        if not holds_half(lookup.environment[name]):
+        if secret and not lookup.environment[name] and default != "":
+            missing = f"the environment variable {name} is empty"
+        elif not holds_half(lookup.environment[name]):
             return lookup.environment[name]
-        missing = f"the environment variable {name} is not UTF-8 text"
+        else:
+            missing = f"the environment variable {name} is not UTF-8 text"
     elif default is not None:
         return str(default)
     if lookup.lenient and not at.startswith("daemon."):

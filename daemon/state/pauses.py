@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import msgspec
 
 from actors.runtime.files import make_private_folder, write_durably
 from changes.model.printable import own_json_text
+from daemon.state.edits import EditRefused
 
 VERSION = 1
 
@@ -59,9 +61,20 @@ class Pauses:
         """What is paused, by its name. A target's name has a dot, a pipeline's has none."""
         return self._paused
 
-    def put(self, name: str, pause: Pause | None) -> None:
-        """Record a pause, or (None) that there is none. Durable. Raises OSError."""
+    @contextmanager
+    def none_of(self, targets: Collection[str]) -> Iterator[None]:
+        """None of these is paused, nor gets paused meanwhile. Raises EditRefused."""
         with self._lock:
+            for name in targets:
+                if name in self._paused:
+                    raise EditRefused(f"{name}: a person has paused it: `binlogd resume {name}`")
+            yield
+
+    def put(self, name: str, pause: Pause | None, check: Callable[[], None] = lambda: None) -> None:
+        """Record a pause, or (None) that there is none. Durable. Raises OSError, and what
+        ``check`` raises: whatever is done under ``none_of`` is done before it or sees the pause."""
+        with self._lock:
+            check()
             found = {other: p for other, p in self._paused.items() if other != name}
             if pause is not None:
                 found[name] = pause

@@ -74,6 +74,8 @@ def test_a_secret_of_the_environment_is_known_by_its_key(tmp_path: Path) -> None
         ("${file:huge}", "kafka.sasl.password: file {tmp}/huge: is larger than 1048576 bytes"),
         ("${credential:a}", "kafka.sasl.password: credential a: CREDENTIALS_DIRECTORY is not set"),
         ("${PW}", "kafka.sasl.password: the environment variable PW is not set"),
+        ("${NOTHING}", "kafka.sasl.password: the environment variable NOTHING is empty"),
+        ("${NOTHING:-x}", "kafka.sasl.password: the environment variable NOTHING is empty"),
     ],
 )
 def test_a_secret_that_cannot_be_had_is_one_line(tmp_path: Path, value: str, expected: str) -> None:
@@ -81,7 +83,14 @@ def test_a_secret_that_cannot_be_had_is_one_line(tmp_path: Path, value: str, exp
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     (tmp_path / "huge").write_bytes(b"x" * (LONGEST_BYTES + 1))
-    assert problem(tmp_path, value).startswith(expected.replace("{tmp}", str(tmp_path)))
+    assert problem(tmp_path, value, NOTHING="").startswith(expected.replace("{tmp}", str(tmp_path)))
+
+
+def test_a_secret_of_the_environment_may_be_empty_where_that_is_said(tmp_path: Path) -> None:
+    """A default of nothing; and what is no secret may be empty anyhow."""
+    assert read(tmp_path, "${NOTHING:-}", NOTHING="").kafka["sasl.password"] == ""
+    config = read(tmp_path, "x", 'group = "shop${NOTHING}"', NOTHING="")
+    assert config.pipeline["shop"].group == "shop"
 
 
 def test_a_variable_that_is_no_text_is_refused(tmp_path: Path) -> None:

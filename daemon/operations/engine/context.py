@@ -17,6 +17,7 @@ from daemon.operations.engine.effects import Asked
 from daemon.operations.engine.port import JobAway, JobStopped
 from daemon.operations.engine.record import JobProgress
 from daemon.state.edits import Change, EditBusy, recorded_of
+from daemon.state.pauses import Pauses
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 from sources.base.port import NotAnswered, Source
@@ -38,6 +39,7 @@ class Daemon:
     tier: SinkTier
     stores: Callable[[], Mapping[str, OffsetStore]]
     edit: Callable[[str, Change], Future[None]]
+    pauses: Pauses
 
 
 class DaemonLook:

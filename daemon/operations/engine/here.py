@@ -181,7 +181,7 @@ class InDaemon(DaemonLook, Here):
             raise EditRefused(refusal)
 
     def add_job(self, wanted: JobRequest, id_: str | None = None) -> Job:
-        """Record a job, durably. Raises ControlError, JobsClosed, OSError."""
+        """Record a job, durably. Raises ControlError, JobsClosed, OSError, EditRefused."""
         return in_time(self.lent.runner.add(wanted, id_))
 
     def ask_actors(self, question: object, actors: Iterable[Address]) -> Iterator[Any]:

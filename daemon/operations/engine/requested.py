@@ -12,6 +12,15 @@ from changes.model.model import TargetName
 from daemon.operations.engine.record import JobRequest
 from settings.counted import counted
 
+READS_ONLY = "verify"
+"""The kind that writes nothing, unless it is to ``repair``."""
+
+
+def written_by(wanted: JobRequest) -> Sequence[str]:
+    """The targets that a job writes."""
+    reads = wanted.kind == READS_ONLY and wanted.params.get("repair") is not True
+    return () if reads else wanted.targets
+
 
 def wrong_targets(wanted: JobRequest, most: int | None = None) -> Iterator[str]:
     """Why these are not the targets of one job, ``most`` of them at most."""

@@ -40,10 +40,11 @@ from daemon.operations.engine.effects import (
 )
 from daemon.operations.engine.port import JobKind
 from daemon.operations.engine.record import Job, JobRequest, new_job
-from daemon.operations.engine.requested import check
+from daemon.operations.engine.requested import check, written_by
 from daemon.operations.engine.rule import JobsLogic, Out
 from daemon.operations.engine.store import JobStore
 from daemon.operations.engine.thread import Crew
+from daemon.state.edits import EditRefused
 
 Send = Callable[[Job, str, Mapping[str, str], int], None]
 """Sends a notification: the job, Debezium's type, further data, Unix milliseconds. On the jobs'
@@ -63,18 +64,14 @@ class JobRunner:
     """The jobs of one daemon, which holds the state directory's lock. Any thread may call."""
 
     def __init__(
-        self,
-        store: JobStore,
-        kinds: Mapping[str, JobKind],
-        daemon: Daemon,
-        send: Send,
-        keep: int,
+        self, store: JobStore, kinds: Mapping[str, JobKind], daemon: Daemon, send: Send, keep: int
     ) -> None:
         """``keep``: how many jobs that have ended stay listed."""
         self._store = store
         self.kinds = kinds
         self._send = send
         self._keep = keep
+        self._pauses = daemon.pauses
         self._events: queue.SimpleQueue[Event | AddJob | AskJob | StopJobs] = queue.SimpleQueue()
         self._crew = Crew(kinds, daemon, self._events.put)
         self._shown: tuple[Job, ...] = ()
@@ -115,7 +112,7 @@ class JobRunner:
         """Record a job, and begin it when its turn comes. The future is done once it is durable.
 
         ``id_``: a name that the caller chose, so that recording it again changes nothing. The
-        future fails with JobsClosed, OSError, ValueError.
+        future fails with JobsClosed, OSError, ValueError, EditRefused (a target is paused).
         """
         done: Future[Job] = Future()
         self._put(AddJob(wanted, id_, done), done)
@@ -209,7 +206,7 @@ class JobRunner:
         """A fault of one request is its answer; the jobs go on."""
         try:
             found = self._added(message) if isinstance(message, AddJob) else self._ask(message)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EditRefused) as error:
             message.done.set_exception(error)
         except Exception as error:
             self._log.exception("job_request_failed")
@@ -247,16 +244,17 @@ class JobRunner:
             return None
 
     def _added(self, add: AddJob) -> Job:
-        """Raises OSError, ValueError."""
+        """Raises OSError, ValueError, EditRefused."""
         job = new_job(add.wanted, now().ms, add.id)
         if (kind := self.kinds.get(job.wanted.kind)) is not None:
             check(kind.name, kind.wrong(job.wanted))
         known = next((other for other in self._logic.jobs if other.id == job.id), None)
         if known is not None:
             return known
-        self._store.save(job)
-        self._logic.add(job)
-        self._show()
+        with self._pauses.none_of(written_by(job.wanted)):
+            self._store.save(job)
+            self._logic.add(job)
+            self._show()
         fields = {"pipeline": job.wanted.pipeline, "targets": list(job.wanted.targets)}
         self._log.info("job_recorded", job=job.id, origin=job.wanted.origin, **fields)
         return job

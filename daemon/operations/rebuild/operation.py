@@ -28,6 +28,7 @@ from daemon.operations.rebuild.plan import RebuildRequest, pipeline_of
 from daemon.operations.targets.retry import TARGET
 from daemon.state.control import ControlError
 from daemon.state.edits import EditRefused
+from daemon.state.pauses import Pauses, PausesUnreadable
 from offsets.snapshot import Snapshot
 from sparkwriter.sinks import left_behind, unreplaceable
 
@@ -104,6 +105,8 @@ class RebuildOperation(Operation[RebuildParams]):
 
     def _offline(self, params: RebuildParams, here: Offline) -> str:
         wanted, snapshot = self._request(params, here)
+        if not params.cancel:
+            _refuse_paused(here, params.target)
         job = job_of(here.jobs, params.target)
         if params.cancel and params.target in snapshot.rebuilds and job and not job.wish:
             # Before the edit: the next start would take a rebuild that is gone for a done one.
@@ -115,6 +118,17 @@ class RebuildOperation(Operation[RebuildParams]):
             except ControlError as error:  # the edit is durable
                 here.note(f"its job is recorded by the next start: {error}")
         return f"{_said(params.target, params.cancel)}, from the next start on"
+
+
+def _refuse_paused(here: Offline, target: str) -> None:
+    """While no daemon runs nobody pauses it meanwhile. Raises EditRefused."""
+    pauses = Pauses(here.config.daemon.state_dir)
+    try:
+        pauses.load()
+    except (PausesUnreadable, OSError) as error:
+        raise EditRefused(str(error)) from error
+    with pauses.none_of([target]):
+        pass
 
 
 def _job_wanted(wanted: RebuildRequest) -> JobRequest:

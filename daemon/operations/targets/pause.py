@@ -6,7 +6,7 @@ A pipeline that a data error has stopped is started again by ``resume``.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 import structlog
@@ -57,9 +57,7 @@ class PauseOperation(Operation[PauseParams]):
         if "file" not in daemon.config.pipeline[pipeline].offset_stores:
             why = "its spill is a file, so offset_stores must have file, which lists it"
             raise EditRefused(f"{name}: {why}")
-        for job in daemon.jobs:
-            if name in job.wanted.targets and not job.state.is_final:
-                raise EditRefused(f"{name}: the job {job.id} works on it")
+        _refuse_in_job(daemon, name)
         return Plan(
             lines=(f"{name} is paused: nothing is written, what comes is kept in its spill",)
         )
@@ -69,7 +67,8 @@ class PauseOperation(Operation[PauseParams]):
         plan, name, pauses = self.plan(params, here), params.name, here.daemon.lent.pauses
         with here.daemon.lent.lock:
             if name not in pauses.now():
-                record(here.daemon, name, Pause(time.time_ns() // 1_000_000, params.reason))
+                pause = Pause(time.time_ns() // 1_000_000, params.reason)
+                record(here.daemon, name, pause, lambda: _refuse_in_job(here.daemon, name))
                 _log().warning("paused", name=name, reason=params.reason)
             follow(here.daemon, name, paused=True)
         here.say(*plan.lines)
@@ -186,10 +185,19 @@ def _has_failed(daemon: InDaemon, name: str) -> bool:
     return any(p["pipeline"] == name and p["failure"] is not None for p in pipelines)
 
 
-def record(daemon: InDaemon, name: str, pause: Pause | None) -> None:
-    """Record that it is paused, or is not. Raises ControlError."""
+def _refuse_in_job(daemon: InDaemon, name: str) -> None:
+    """Raises EditRefused where a job works on a target."""
+    for job in daemon.jobs:
+        if name in job.wanted.targets and not job.state.is_final:
+            raise EditRefused(f"{name}: the job {job.id} works on it")
+
+
+def record(
+    daemon: InDaemon, name: str, pause: Pause | None, check: Callable[[], None] = lambda: None
+) -> None:
+    """Record that it is paused, or is not. ``check``: see ``Pauses.put``. Raises ControlError."""
     try:
-        daemon.lent.pauses.put(name, pause)
+        daemon.lent.pauses.put(name, pause, check)
     except OSError as error:
         raise ControlError(f"it can't be recorded, and nothing was changed: {error}") from error
 

@@ -86,7 +86,8 @@ class JobRig:
         self.config = load(folder / "config.toml")
         self.store = OneSnapshot(world.snapshot(8, 8, hwm=7))
         stores: Mapping[str, OffsetStore] = {"shop": self.store}
-        self.daemon = Daemon(self.config, NoSinks(), lambda: stores, self.edit)
+        pauses = Pauses(self.config.daemon.state_dir)
+        self.daemon = Daemon(self.config, NoSinks(), lambda: stores, self.edit, pauses)
         self.answers: list[Exception | None] = []
         self.next_start: Change | None = None
         self.told: list[tuple[str, str]] = []
