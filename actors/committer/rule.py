@@ -448,6 +448,7 @@ class CommitterLogic:
                 for target, mark in self._marks.items()
                 if mark.rows_may_differ is not None
             },
+            targets=tuple(self._marks),
             write_s=self._write_s.figures(),
             write_freshness_s=self._write_freshness_s.figures(),
         )

@@ -188,6 +188,8 @@ class CommitterFigures:
     save_error: str | None
     rows_may_differ: Mapping[str, str] = field(default_factory=dict)
     """The marks of that name that are recorded, also of targets that are not opened yet."""
+    targets: tuple[str, ...] = ()
+    """That are recorded, whether or not they are opened."""
     write_s: HistogramFigures = field(default_factory=Histogram(WRITE_S).figures)
     """What the sink took for each write."""
     write_freshness_s: HistogramFigures = field(default_factory=Histogram(FRESH_S).figures)

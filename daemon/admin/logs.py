@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, TextIO, cast
 import structlog
 
 from changes.model.printable import printable_event
+from daemon.admin.recent_lines import RecentLines
 from daemon.config.log_level import LogLevels
 from daemon.config.sections import LogSection
 from settings.secrets import Redactor
@@ -53,10 +54,12 @@ class LogStream:
             self._missing = 0
 
 
-def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> LogLevels:
+def set_up_logs(
+    section: LogSection, redactor: Redactor | None = None, recent: RecentLines | None = None
+) -> LogLevels:
     """Send the daemon's events to the configured place, without secrets. Raises OSError.
 
-    The levels that are returned may be changed later.
+    The levels that are returned may be changed later. ``recent`` keeps the last ones.
     """
     redact = redactor or Redactor()
     stream = _stream(section)
@@ -71,6 +74,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> LogLev
             # As plain text: other forms show the frames' variables, settings among them.
             structlog.processors.format_exc_info,
             lambda _, __, event: redact.deep(event),
+            recent or RecentLines(),
             *_renderers(section, stream.isatty()),
             lambda _, __, line: redact.text(str(line)),
         ],

@@ -20,7 +20,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from changes.model.printable import printable_within_lines
 from daemon.admin.front_door import FrontDoor
 from daemon.admin.page.access import OPEN, Access
-from daemon.admin.page.document import POLICY, PageDesk
+from daemon.admin.page.document import NO_SOURCES, POLICY, PageDesk, Sources
 from daemon.admin.status.metrics import MOST, Status, StatusCollector
 from daemon.admin.status.verdict import verdict
 from daemon.state.control import claim
@@ -35,6 +35,8 @@ SHARED_S = 0.25
 
 BACKLOG = 128
 
+KNOWN = "known: / /target /config /metrics /healthz /readyz\n"
+
 
 class WebServer:
     """Serves while it is open, in threads of its own: one for all clients, some for the documents,
@@ -47,12 +49,13 @@ class WebServer:
         token: str = "",
         hosts: tuple[str, ...] = (),
         most: int = MOST,
+        sources: Sources = NO_SOURCES,
     ) -> None:
         """Listen. Raises OSError when the port is taken or the address is not this machine's."""
         self._path = address if isinstance(address, Path) else None
         self._listener = _listening(address)
         host = None if isinstance(address, Path) else address[0]
-        self.desk = PageDesk(status)
+        self.desk = PageDesk(status, sources=sources)
         self._site = _Site(status, self.desk, Access(host, token, hosts), most)
         self._door = FrontDoor(self._listener, self._serve, _is_probe)
         self._workers = ThreadPoolExecutor(WORKERS, "web-worker")
@@ -193,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {"Content-Security-Policy": POLICY}
             self._answer(HTTPStatus.OK, found, "text/html; charset=utf-8", headers)
         else:
-            self._answer(HTTPStatus.NOT_FOUND, "known: / /target /metrics /healthz /readyz\n")
+            self._answer(HTTPStatus.NOT_FOUND, KNOWN)
 
     do_HEAD = do_GET
 

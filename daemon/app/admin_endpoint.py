@@ -21,6 +21,7 @@ from collector.figures import CollectorFigures
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.expiry import Expiry, credentials
 from daemon.admin.minutes import MinuteLog
+from daemon.admin.page.document import NO_SOURCES, Sources
 from daemon.admin.service_manager import Monitor, Notifier
 from daemon.admin.status import document as doc
 from daemon.admin.status.first_seen import FirstSeen
@@ -55,10 +56,12 @@ class AdminEndpoint:
         pauses: Callable[[], Mapping[str, Pause]] = dict,
         collectors: Callable[[], list[CollectorFigures]] = list,
         programs: Callable[[], Sequence[ProgramFigures]] = list,
+        sources: Sources = NO_SOURCES,
     ) -> None:
         """``session`` returns the state of the sinks' session, ``jobs``, ``collectors`` and
         ``programs`` the document's members of these names, ``pauses`` the paused pipelines, all on
-        any thread. ``answers`` are further handlers of the control socket, on its thread."""
+        any thread. ``answers`` are further handlers of the control socket, on its thread.
+        ``sources``: what the page shows besides the document."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -67,13 +70,11 @@ class AdminEndpoint:
             stuck_after_s=config.daemon.stuck_after_s,
             docs=config.metrics.docs or DOCS,
         )
-        self._redactor = config.redactor
+        self._redactor, self._listen = config.redactor, config.metrics
         self._session, self._jobs, self._pauses = session, jobs, pauses
-        self._collectors, self._programs = collectors, programs
-        self._observer = Observer()
-        self._first_seen = FirstSeen()
+        self._collectors, self._programs, self._sources = collectors, programs, sources
+        self._observer, self._first_seen = Observer(), FirstSeen()
         self._begun = time.monotonic()
-        self._listen = config.metrics
         all_answers: dict[str, Answer] = {"status": lambda _: self.status(), **(answers or {})}
         self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
@@ -95,7 +96,12 @@ class AdminEndpoint:
             try:
                 listen = self._listen
                 self._web = WebServer(
-                    address, self.status, listen.token, tuple(listen.hosts), listen.most
+                    address,
+                    self.status,
+                    listen.token,
+                    tuple(listen.hosts),
+                    listen.most,
+                    self._sources,
                 )
             except OSError as error:
                 self._control.close()

@@ -18,6 +18,10 @@ from actors.runtime.periodic import threads_watched
 from actors.staging.collector import calm_collector
 from actors.staging.folder import StagingFolder
 from actors.staging.process import StageProcesses
+from changes.model.printable import json_text
+from daemon.admin.page.document import Sources
+from daemon.admin.page.verified import LastVerified
+from daemon.admin.recent_lines import RecentLines
 from daemon.admin.service_manager import Notifier
 from daemon.app.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.app.collectors import make_collectors
@@ -32,6 +36,7 @@ from daemon.app.topology import Topology
 from daemon.config.config import Config, formats
 from daemon.config.log_level import LogLevels
 from daemon.config.pipeline_config import pipelines_of
+from daemon.config.shown import shown as config_shown
 from daemon.operations.engine.context import Daemon
 from daemon.operations.engine.desk import Desk
 from daemon.operations.engine.here import Lent
@@ -58,8 +63,10 @@ class Service:
         tier: SinkTier,
         notifier: Notifier | None = None,
         levels: LogLevels | None = None,
+        recent: RecentLines | None = None,
     ) -> None:
-        """``levels``: the log's, if they may be changed."""
+        """``levels``: the log's, if they may be changed. ``recent``: what the log keeps of it."""
+        self._recent = recent or RecentLines()
         self._config = config
         self._notifier = notifier or Notifier(None)
         self._tier = tier
@@ -223,6 +230,11 @@ class Service:
             self._pauses.now,
             self._collectors.figures,
             lambda: [*self._programs.figures(), *self._collectors.programs()],
+            Sources(
+                lambda: json_text(config_shown(self._config), indent=1),
+                LastVerified(lambda: self._jobs.runner.jobs),
+                self._recent.of,
+            ),
         )
         try:
             admin.open()

@@ -143,3 +143,23 @@ def test_exit_when_stopped_ends_the_process_with_status_1(flow: Stopped) -> None
     flow.start()
     flow.log.produce("t", GARBAGE)
     assert flow.ended() == [Exit.PIPELINE_FAILED]
+
+
+def test_the_page_shows_the_configuration_and_what_had_no_change_since_the_start(
+    flow: Stopped,
+) -> None:
+    """The configuration in force, also after a reload."""
+    flow.insert("t", "a", 1)
+    flow.applied("a", 1)
+    flow.stop()
+    flow.start()
+    assert flow.until(lambda: flow.p["targets_without_news"]) == ["copy.shop.a"]
+    assert "1 target without a change since the start" in flow.get("/")[1]
+    flow.write(pipeline("p", "t", "a"))
+    assert flow.reload()[1] == []
+    text = flow.get("/config")[1]
+    assert "shop.a" in text
+    assert "shop.[ab]" not in text
+    flow.insert("t", "a", 1)
+    flow.applied("a", 2)
+    flow.until(lambda: flow.p["targets_without_news"] == [])

@@ -8,7 +8,7 @@ from changes.model.printable import printable
 
 # A text is escaped wherever it stands: only ``Html`` is taken as it is.
 
-VOID = frozenset({"input", "meta", "line", "rect", "path", "circle"})
+VOID = frozenset({"input", "meta", "link", "line", "rect", "path", "circle"})
 """Elements without content. The SVG ones among them are closed by themselves."""
 
 

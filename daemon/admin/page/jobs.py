@@ -16,7 +16,7 @@ def jobs_section(jobs: Sequence[JobFigures]) -> Html | None:
     listed = [job for job in jobs if job["state"] not in ENDED]
     if not listed:
         return None
-    head = ("job", "targets", "state", "progress", "rate", "left", "", "command")
+    head = ("job", "targets", "state", "progress", "rate", "time left", "", "command")
     table = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head))),

@@ -6,9 +6,13 @@ const away = document.getElementById("away");
 const choice = document.getElementById("choice");
 let running = false, again = false, typed = 0;
 
-function open_details(root) {
-  return new Set([...root.querySelectorAll(".pipeline")]
-    .filter((p) => p.querySelector("details[open]")).map((p) => p.dataset.pipeline));
+// What a reader has opened or closed stays so.
+function keep_details(from, to) {
+  const known = new Map([...from.querySelectorAll("details[data-keep]")]
+    .map((each) => [each.dataset.keep, each.open]));
+  for (const each of to.querySelectorAll("details[data-keep]")) {
+    if (known.has(each.dataset.keep)) each.open = known.get(each.dataset.keep);
+  }
 }
 
 async function read() {
@@ -18,13 +22,12 @@ async function read() {
     const reply = await fetch(location.href, {cache: "no-store"});
     const text = await reply.text();
     if (!reply.ok) throw new Error(text.slice(0, 200));
-    const found = new DOMParser().parseFromString(text, "text/html").querySelector("main");
-    const now = document.querySelector("main");
-    const opened = open_details(now);
-    for (const p of found.querySelectorAll(".pipeline")) {
-      const details = p.querySelector("details");
-      if (details && opened.has(p.dataset.pipeline)) details.open = true;
-    }
+    const page = new DOMParser().parseFromString(text, "text/html");
+    const found = page.querySelector("main"), now = document.querySelector("main");
+    keep_details(now, found);
+    document.title = page.title;
+    const icon = (of) => of.querySelector("link[rel=icon]");
+    if (icon(document).href !== icon(page).href) icon(document).href = icon(page).href;
     now.replaceWith(document.adoptNode(found));
     away.hidden = true;
   } catch (error) {

@@ -23,7 +23,7 @@ SORTS = {
     "lag": "lag",
     "rows": "rows per second",
     "write": "seconds of a write",
-    "buffered": "bytes held",
+    "buffered": "bytes waiting",
 }
 """The orders of the targets, by their name in the address."""
 
@@ -121,7 +121,7 @@ def chosen(rows: Iterable[Row], view: View) -> list[Row]:
     return sorted(found, key=_ORDERS[view.sort])
 
 
-def _in_hand(target: doc.Target) -> int:
+def _waits(target: doc.Target) -> int:
     kept = target["quarantine"] or target["away"]
     spilled: int = kept["bytes"] if kept else 0
     return int(target["buffered_bytes"]) + int(target["staged_bytes"]) + spilled
@@ -146,7 +146,7 @@ _ORDERS: Mapping[str, Callable[[Row], Any]] = {
     "lag": lambda row: (_lag(row), _name(row)),
     "rows": lambda row: (-(row.rate or 0.0), _name(row)),
     "write": lambda row: (_write(row), _name(row)),
-    "buffered": lambda row: (-_in_hand(row.target), _name(row)),
+    "buffered": lambda row: (-_waits(row.target), _name(row)),
 }
 
 
@@ -203,13 +203,22 @@ def _counted(found: list[Row], page: int, pages: int, view: View) -> Html:
     first = (page - 1) * ON_A_PAGE
     last = min(len(found), page * ON_A_PAGE)
     text = f"{first + 1:,} to {last:,} of {len(found):,}" if found else "none"
-    before = tag("a", "back", href=view.address(page=page - 1)) if page > 1 else None
-    after = tag("a", "on", href=view.address(page=page + 1)) if page < pages else None
+    before = tag("a", "previous", href=view.address(page=page - 1)) if page > 1 else None
+    after = tag("a", "next", href=view.address(page=page + 1)) if page < pages else None
     return join(text, " " if before else None, before, " " if after else None, after)
 
 
 def _table(rows: list[Row]) -> Html:
-    head = ("target", "state", "lag", "fresh to", "rows/s", "write", "held", "not well")
+    head = (
+        "target",
+        "state",
+        "lag",
+        "freshness",
+        "rows/s",
+        "write under way",
+        "bytes waiting",
+        "not well",
+    )
     return tag(
         "table",
         tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head))),
@@ -229,7 +238,7 @@ def _row(row: Row) -> Html:
         tag("td", duration(t["freshness_seconds"])),
         tag("td", short(row.rate), class_="n"),
         tag("td", flying),
-        tag("td", size(_in_hand(t)), class_="n"),
+        tag("td", size(_waits(t)), class_="n"),
         tag("td", name(row.why) if row.why else "-", class_="why"),
         class_="ill" if row.is_ill else None,
     )

@@ -199,6 +199,7 @@ class Counts(Summed, Histograms):
     messages_awaiting_schemas: int
     topics_gone: list[str]
     topics_gone_count: int
+    targets_without_news: list[str]
     writes_in_flight: int
     oldest_write_seconds: float | None
 

@@ -21,6 +21,7 @@ from actors.contract.figures import (
 from actors.runtime.program_keeper import ProgramFigures
 from collector.figures import CollectorFigures
 from daemon.admin.status import document as doc
+from daemon.admin.status.beside import program_of, session_of
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
 from daemon.admin.status.histograms import histograms_of
@@ -116,8 +117,8 @@ def document(
         "uptime_seconds": round(uptime_s, 3),
         "time_ms": now_ms,
         "silent": _silent(answers.silent, stuck),
-        "spark": None if session is None else _session(session),
-        "programs": [_program(each) for each in programs],
+        "spark": None if session is None else session_of(session),
+        "programs": [program_of(each) for each in programs],
         "pipelines": pipelines,
         "paused_targets": {name: _pause(pause, now_ms) for name, pause in targets.items()},
         "jobs": list(jobs),
@@ -174,27 +175,6 @@ def _paused(pause: Pause | None, now_ms: int) -> doc.Paused | None:
 def _pause(pause: Pause, now_ms: int) -> doc.Paused:
     seconds = max(0, now_ms - pause.since_ms) / 1000
     return {"seconds": seconds, "since_ms": pause.since_ms, "reason": pause.reason}
-
-
-def _program(program: ProgramFigures) -> doc.Program:
-    return {
-        "program": program.name,
-        "state": program.state,
-        "seconds": round(program.since_s, 3),
-        "pid": program.pid,
-        "starts": program.starts,
-        "why": program.why,
-    }
-
-
-def _session(session: SessionFigures) -> doc.Session:
-    return {
-        "pid": session.pid,
-        "age_seconds": None if session.age_s is None else round(session.age_s, 3),
-        "down_seconds": None if session.down_s is None else round(session.down_s, 3),
-        "rebuilt": session.rebuilt,
-        "last_end": session.last_end,
-    }
 
 
 def _pipeline(
@@ -265,6 +245,11 @@ def _processors(answers: Answers, name: str, count: int) -> list[ProcessorFigure
     return [reply for reply in replies if isinstance(reply, ProcessorFigures)]
 
 
+def _without_news(committer: CommitterFigures, targets: Sequence[doc.Target]) -> list[str]:
+    """Targets that earlier runs have written, and that are not opened in this one."""
+    return sorted({*committer.targets} - {each["target"] for each in targets})
+
+
 def _counts(
     fetcher: FetcherFigures, committer: CommitterFigures, targets: Sequence[doc.Target]
 ) -> doc.Counts:
@@ -290,6 +275,7 @@ def _counts(
         "topics_gone_count": len(fetcher.topics_gone),
         **summed(targets),
         **histograms_of(committer),
+        "targets_without_news": _without_news(committer, targets),
         "writes_in_flight": sum(t["write"] is not None for t in targets),
         "oldest_write_seconds": max(
             (t["write"]["age_seconds"] for t in targets if t["write"]), default=None

@@ -87,7 +87,7 @@ def _print_pipeline(
 ) -> None:
     name = escape(f"pipeline {p['pipeline']}")
     state = p["stage"] if p["assigned"] else f"{p['stage']}, no partitions assigned yet"
-    console.print(f"{name}: {state}, {_lag(p)}, fresh to {duration(p['freshness_seconds'])}")
+    console.print(f"{name}: {state}, {_lag(p)}, freshness {duration(p['freshness_seconds'])}")
     console.print(
         f"  messages: {p['messages_read']:,} read, {p['messages_dropped']:,} dropped, "
         f"{p['messages_replayed']:,} replayed{_further(p)};  rows: {p['rows_read']:,} read, "
@@ -136,7 +136,7 @@ def log_end(part: Mapping[str, Any], number: Callable[[int], str] = str) -> str:
 
 def _targets(targets: Iterable[Mapping[str, Any]]) -> Table:
     table = Table(
-        "target", "state", "lag", "fresh to", "buffered", "staged", "write", "rows written",
+        "target", "state", "lag", "freshness", "buffered", "staged", "write", "rows written",
         "last error", box=None,
     )  # fmt: skip
     for t in targets:

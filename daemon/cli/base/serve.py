@@ -12,6 +12,7 @@ from types import TracebackType
 import structlog
 
 from daemon.admin.logs import set_up_logs
+from daemon.admin.recent_lines import RecentLines
 from daemon.app.progress import Quiet, Show
 from daemon.cli.base.options import refuse
 from daemon.config.config import Config
@@ -33,7 +34,8 @@ def serve(
     """
     show = show or Quiet()
     try:
-        levels = set_up_logs(settings.log, settings.redactor)
+        recent = RecentLines()
+        levels = set_up_logs(settings.log, settings.redactor, recent)
     except OSError as error:
         refuse(f"log.file {settings.log.file} can't be written: {error}")
     structlog.get_logger().info("binlogd", version=VERSION, pid=os.getpid(), config=str(config))
@@ -46,7 +48,8 @@ def serve(
     _redact_tracebacks(settings.redactor)
     notifier = Notifier.from_environment()
     try:
-        service = Service(settings, until_caught_up, show, ConfiguredSinks(), notifier, levels)
+        shown = notifier, levels, recent
+        service = Service(settings, until_caught_up, show, ConfiguredSinks(), *shown)
         return around(service.run)
     except Unusable as error:
         show.close()

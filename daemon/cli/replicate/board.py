@@ -258,7 +258,7 @@ def following(status: Mapping[str, Any]) -> str:
         fresh = one["freshness_seconds"]
         if behind is not None:
             said = f"{counted(behind, 'message')} behind"
-            found.append(said if fresh is None else f"{said}, fresh to {fresh:.1f} s")
+            found.append(said if fresh is None else f"{said}, freshness {fresh:.1f} s")
     return "; ".join(found)
 
 

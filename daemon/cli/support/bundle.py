@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from changes.model.printable import json_text
-from daemon.cli.support.shown import shown
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
+from daemon.config.shown import shown
 from daemon.state import control
 from daemon.state.offset_transfer import export_snapshot
 from offsets.snapshot_text import encode

@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from daemon.cli.__main__ import app
-from daemon.cli.support.shown import HIDDEN, SHOWN, form_of, holds_text, shown
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from daemon.config.shown import HIDDEN, SHOWN, form_of, holds_text, shown
 from settings.secrets import Redactor, masked
 
 PEM = """-----BEGIN PRIVATE KEY-----

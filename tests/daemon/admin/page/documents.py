@@ -19,6 +19,8 @@ from actors.contract.figures import (
     TargetFigures,
     WriteFigures,
 )
+from daemon.admin.status.conditions import UNREADY
+from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status import About, LifeFigures, document
 from daemon.operations.engine.record import Job, JobProgress, JobRequest, State
@@ -91,8 +93,11 @@ def status(
     letters: int = 0,
     jobs: Iterable[Mapping[str, Any]] = (),
     differ: Mapping[str, str] | None = None,
+    recorded: Sequence[str] = (),
+    name: str = "shop",
 ) -> dict[str, Any]:
-    """A daemon with one pipeline. ``holder`` holds its frontier ``lag`` messages before the end."""
+    """A daemon with one pipeline. ``holder`` holds its frontier ``lag`` messages before the end.
+    ``recorded``: targets that earlier runs have written."""
     frontier = read - lag
     lanes = () if holder is None else (LaneFigures(holder, frontier, NOW_MS - 740_000),)
     committer = CommitterFigures(
@@ -103,17 +108,32 @@ def status(
         saved_age_s=2.0,
         save_error=None,
         rows_may_differ=differ or {},
+        targets=tuple(recorded),
     )
     replies = {
-        SUPERVISOR: LifeFigures({"shop": "running"}, {}, False),
-        Address("shop", "fetcher"): FetcherFigures(True, False, {P0: read}, read, 0, 0, None),
-        Address("shop", "committer"): committer,
-        Address("shop", "dead-letters"): DeadLetterFigures(letters, 0, None, letters),
-        Address("shop", "processor", 0): ProcessorFigures(False, tuple(targets)),
+        SUPERVISOR: LifeFigures({name: "running"}, {}, False),
+        Address(name, "fetcher"): FetcherFigures(True, False, {P0: read}, read, 0, 0, None),
+        Address(name, "committer"): committer,
+        Address(name, "dead-letters"): DeadLetterFigures(letters, 0, None, letters),
+        Address(name, "processor", 0): ProcessorFigures(False, tuple(targets)),
     }
-    about = About("run-1", 4711, {"shop": "binlogd-shop"}, 1, 120.0)
-    ends = {"shop": LogFigures({P0: read}, None)}
+    about = About("run-1", 4711, {name: f"binlogd-{name}"}, 1, 120.0)
+    ends = {name: LogFigures({P0: read}, None)}
     return document(about, Answers(replies), NOW_MS, uptime_s, UP, ends, list(jobs))
+
+
+def several(*documents: Mapping[str, Any]) -> dict[str, Any]:
+    """One daemon with the pipelines of them all."""
+    found = dict(documents[0])
+    found["pipelines"] = [p for each in documents for p in each["pipelines"]]
+    return judged(found)
+
+
+def judged(found: dict[str, Any]) -> dict[str, Any]:
+    """With what is not well now: something was changed in it."""
+    every = conditions(found)
+    ready = not {one.kind for one in every} & UNREADY
+    return found | {"conditions": [one.document() for one in every], "ready": ready}
 
 
 def job(**changes: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 
@@ -84,3 +85,69 @@ def test_the_oldest_errors_go(monkeypatch: pytest.MonkeyPatch) -> None:
         found = status([failing(T, f"error {number}")], uptime_s=100 + number)
         history.sample(found | {"time_ms": NOW_MS + number})
     assert [e.reason for e in history.errors()] == [f"{T}: error {n}" for n in (4, 3, 2)]
+
+
+def paced(*lags: int) -> float | None:
+    """The estimate after samples that were so many messages behind."""
+    history = History()
+    for number, lag in enumerate(lags):
+        history.sample(status([target(T, 5)], uptime_s=100 + 10 * number, holder=T, lag=lag))
+    course = history.pipeline_course("shop")
+    assert course is not None
+    return course.left_s
+
+
+def test_the_time_left_is_at_the_pace_of_the_last_minutes() -> None:
+    """Five minutes, however long it has been behind."""
+    assert paced(5_000, 4_000, 3_000) == 30.0
+    slow_first = [100_000] * 50 + [100_000 - 1_000 * n for n in range(31)]
+    assert paced(*slow_first) == pytest.approx(700.0)
+
+
+def test_there_is_no_time_left_where_the_lag_does_not_fall_or_is_not_known() -> None:
+    assert paced(5_000) is None
+    assert paced(5_000, 5_000) is None
+    assert paced(5_000, 6_000) is None
+    assert History().pipeline_course("shop") is None
+
+
+def test_a_pipelines_hour_has_rows_lag_and_freshness() -> None:
+    history = History()
+    for number in range(3):
+        found = status([target(T, 500 * number), target("lake.shop.u", 100)],
+                       uptime_s=100 + 10 * number, holder=T, lag=70)  # fmt: skip
+        history.sample(found)
+    course = history.pipeline_course("shop")
+    assert course is not None
+    assert (course.rows[-1], course.lag[-1], course.behind[-1]) == (50.0, 740.0, 70.0)
+    assert course.freshness[-1] == pytest.approx(1.2)
+    gone = status([])
+    gone["pipelines"] = []
+    history.sample(gone | {"uptime_seconds": 900.0})
+    assert history.pipeline_course("shop") is None
+
+
+def test_what_began_and_ended_is_an_event_once() -> None:
+    """The newest first; what only passes is none."""
+    history = History()
+    well, bad = [target(T, 5)], [failing(T, "no space left")]
+    for number, targets in enumerate((well, bad, bad, well)):
+        history.sample(status(targets, uptime_s=100 + 10 * number))
+    assert [(e.begun, e.condition.who, e.condition.line) for e in history.events()] == [
+        (False, "lake", f"{T}: no space left"),
+        (True, "lake", f"{T}: no space left"),
+    ]
+
+
+def test_events_are_bounded() -> None:
+    history = History()
+    for number in range(120):
+        targets = [failing(f"s{number}.shop.t", "no space left")]
+        history.sample(status(targets, uptime_s=100 + 10 * number))
+    assert len(history.events()) == module.MOST_EVENTS
+
+
+def test_an_hour_of_a_pipeline_takes_six_kilobytes() -> None:
+    """As the docs say: four lines of 360 points of 4 bytes."""
+    ring = module._Ring(4)
+    assert sum(sys.getsizeof(points) for points in ring._points) < 6_200

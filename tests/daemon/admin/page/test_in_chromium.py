@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +15,20 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from changes.model.printable import printable
+from daemon.admin.page.document import Sources
 from daemon.admin.page.targets import target_address
+from daemon.admin.page.verified import Verified
 from daemon.admin.web import WebServer
-from tests.daemon.admin.page.documents import failing, job, quarantined, status, target, writing
+from tests.daemon.admin.page.documents import NOW_MS, failing, status
+from tests.daemon.admin.page.scenes import (
+    behind,
+    ill,
+    many,
+    starting,
+    stopped,
+    three_idle,
+    well,
+)
 from tests.daemon.admin.page.test_page import HOSTILE
 from tests.needs import tool
 
@@ -35,12 +47,25 @@ def browser() -> Iterator[Browser]:
         made.close()
 
 
+CONFIGURATION = json.dumps({"daemon": {"processors": 3}, "log": {"level": "info"}}, indent=1)
+LOGGED = [
+    "2026-09-21T14:13:20Z warning sink_unavailable reason=503: no leader attempt=6",
+    "2026-09-21T14:11:45Z warning sink_unavailable reason=503: no leader attempt=5",
+]
+VERIFIED = [
+    Verified("lake.shop.stock", False, "3 rows differ", 48_000, NOW_MS - 7_000_000, "v-1", 1.0),
+    Verified("lake.shop.orders", True, "equal", 1_250_000, NOW_MS - 7_000_000, "v-1", 1.0),
+]
+
+
 class Daemon:
     """The web server of a daemon whose status the test sets."""
 
     def __init__(self) -> None:
         self.status: dict[str, Any] = {}
-        self.server = WebServer(("127.0.0.1", 0), lambda: self.status)
+        sources = Sources(lambda: CONFIGURATION, lambda: VERIFIED, lambda target: LOGGED)
+        address = "127.0.0.1", 0
+        self.server = WebServer(address, lambda: self.status, sources=sources)
 
     def shows(self, made: Callable[[int], dict[str, Any]], samples: int = 90) -> str:
         """Have a past of so many samples, then ``made(samples)``; the page's address."""
@@ -87,45 +112,6 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(PICTURES) / f"{name}.png", animations="disabled")
 
 
-TABLES = ("orders", "order_items", "customers", "payments", "refunds", "stock", "prices", "events")
-
-
-def well(number: int) -> dict[str, Any]:
-    """A shop whose orders come in waves."""
-    wave = [sum((40 + 30 * ((n // 6 + k) % 5)) for n in range(number)) * 10 for k in range(8)]
-    targets = [target(f"lake.shop.{name}", wave[k]) for k, name in enumerate(TABLES)]
-    targets[0] = writing("lake.shop.orders", wave[0])
-    return status(targets, read=sum(wave))
-
-
-def ill(number: int) -> dict[str, Any]:
-    """The same after a bad night."""
-    found = well(number)["pipelines"][0]["targets"]
-    rows = {t["target"]: t["rows_written"] for t in found}
-    targets = [
-        writing("lake.shop.orders", rows["lake.shop.orders"]),
-        failing("lake.shop.payments", "the catalog answers 503: no leader", 12_000),
-        quarantined("lake.shop.prices", "lake.shop.prices: column price is stored as int, which "
-                    "can't become string"),
-        *(target(f"lake.shop.{name}", rows[f"lake.shop.{name}"]) for name in TABLES[1:3]),
-    ]  # fmt: skip
-    return status(
-        targets,
-        holder="lake.shop.payments",
-        lag=182_000,
-        letters=4,
-        jobs=[job()],
-        differ={"lake.shop.addresses": "ALTER TABLE addresses CONVERT TO CHARACTER SET utf8mb4"},
-    )
-
-
-def many(number: int) -> dict[str, Any]:
-    """Three thousand tables, some of which fail."""
-    targets = [target(f"lake.tenant{n % 60:02}.table_{n:04}", n * number) for n in range(2_990)]
-    targets += [failing(f"lake.tenant07.audit_{n}", "no space left on device") for n in range(10)]
-    return status(targets)
-
-
 def test_all_well_is_seen_at_a_glance(daemon: Daemon, opened: Callable[..., Page]) -> None:
     """In light and in dark, with the rates on the way."""
     address = daemon.shows(well)
@@ -134,8 +120,10 @@ def test_all_well_is_seen_at_a_glance(daemon: Daemon, opened: Callable[..., Page
         expect(page.get_by_role("status")).to_have_text("all is well")
         expect(page.locator("body")).to_have_css("background-color", back)
         expect(page.locator(".stage").nth(1)).to_contain_text("messages/s")
+        expect(page.locator("#hour svg.line")).to_have_count(3)
+        expect(page.locator("#hour .x").first).to_have_text("1 h ago30 minnow")
+        assert page.title() == "binlogd"
         expect(page.locator(".stage.flows")).to_have_count(4)
-        picture(page, f"page-well-{scheme}")
 
 
 def test_what_is_ill_says_what_to_do(daemon: Daemon, opened: Callable[..., Page]) -> None:
@@ -146,8 +134,85 @@ def test_what_is_ill_says_what_to_do(daemon: Daemon, opened: Callable[..., Page]
     retry = page.locator("code", has_text="binlogd tables retry lake.shop.prices")
     expect(retry).to_have_count(1)
     expect(page.locator("#errors tbody tr")).to_have_count(2)
-    page.set_viewport_size({"width": 1200, "height": 1500})
+    page.set_viewport_size({"width": 1200, "height": 1700})
     picture(page, "page-ill")
+
+
+COLOUR = {"well": "1a7f45", "passing": "b08800", "ill": "b3261e"}
+
+
+@pytest.mark.parametrize(
+    ("scene", "title", "icon"),
+    [
+        (well, "binlogd", "well"),
+        (starting, "binlogd: is starting - binlogd", "passing"),
+        (behind, "pipeline shop: is 12 min behind, held by lake.shop.orders - binlogd", "passing"),
+        (ill, "4 things are not well - binlogd", "ill"),
+        (stopped, "pipeline crm: failed: crm.changes:0 offset 48211", "ill"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_glance_tells_each_state_on_every_screen(
+    scene: Callable[[int], dict[str, Any]],
+    title: str,
+    icon: str,
+    daemon: Daemon,
+    opened: Callable[..., Page],
+) -> None:
+    """Title and icon as well; no screen is scrolled sideways."""
+    address = daemon.shows(scene, samples=200)
+    for size, screen in (("desktop", WIDE), ("phone", PHONE)):
+        for scheme in ("light", "dark"):
+            page = opened(address, viewport=screen, color_scheme=scheme)
+            assert page.title().startswith(title)
+            drawn = page.locator("link[rel=icon]").get_attribute("href") or ""
+            assert COLOUR[icon] in drawn
+            assert page.evaluate("document.documentElement.scrollWidth") <= screen["width"]
+            picture(page, f"page-{scene.__name__}-{size}-{scheme}")
+
+
+def test_how_long_a_catch_up_takes_is_told(daemon: Daemon, opened: Callable[..., Page]) -> None:
+    """At the pace of the last minutes."""
+    page = opened(daemon.shows(behind, samples=200))
+    expect(page.locator("#hour p.left")).to_have_text("shop: caught up in about 41 min")
+
+
+def test_three_idle_pipelines_are_three_lines_on_a_phone(
+    daemon: Daemon, opened: Callable[..., Page]
+) -> None:
+    """Each opens to its own hour and stages, and stays open while the page goes on."""
+    page = opened(daemon.shows(three_idle), viewport=PHONE, is_mobile=True, device_scale_factor=2)
+    box = page.locator("#pipelines").bounding_box()
+    assert box is not None
+    assert box["height"] < 200
+    expect(page.locator(".stage:visible")).to_have_count(0)
+    page.locator(".pipeline > summary").nth(1).click()
+    daemon.status = three_idle(91) | {"version": "9.9.9"}
+    expect(page.locator("main > p.quiet").first).to_contain_text("9.9.9")
+    expect(page.locator(".stage:visible")).to_have_count(5)
+    expect(page.locator(".pipeline[open] svg.line")).to_have_count(3)
+
+
+def test_title_and_icon_change_while_the_page_is_open(
+    daemon: Daemon, opened: Callable[..., Page]
+) -> None:
+    page = opened(daemon.shows(well, samples=2))
+    daemon.status = ill(3)
+    expect(page).to_have_title("4 things are not well - binlogd")
+    drawn = page.locator("link[rel=icon]").get_attribute("href") or ""
+    assert COLOUR["ill"] in drawn
+
+
+def test_what_else_is_known_is_on_the_page(daemon: Daemon, opened: Callable[..., Page]) -> None:
+    """Verifications, events, targets without a change since the start, the configuration."""
+    page = opened(daemon.shows(ill))
+    expect(page.locator("#verified tbody tr.ill")).to_contain_text("3 rows differ")
+    expect(page.locator("#events tbody tr").first).to_contain_text("began")
+    expect(page.locator("#letters")).to_contain_text("4 not replayed")
+    daemon.status = starting(1)
+    expect(page.locator("summary", has_text="8 targets without a change")).to_have_count(1)
+    page.get_by_role("link", name="Configuration in force").click()
+    expect(page.locator("#config pre")).to_have_text(CONFIGURATION)
 
 
 def test_three_thousand_targets_are_searched_while_one_types(
@@ -172,10 +237,11 @@ def test_three_thousand_targets_are_searched_while_one_types(
 def test_it_stays_up_to_date_by_itself(daemon: Daemon, opened: Callable[..., Page]) -> None:
     """What was opened stays open, what was typed stays typed; a daemon that is gone is told."""
     page = opened(daemon.shows(well, samples=2))
-    page.locator("summary").click()
+    partitions = page.locator("details details", has_text="1 partition")
+    partitions.locator("summary").click()
     daemon.status = ill(3)
     expect(page.get_by_role("status")).to_have_text("4 things are not well")
-    expect(page.locator("details")).to_have_attribute("open", "")
+    expect(partitions).to_have_attribute("open", "")
 
 
 def test_without_a_script_it_is_a_document_that_reloads(
@@ -193,8 +259,9 @@ def test_without_a_script_it_is_a_document_that_reloads(
 
 def test_one_targets_last_hour(daemon: Daemon, opened: Callable[..., Page]) -> None:
     page = opened(daemon.shows(well, samples=300) + target_address("shop", "lake.shop.orders"))
-    expect(page.locator("svg.spark")).to_have_count(3)
-    expect(page.locator("figcaption").first).to_contain_text("rows/s")
+    expect(page.locator("svg.line")).to_have_count(3)
+    expect(page.locator("figcaption").first).to_contain_text("Rows a second")
+    expect(page.locator(".log li")).to_have_count(2)
     picture(page, "page-target")
 
 
@@ -204,7 +271,6 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(
     """Tables scroll in themselves."""
     page = opened(daemon.shows(ill), viewport=PHONE, is_mobile=True, device_scale_factor=2)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    picture(page, "page-phone")
 
 
 def test_hostile_names_are_names(daemon: Daemon, opened: Callable[..., Page]) -> None:
