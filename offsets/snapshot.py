@@ -126,6 +126,17 @@ def noted(mark: str | None, events: Iterable[str]) -> str | None:
     return _BETWEEN.join(held) or None
 
 
+UNWRITTEN = "not on the table yet: "
+"""Begins an event that was noted while nothing was written: the target's next write says it."""
+
+
+def unwritten(mark: str | None) -> str | None:
+    """What a recorded mark holds that the target is still to say; None: nothing."""
+    held = [] if mark is None else mark.split(_BETWEEN)
+    left = [each.removeprefix(UNWRITTEN) for each in held if each.startswith(UNWRITTEN)]
+    return "; ".join(left) or None
+
+
 def names(mark: str | None, event: str) -> bool:
     """Whether the mark names an event, or may: it has no room for all."""
     held = [] if mark is None else mark.split(_BETWEEN)

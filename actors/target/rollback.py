@@ -15,7 +15,7 @@ from actors.contract import messages as msg
 from actors.contract.writes import TargetState
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import gaps, ways_out
-from offsets.snapshot import TargetMark
+from offsets.snapshot import TargetMark, unwritten
 
 BEGINS_LATE = (
     "`binlogd tables load` reads its rows from the database, `binlogd offsets reset --to earliest "
@@ -125,9 +125,12 @@ class PublishHistory:
                 )
         return None
 
-    def begins_late(self, name: str, found: TargetState) -> str | None:
-        """Why a new target may lack rows: the group's commit is of a daemon with other tables, or
-        of this one before it lost its state and the table."""
+    def may_lack(self, name: str, found: TargetState) -> str | None:
+        """Why a target may lack rows: its spill was discarded, which its table does not say yet; or
+        it is new, and the group's commit is of a daemon with other tables, or of this one before it
+        lost its state and the table."""
+        if self.recorded is not None and (lost := unwritten(self.recorded.rows_may_differ)):
+            return f"{name}: {lost}"
         if found.schema is not None or found.hwms or self.recorded is not None:
             return None
         source = min(self._adopted, default=None)

@@ -394,8 +394,8 @@ class ProcessorLogic:
         if (gap := self._gap(buffer, state)) is not None:
             return self._refused(buffer, gap)
         out = buffer.history.remarks(buffer.name, state)
-        if (what := buffer.history.begins_late(buffer.name, state)) and buffer.load is None:
-            buffer.columns.doubts["begins late"] = Doubt(what, amid=True)
+        if (what := buffer.history.may_lack(buffer.name, state)) and buffer.load is None:
+            buffer.columns.doubts["may lack"] = Doubt(what, amid=True)
             fields = {"target": buffer.name, "what": what, "help": BEGINS_LATE}
             out.append(fx.Log("warning", "rows_may_differ", fields))
         buffer.opened(as_staged(buffer, state))

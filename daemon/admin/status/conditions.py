@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from daemon.admin.status.runbook import DOCS, runbook
+from daemon.admin.status.words import quoted
 
 NEWS_S = {"behind": 0.0, "held": 120.0}
 """Passing conditions that are events, too, and how long each lasts before it is one."""
@@ -83,3 +84,18 @@ def headline(found: Iterable[Condition]) -> tuple[Level | None, str]:
     for one in ill or every:
         return one.level, f"{one.who}: {one.line}"
     return None, "all is well"
+
+
+NOT_FOLLOWED, BY_POLICY = " is not followed: ", "ddl.lossy_change"
+"""Of the reason of a quarantine: that of a statement, and where a policy lets that pass."""
+
+
+def way_out(target: str, reason: str) -> tuple[str, str]:
+    """What leads out of a quarantine: what to do first, and the command."""
+    if NOT_FOLLOWED not in reason or BY_POLICY in reason:
+        return "", f"binlogd tables retry {quoted(target)}"
+    first = (
+        "; a retry meets it again, unless [pipeline.NAME.ddl] is changed to let it pass. Else "
+        "exclude the table in the configuration, give up what is kept, and take it in again"
+    )
+    return first, f"binlogd reload --discard {quoted(target)}"

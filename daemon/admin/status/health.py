@@ -15,7 +15,7 @@ import msgspec
 from actors.contract.figures import bare
 from daemon.admin.status import document as doc
 from daemon.admin.status.collector_health import of_collectors
-from daemon.admin.status.conditions import Condition, Level
+from daemon.admin.status.conditions import Condition, Level, way_out
 from daemon.admin.status.program_health import of_programs
 from daemon.admin.status.registry_health import of_registry
 from daemon.admin.status.words import duration, quoted, size, some
@@ -251,13 +251,13 @@ def of_target(p: doc.Pipeline, t: doc.Target, pause: doc.Paused | None) -> Itera
 
 def _kept(t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
     """Its messages are spilled: in quarantine, or because its sink is away."""
-    retry = f"binlogd tables retry {quoted(t['target'])}"
     quarantine, away = t["quarantine"], t["away"]
+    first, command = way_out(t["target"], "" if quarantine is None else quarantine["reason"])
     if quarantine is not None:
         why = bare(t["target"], quarantine["reason"])
-        line = f"in quarantine: {why} ({_spilled(quarantine)})"
+        line = f"in quarantine: {why} ({_spilled(quarantine)}){first}"
         level: Level = "passing" if quarantine["releasing"] else "ill"
-        yield Condition("quarantine", line, level, command=retry)
+        yield Condition("quarantine", line, level, command=command)
     if away is not None and pause is None:
         then = "is catching up" if away["catching_up"] else "goes on once the sink answers"
         since = "" if away["seconds"] is None else f" for {duration(away['seconds'])}"
@@ -266,7 +266,7 @@ def _kept(t: doc.Target, pause: doc.Paused | None) -> Iterator[Condition]:
         yield Condition("away", line, level, seconds=away["seconds"])
     if quarantine is not None and quarantine["full"]:
         line = "its spill is full, and its pipeline waits for it"
-        yield Condition("spill_full", line, command=retry)
+        yield Condition("spill_full", line, command=command)
     elif away is not None and away["full"]:
         line = "its spill is full, and its pipeline waits until its sink answers"
         yield Condition("spill_full", line)

@@ -22,7 +22,7 @@ from daemon.operations.targets.retry import TARGET
 from daemon.state.edits import EditRefused
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills
-from offsets.snapshot import Snapshot, TargetMark, noted
+from offsets.snapshot import UNWRITTEN, Snapshot, TargetMark, noted
 from settings.counted import counted
 from sources.base.consumed import tables_of
 
@@ -42,7 +42,8 @@ class Discard:
         mark = replace(mark, moves=None)
         if found is not None or self._has_lost_its_spill(snapshot):
             lost = "messages" if found is None else _size(found)
-            differ = noted(mark.rows_may_differ, [f"{lost} of its spill were discarded"])
+            what = f"{UNWRITTEN}{lost} of its spill were discarded"
+            differ = noted(mark.rows_may_differ, [what])
             mark = replace(mark, rows_may_differ=differ)
         if found is not None:
             try:
@@ -114,7 +115,7 @@ class Discard:
                 f"{self.target} is still fed, and what comes next would be written behind a hole "
                 f"of {_size(found)}: `binlogd tables retry {self.target}` writes them, `binlogd "
                 f"tables rebuild {self.target}` reads the whole table again. To give the table up, "
-                "exclude it in the configuration, restart, and discard then"
+                f"exclude it in the configuration: `binlogd reload --discard {self.target}`"
             )
         return found
 
