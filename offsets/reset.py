@@ -40,11 +40,12 @@ class ResetRequest:
 @dataclass(frozen=True, slots=True)
 class ResetSurroundings:
     """What the broker and the configuration say. ``changelogs``: the pipeline has targets that
-    list what happened; ``compacted`` are topics that lose messages which others replaced."""
+    list what happened; ``compacted`` are topics that lose messages which others replaced, or may
+    do so, with what is known of each."""
 
     logs: Mapping[TopicPartition, Watermarks]
     committed: Mapping[TopicPartition, int] = field(default_factory=dict)
-    compacted: frozenset[str] = frozenset()
+    compacted: Mapping[str, str] = field(default_factory=dict)
     changelogs: bool = False
 
 
@@ -246,8 +247,8 @@ class _Partition:
                 )
         if marks and source.topic in self._around.compacted and self._around.changelogs:
             yield (
-                f"{source}: the topic is compacted: messages that later ones replaced are gone, "
-                "and a changelog loses its rows of them"
+                f"{source}: the topic {self._around.compacted[source.topic]}: messages that later "
+                "ones replaced are gone, and a changelog loses its rows of them"
             )
 
     def _held(self) -> dict[str, int]:

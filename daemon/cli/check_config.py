@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from daemon.cli.base.options import ConfigOption, chosen_file, load_config
+from daemon.config.config import Config
 from settings.exit import Exit
 
 
@@ -22,11 +24,6 @@ def check_config(
     file = chosen_file(config)
     # Late, as in `run`.
     from daemon.operations.checks import check
-    from daemon.operations.checks.check_databases import check_databases
-    from daemon.operations.checks.check_positions import adopted_positions
-    from daemon.operations.checks.check_registries import silent_registries
-    from daemon.operations.checks.check_topics import check_topics
-    from sparkwriter.sinks import ConfiguredSinks
 
     redact = settings.redactor.text
     for warning in check.warnings(settings, file.path):
@@ -34,13 +31,9 @@ def check_config(
     matched: tuple[str, ...] = ()
     found = [f"{file.path}: {problem}" for problem in check.problems(settings)]
     if connect and not found:
-        found += check.connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))
-        found += silent_registries(settings)
-        databases = check_databases(settings)
-        found += databases.problems
-        topics = check_topics(settings)
-        matched = topics.lines
-        for warning in (*databases.warnings, *topics.warnings, *adopted_positions(settings)):
+        asked = _connected(settings)
+        found, matched = asked.problems, asked.lines
+        for warning in asked.warnings:
             print(f"binlogd: warning: {redact(warning)}", file=sys.stderr)
     for problem in found:
         print(f"binlogd: {redact(problem)}", file=sys.stderr)
@@ -50,3 +43,31 @@ def check_config(
         print(file)
     for line in (*check.plan(settings), *matched):
         print(redact(line))
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """What others say: problems, warnings, and lines of the plan."""
+
+    problems: list[str]
+    warnings: list[str]
+    lines: tuple[str, ...]
+
+
+def _connected(settings: Config) -> _Connected:
+    from daemon.operations.checks.check import connect_problems
+    from daemon.operations.checks.check_databases import check_databases
+    from daemon.operations.checks.check_positions import adopted_positions
+    from daemon.operations.checks.check_registries import silent_registries
+    from daemon.operations.checks.check_rights import check_rights
+    from daemon.operations.checks.check_topics import check_topics
+    from sparkwriter.sinks import ConfiguredSinks
+
+    found = [*connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))]
+    lacking, hidden = check_rights(settings)
+    found += [*lacking, *silent_registries(settings)]
+    databases, topics = check_databases(settings), check_topics(settings)
+    found += databases.problems
+    adopted = () if lacking else adopted_positions(settings)
+    warnings = [*hidden, *databases.warnings, *topics.warnings, *adopted]
+    return _Connected(found, warnings, topics.lines)

@@ -27,10 +27,12 @@ class LogEnds:
 @dataclass(frozen=True, slots=True)
 class KeptRecords:
     """What is kept: the first offset of each log, and by topic the seconds for which a record is
-    kept. A topic that is never cut by time (compacted alone, or for ever) is not in it."""
+    kept. A topic that is never cut by time (compacted alone, or for ever) is not in it.
+    ``refused``: why the broker does not tell for how long."""
 
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

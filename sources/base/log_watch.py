@@ -44,6 +44,12 @@ KEPT_FOR_S = 300.0
 """Such an answer counts for so long. A broker that restarts hides nothing meanwhile."""
 
 
+WITHOUT_RETENTION = (
+    "the alerts BinlogdRetentionHalf and BinlogdRetentionLow can't fire: alert on "
+    "binlogd_pipeline_lag_seconds, by what the service says it keeps"
+)
+
+
 class LogWatch:
     """What is known of one pipeline's logs. ``figures`` may be called from any thread."""
 
@@ -105,6 +111,8 @@ class LogWatch:
             # The logs' ends say the same each second, and are shown as unknown.
             self._log.debug("log_starts_not_known", reason=str(error))
             return
+        if kept.refused not in (None, self._kept.refused):
+            self._log.warning("retention_unknown", reason=kept.refused, help=WITHOUT_RETENTION)
         with self._lock:
             self._kept, self._kept_at = kept, self._clock()
 

@@ -82,6 +82,10 @@ class NotAnswered(Exception):
         self.settling = settling
 
 
+class NotAllowed(NotAnswered):
+    """The broker refused because its user lacks a right, which the line names."""
+
+
 class LogUnreadable(Exception):
     """The broker does not return the records now: one line. It may later."""
 
@@ -132,8 +136,13 @@ class Questions(Protocol):
         """The first offset at that time or later, for logs that have one."""
         ...
 
-    def compacted(self, topics: Collection[str]) -> frozenset[str]:
-        """The compacted topics: older messages of a key may be gone, wherever the log begins."""
+    def unreadable(self, topics: Collection[str]) -> list[str]:
+        """The topics that the user may describe, but not read, as far as the broker tells."""
+        ...
+
+    def compacted(self, topics: Collection[str]) -> Mapping[str, str]:
+        """The compacted topics, and those that may be: older messages of a key may be gone,
+        wherever the log begins. With what is known of each: ``is compacted``."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Queries to the broker: topics and their ids, offsets, settings, groups.
+"""Queries to the broker: topics and their ids, offsets, settings.
 
 The client's errors and types end here: callers see ``NotAnswered``, ``TopicMissing`` and this
 project's types. Each query is bounded in time. They have a client of their own, because the group's
@@ -7,7 +7,6 @@ consumer may be in the middle of an assignment.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (
+    AclOperation,
     AdminClient,
     ConfigResource,
     NewTopic,
@@ -24,9 +24,9 @@ from confluent_kafka.admin import (
 
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from sources.base.port import GroupMember, NotAnswered, TopicMissing
+from sources.base.port import NotAllowed, NotAnswered, TopicMissing
 from sources.base.topic_selection import TopicSelection
-from sources.kafka.answers import AWAY, MOVED, asking, said_by, when_settled
+from sources.kafka.answers import AWAY, MOVED, asking, said_by
 from sources.kafka.settings import connection_settings
 
 CONNECT_TIMEOUT_S = 10.0
@@ -155,6 +155,23 @@ class Admin:
         # As text: two results with the same id are not == to each other.
         return str(found.topic_id), [TopicPartition(topic, number) for number in numbers]
 
+    def unreadable(self, topics: Collection[str]) -> list[str]:
+        """See ``Questions``."""
+        if not topics:
+            return []
+        with asking():
+            answers = self._client.describe_topics(
+                TopicCollection(sorted(topics)),
+                include_authorized_operations=True,
+                request_timeout=self._answer_s,
+            )
+            allowed = {
+                topic: answer.result(self._answer_s).authorized_operations
+                for topic, answer in answers.items()
+            }
+        # A broker that tells no operations leaves it open.
+        return [topic for topic, may in allowed.items() if may and AclOperation.READ not in may]
+
     def ask_descriptions(self, topics: Collection[str]) -> dict[str, Future[Any]]:
         """Ask for the topics' descriptions without waiting. Raises KafkaException."""
         if not topics:
@@ -167,7 +184,7 @@ class Admin:
         Replicas as the broker defaults."""
         if self.exists(topic):
             return
-        with asking():
+        with asking("CREATE"):
             new = NewTopic(topic, 1, -1, config=dict(settings))
             asked = self._client.create_topics([new], operation_timeout=self._answer_s)
             try:
@@ -182,7 +199,7 @@ class Admin:
         resources = {ConfigResource(ResourceType.TOPIC, topic): topic for topic in topics}
         if not resources:
             return {}
-        with asking():
+        with asking("DESCRIBE_CONFIGS"):
             asked = self._client.describe_configs([*resources], request_timeout=self._answer_s)
             return {
                 resources[resource]: {
@@ -191,10 +208,15 @@ class Admin:
                 for resource, answer in asked.items()
             }
 
-    def compacted(self, topics: Collection[str]) -> frozenset[str]:
+    def compacted(self, topics: Collection[str]) -> dict[str, str]:
         """See ``Questions``."""
-        found = self.settings_of(topics)
-        return frozenset(t for t, said in found.items() if "compact" in said["cleanup.policy"])
+        try:
+            found = self.settings_of(topics)
+        except NotAllowed as error:
+            return dict.fromkeys(topics, f"may be compacted: {error}")
+        return {
+            t: "is compacted" for t, said in found.items() if "compact" in said["cleanup.policy"]
+        }
 
     def begins(self, sources: Sequence[TopicPartition]) -> Offsets:
         """See ``Questions``."""
@@ -268,33 +290,3 @@ class Admin:
             asked, isolation_level=level, request_timeout=self._answer_s
         )
         return {TopicPartition(p.topic, p.partition): answer for p, answer in answers.items()}
-
-    def members(self, group: str) -> list[GroupMember]:
-        """The group's members.
-
-        A group that does not exist has none. That is only certain once its coordinator is up.
-        """
-        return when_settled(lambda: self._members(group), time.monotonic() + ANSWER_TIMEOUT_S)
-
-    def given(self, group: str) -> frozenset[TopicPartition] | None:
-        """The partitions that the group's members have. None while it rebalances."""
-        found = self._group(group)
-        if found is None or found.state.name != "STABLE":
-            return None
-        assigned = (p for each in found.members for p in each.assignment.topic_partitions)
-        return frozenset(TopicPartition(p.topic, p.partition) for p in assigned)
-
-    def _members(self, group: str) -> list[GroupMember]:
-        members = getattr(self._group(group), "members", ())
-        return [GroupMember(each.client_id, each.host, each.group_instance_id) for each in members]
-
-    def _group(self, group: str) -> Any:
-        """The group's description, None where there is no such group."""
-        with asking():
-            asked = self._client.describe_consumer_groups([group], request_timeout=self._answer_s)
-            try:
-                return asked[group].result(self._answer_s)
-            except KafkaException as error:
-                if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                    return None
-                raise

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from sources.base.port import NotAnswered
+from sources.base.port import NotAllowed, NotAnswered
 from sources.kafka.settings import PASSING
 
 MOVED = frozenset({KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH})
@@ -36,24 +36,48 @@ itself, queries it does not."""
 SETTLE_S = 0.1
 """Between two queries to such a broker."""
 
+REFUSED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "the topic",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "the consumer group",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the cluster",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "the transactional id",
+}
+"""Errors that mean that the user may not do this: of what it lacks the right."""
+
 T = TypeVar("T")
 
 
-def said_by(error: BaseException) -> str:
-    """An exception of the client as one line."""
+def missing_right(error: KafkaError, right: str = "READ") -> str:
+    """What an error of the client says of the user's rights, as the end of a line; else nothing.
+
+    ``right``: what the call needs of a topic or the cluster. READ of a topic has DESCRIBE in it.
+    """
+    what = REFUSED.get(error.code())
+    if what is None:
+        return ""
+    if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        return f" (the Kafka user lacks READ on {what}: set `group` to one that it may read)"
+    return f" (the Kafka user lacks {right} on {what})"
+
+
+def said_by(error: BaseException, right: str = "READ") -> str:
+    """An exception of the client as one line. ``right``: what the call needs of a topic."""
     if isinstance(error, KafkaException):
-        return str(error.args[0].str() or error.args[0].name())
+        known: KafkaError = error.args[0]
+        return str(known.str() or known.name()) + missing_right(known, right)
     return "no answer in time" if isinstance(error, TimeoutError) else str(error)
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """Turn the client's exceptions into NotAnswered."""
+def asking(right: str = "READ") -> Iterator[None]:
+    """Turn the client's exceptions into NotAnswered. ``right``: see ``said_by``."""
     try:
         yield
     except KafkaException as error:
         code = error.args[0].code()
-        raise NotAnswered(said_by(error), code in AWAY, code in SETTLING) from error
+        if code in REFUSED:
+            raise NotAllowed(said_by(error, right), away=False) from error
+        raise NotAnswered(said_by(error, right), code in AWAY, code in SETTLING) from error
     except TimeoutError as error:
         raise NotAnswered(said_by(error), away=True) from error
 

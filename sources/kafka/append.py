@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from sources.base.port import AppendFailed, OutcomeUnknown, Outgoing
+from sources.kafka.answers import missing_right, said_by
 from sources.kafka.settings import connection_settings
 
 TRANSACTION_S = 60.0
@@ -105,7 +106,7 @@ class KafkaAppender:
         except (KafkaException, BufferError) as error:
             raise AppendFailed(_said(error)) from error
         if errors:
-            raise AppendFailed(errors[0].str())
+            raise AppendFailed(f"{errors[0].str()}{missing_right(errors[0], 'WRITE')}")
         if len(offsets) < len(records):
             raise AppendFailed(f"no broker confirmed within {TRANSACTION_S:g} s")
         return [offsets[number] for number in range(len(records))]
@@ -134,4 +135,4 @@ class KafkaAppender:
 
 
 def _said(error: Exception) -> str:
-    return str(error.args[0].str()) if isinstance(error, KafkaException) else str(error)
+    return said_by(error, "WRITE")

@@ -29,7 +29,7 @@ from sources.base.letter import (
 from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered
 from sources.base.topics import UnfitTopic
 from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin
-from sources.kafka.answers import said_by, when_settled
+from sources.kafka.answers import missing_right, said_by, when_settled
 from sources.kafka.log_reader import LogReader
 from sources.kafka.settings import connection_settings
 
@@ -42,9 +42,7 @@ TOPIC_CONFIG = {
 }
 """The topic's configuration: nothing in it expires, because one day it holds the only copy."""
 
-
 EXPIRES = "retention.ms"
-
 
 SEND_TIMEOUT_S = 30.0
 """The limit for the broker to confirm one letter. After that it is sent again."""
@@ -145,11 +143,12 @@ class TopicLetters:
             producer.flush(SEND_TIMEOUT_S + 5.0)
         except (KafkaException, BufferError) as error:
             self._producer = None
-            raise NotKept(f"topic {self._topic}: {said_by(error)}") from error
+            raise NotKept(f"topic {self._topic}: {said_by(error, 'WRITE')}") from error
         if not answers or answers[0] is not None:
             self._producer = None  # it may refuse everything from now on, or send this one late
-            reason = "no answer" if not answers else str(answers[0].str())  # type: ignore[union-attr]
-            raise NotKept(f"topic {self._topic}: {reason}")
+            why = answers[0] if answers else None
+            said = "no answer" if why is None else why.str() + missing_right(why, "WRITE")
+            raise NotKept(f"topic {self._topic}: {said}")
 
     def recent(self, within_s: float) -> list[float]:
         """The ages in seconds of this pipeline's letters of the last ``within_s``. Raises

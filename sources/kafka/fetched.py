@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from actors.contract.messages import Fetched, SourceState
 from changes.formats.engine.format import pack
 from offsets.position import EpochSpan, TopicPartition
+from sources.kafka.answers import missing_right
 
 
 def by_source(
@@ -57,11 +58,13 @@ def without_errors(
 
 def error_text(message: Message, error: KafkaError) -> str:
     """An error that came in place of a message: one line with its place."""
+    if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:  # of no partition
+        return f"{error.str()}{missing_right(error)}"
     at = message.offset()
     place = f"{message.topic()}:{message.partition()}" + ("" if at is None else f" offset {at}")
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         return f"{place}: the position is outside the log: {error.str()}"
-    return f"{place}: {error.str()}"
+    return f"{place}: {error.str()}{missing_right(error)}"
 
 
 def plain_values(messages: list[Message]) -> list[Any]:

@@ -14,7 +14,7 @@ import structlog
 
 from offsets.position import TopicPartition
 from sources.base.port import NotAnswered
-from sources.kafka.admin import Admin
+from sources.kafka.cluster import Groups
 from sources.kafka.settings import INSTANCE_ID
 
 ANSWER_WITHIN_S = 5.0
@@ -34,7 +34,7 @@ def of_group(settings: Mapping[str, Any], group: str) -> Given:
     """Asks the broker. Raises NotAnswered."""
 
     def unread(topics: Collection[str]) -> frozenset[TopicPartition] | None:
-        admin = Admin(settings, ANSWER_WITHIN_S)
+        admin = Groups(settings, ANSWER_WITHIN_S)
         given = admin.given(group)
         if given is None:
             return None

@@ -9,6 +9,7 @@ from typing import Any
 from actors.runtime.mailbox import Clock
 from offsets.position import TopicPartition
 from sources.base.log_figures import KeptRecords, LogEnds
+from sources.base.port import NotAllowed
 from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import Admin
 
@@ -51,8 +52,12 @@ class KafkaLogProbe:
     def kept(self) -> KeptRecords:
         """See ``LogProbe``."""
         starts = self._admin.begins(self._admin.partitions_of(self._selection))
+        try:
+            settings = self._admin.settings_of({s.topic for s in starts})
+        except NotAllowed as error:
+            return KeptRecords(starts, refused=str(error))
         seconds = {}
-        for topic, said in self._admin.settings_of({s.topic for s in starts}).items():
+        for topic, said in settings.items():
             milliseconds = int(said["retention.ms"])
             if "delete" in said["cleanup.policy"] and milliseconds >= 0:
                 seconds[topic] = milliseconds / 1000

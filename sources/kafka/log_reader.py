@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from itertools import filterfalse
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
@@ -14,7 +15,7 @@ from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import PositionError
 from sources.base.port import LogGone, LogRecord, LogUnreadable, NotAnswered
 from sources.kafka.admin import Admin
-from sources.kafka.answers import AWAY
+from sources.kafka.answers import AWAY, missing_right, said_by
 from sources.kafka.settings import connection_settings
 
 SILENCE_S = 10.0
@@ -52,7 +53,7 @@ class LogReader:
         try:
             yield from self._read(consumer, source, first, last)
         except KafkaException as error:
-            raise LogUnreadable(f"{source}: {error.args[0].str()}") from error
+            raise LogUnreadable(f"{source}: {said_by(error)}") from error
         finally:
             consumer.close()
 
@@ -73,13 +74,14 @@ class LogReader:
         consumer.assign([place])
         heard = time.monotonic()
         while True:
-            messages = consumer.consume(1000, 0.2)
+            messages = [*filterfalse(_of_a_group, consumer.consume(1000, 0.2))]
             for message in messages:
                 error = message.error()
                 if error is not None:
                     if error.code() == KafkaError._PARTITION_EOF:
                         return
-                    raise LogUnreadable(f"{source}: {error.str()}")
+                    said = f"{error.str()}{missing_right(error)}"
+                    raise LogUnreadable(f"{source}: {said}")
                 record = _record(message)
                 if record.offset > last:
                     return
@@ -123,6 +125,13 @@ class KafkaTopicLog:
     def reader(self) -> LogReader:
         """See ``TopicLog``."""
         return LogReader({**self._settings, "isolation.level": "read_committed"})
+
+
+def _of_a_group(message: Message) -> bool:
+    """An error about the group that no read joins: the client asks for it all the same, and a user
+    may read topics without it."""
+    error = message.error()
+    return error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
 def _record(message: Message) -> LogRecord:

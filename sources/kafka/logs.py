@@ -20,6 +20,7 @@ from sources.kafka import commit_store as group_commit
 from sources.kafka.admin import Admin
 from sources.kafka.answers import asking
 from sources.kafka.append import KafkaAppender
+from sources.kafka.cluster import Groups
 from sources.kafka.commit_store import KafkaCommitStore
 from sources.kafka.log_probe import KafkaLogProbe
 from sources.kafka.log_reader import LogReader
@@ -165,7 +166,7 @@ class KafkaLogs:
 
     def members(self) -> list[GroupMember]:
         """See ``Source``."""
-        return self.questions().members(self._group)
+        return Groups(self._settings).members(self._group)
 
     def own_instance(self) -> str | None:
         """See ``Source``."""

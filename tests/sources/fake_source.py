@@ -136,9 +136,13 @@ class FakeSource:
         """What the test says, whatever the time."""
         return {source: self.times[source] for source in sources if source in self.times}
 
-    def compacted(self, topics: Collection[str]) -> frozenset[str]:
+    def unreadable(self, topics: Collection[str]) -> list[str]:
+        """None."""
+        return []
+
+    def compacted(self, topics: Collection[str]) -> dict[str, str]:
         """Those that the test named."""
-        return self.compact & frozenset(topics)
+        return dict.fromkeys(self.compact & frozenset(topics), "is compacted")
 
     # --- Reader
 

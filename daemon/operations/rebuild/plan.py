@@ -92,7 +92,7 @@ class RebuildRequest:
         except NotAnswered as error:
             raise EditRefused(f"the broker can't be queried: {error}") from error
         missing = missing_in_log(lanes, low)
-        missing += [f"{topic} is compacted" for topic in sorted(holed)]
+        missing += [f"{topic} {said}" for topic, said in sorted(holed.items())]
         if missing and not self.force:
             raise EditRefused(
                 f"{self.target}: the log is not whole any more: {'; '.join(missing)}. What was "

@@ -157,4 +157,4 @@ def _cut(config: Config, pipeline: str) -> Iterator[str]:
     topics = sorted(source.topic_ids())
     begins = questions.begins(questions.partitions(topics))
     yield from (f"{place} {offset}" for place, offset in sorted(begins.items()) if offset)
-    yield from (f"{topic} is compacted" for topic in sorted(questions.compacted(topics)))
+    yield from (f"{topic} {said}" for topic, said in sorted(questions.compacted(topics).items()))

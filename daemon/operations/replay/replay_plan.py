@@ -166,8 +166,8 @@ class Planner:
                     candidate.doubt(f"the log begins at {low}: what came in between is unknown")
                 if candidate.record.offset >= end:
                     candidate.doubt(f"the log ends at {end}: it was cut, or is another one")
-                if source.topic in holed:
-                    candidate.doubt("the topic is compacted: records in between may be missing")
+                if (said := holed.get(source.topic)) is not None:
+                    candidate.doubt(f"the topic {said}: records in between may be missing")
             self._examine_all(source, mine, max(low, mine[0].record.offset), end)
         return ends
 

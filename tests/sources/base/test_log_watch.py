@@ -112,3 +112,18 @@ def test_what_is_kept_counts_for_a_while() -> None:
     broker.keeps = KeptRecords({A: 3})
     watch.look()
     assert watch.figures().kept == KeptRecords({A: 3})
+
+
+def test_a_retention_that_may_not_be_read_is_told_once() -> None:
+    """Its alerts stay silent, whatever the lag is."""
+    broker = Broker()
+    watch = LogWatch(broker, broker.clock)
+    broker.keeps = KeptRecords({A: 2}, refused="the user lacks DESCRIBE_CONFIGS")
+    with capture_logs() as said:
+        for _ in range(2):
+            watch.look()
+            broker.now += KEPT_EVERY_S
+    assert [(each["event"], each["log_level"]) for each in said] == [
+        ("retention_unknown", "warning")
+    ]
+    assert watch.figures().kept.starts == {A: 2}
