@@ -127,7 +127,8 @@ def pipelines_of(config: Config) -> dict[str, PipelineConfig]:
 
 def pipeline_of_target(pipelines: Mapping[str, PipelineConfig], name: str) -> str | None:
     """The pipeline of which a route leads to a target; None: no route does."""
-    if name.count(".") != 2:
+    try:
+        target = TargetName.parse(name)
+    except ValueError:
         return None
-    target = TargetName.parse(name)
     return next((p for p, each in pipelines.items() if each.router().reaches(target)), None)
