@@ -66,6 +66,19 @@ def test_each_kind_of_sink_has_its_chapter() -> None:
         assert f'### `kind = "{kind}"`' in keys
 
 
+def test_each_key_has_an_anchor() -> None:
+    """A link can lead to the row of a key, and to one row alone."""
+    rows, of_keys = [], False
+    for line in (CHECKOUT / "docs/configuration.md").read_text().splitlines():
+        of_keys = line.startswith(("| key", "| option |")) or (of_keys and line.startswith("|"))
+        rows += [line] if of_keys and line.startswith("| `") else []
+    anchors = [re.findall(r'<a id="([^"]+)"></a>', row) for row in rows]
+    assert len(rows) > 150
+    assert [row for row, found in zip(rows, anchors, strict=True) if not found] == []
+    every = [anchor for found in anchors for anchor in found]
+    assert len(every) == len(set(every))
+
+
 def test_costs_beside_others_are_computed_from_measured_seconds() -> None:
     """Each figure is one of the performance page's, and the others follow from it."""
     page = (CHECKOUT / "docs/beside-others.md").read_text()

@@ -63,7 +63,7 @@ class JobFigures(TypedDict):
 
 
 def figures_of(job: Job) -> JobFigures:
-    """What ``docs/operations.md`` names. Seconds, Unix milliseconds, JSON."""
+    """What ``docs/jobs.md`` names. Seconds, Unix milliseconds, JSON."""
     wanted, progress = job.wanted, job.progress
     ratio = progress.ratio
     return {

@@ -1,6 +1,6 @@
 """Debezium's signals from a topic: what a record asks of the jobs. Pure.
 
-``docs/operations.md`` names what is understood. Whatever is not is refused by name: a signal that
+``docs/jobs.md`` names what is understood. Whatever is not is refused by name: a signal that
 asks for less than a whole table must not become a load of all its rows.
 """
 

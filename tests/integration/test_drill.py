@@ -1,4 +1,4 @@
-"""The drill of docs/operations.md: the state directory is lost, and the catalog is yesterday's.
+"""The drill of docs/positions.md: the state directory is lost, and the catalog is yesterday's.
 
 On the run's lake: a folder with SQLite, or what TEST_LAKE names (``make test-lake SUITES=faults``).
 """

@@ -254,8 +254,8 @@ def members(value: Any) -> Iterator[str]:
 
 
 def test_every_figure_is_documented(running: Running) -> None:
-    """``docs/operations.md`` names each member of the document and each metric."""
-    text = (CHECKOUT / "docs" / "operations.md").read_text()
+    """``docs/watch.md`` names each member of the document and each metric."""
+    text = (CHECKOUT / "docs" / "watch.md").read_text()
     words = set(re.findall(r"[a-z_0-9]+", text))
     status = running.status()
     families = text_string_to_metric_families(running.get("/metrics")[1])

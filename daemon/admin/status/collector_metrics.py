@@ -1,5 +1,5 @@
 """Shows the document's collectors as Prometheus metrics. Names and meanings are in
-``docs/operations.md``."""
+``docs/watch.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status document's members and their types. ``docs/operations.md`` says what they mean.
+"""The status document's members and their types. ``docs/watch.md`` says what they mean.
 
 ``status.py`` builds it; ``status``, ``top``, the page, ``/metrics`` and events read it. New members
 may be added, existing ones keep their meaning: a reader may be newer or older than the daemon.

@@ -1,4 +1,4 @@
-"""Shows the programs beside the daemon as Prometheus metrics; `docs/operations.md` names them."""
+"""Shows the programs beside the daemon as Prometheus metrics; `docs/watch.md` names them."""
 
 from __future__ import annotations
 

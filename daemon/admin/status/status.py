@@ -1,6 +1,6 @@
 """Builds the status document from the actors' answers. Pure; times are arguments.
 
-Its members are described in ``docs/operations.md``. ``/metrics`` shows the same document.
+Its members are described in ``docs/watch.md``. ``/metrics`` shows the same document.
 """
 
 from __future__ import annotations

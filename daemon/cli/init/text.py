@@ -212,6 +212,6 @@ def _several_partitions(topic: SeenTopic) -> Iterator[str]:
     tables = [name for name, seen in topic.tables.items() if len(seen.partitions) > 1]
     if tables:
         yield "# Changes of these come in several partitions. Rows with keys have no order between"
-        yield "# partitions: have each table written into one, or see docs/operations.md:"
+        yield "# partitions: have each table written into one, or see docs/ill.md:"
         for name in tables[:MOST_TABLES]:
             yield comment(f"  {name}")

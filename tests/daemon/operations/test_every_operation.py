@@ -198,7 +198,7 @@ def test_each_operation_has_its_case() -> None:
 
 def test_each_operation_has_its_row() -> None:
     """In the docs: whether it can lose something, and what takes it back."""
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs" / "change.md").read_text()
     for words, operation in operations().items():
         (row,) = (line for line in text.splitlines() if line.startswith(f"| `{words}` |"))
         cells = [cell.strip() for cell in row.split("|")[2:5]]

@@ -24,7 +24,7 @@ from daemon.operations.engine.rule import JobsLogic
 from daemon.operations.load.memory import OPEN, Stage
 from daemon.operations.registry import kinds_of
 
-DOCS = Path(__file__).parents[4] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[4] / "docs" / "jobs.md"
 
 
 def test_no_state_and_no_stage_is_left_out() -> None:
