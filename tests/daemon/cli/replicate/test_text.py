@@ -73,11 +73,11 @@ def test_postgresql_has_its_publication(tmp_path: Path) -> None:
 def test_names_are_hostile(tmp_path: Path) -> None:
     """Whatever a database, a user or a table is called."""
     hostile = 'a"b.c\\d\n[x]\x7f'
-    source = "mysql://r%22%0A%5Bx%5D@h/shop%22%0A%5Bx%5D"
+    source = "mysql://r%22%5Bx%5D@h/shop%22%5Bx%5D"
     text = configuration(wanted(source, patterns=(hostile,), broker="127.0.0.1:1"))
     config = loaded(tmp_path, text)
     assert config.pipeline["shop-x"].include == [hostile]
-    assert config.database["shop-x"].user == 'r"\n[x]'
+    assert config.database["shop-x"].user == 'r"[x]'
 
 
 def test_a_unit_goes_on_with_it(tmp_path: Path) -> None:
