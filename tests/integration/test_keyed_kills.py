@@ -23,7 +23,7 @@ from tests.simulation.keyed.stream import KeyedSource
 from tests.sparkwriter.databases import Server, running
 from tests.sparkwriter.sql.waiting import until
 
-pytestmark = pytest.mark.machine
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module", params=["postgres", "mariadb"])
