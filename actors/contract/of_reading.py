@@ -18,7 +18,6 @@ from offsets.snapshot import SpillMark
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """Records of one partition, in log order, as columns. ``next_offset``: the position after.
-
     No ``Messages``: a value may be None (a tombstone), and sizes matter once targets are known.
     """
 
@@ -80,10 +79,11 @@ class Assigned:
 
     def started(self, source: TopicPartition, epoch: int, *, more: bool) -> EpochStarted:
         """What the committer hears of one of them."""
-        span, confirmed = (self.starts[source], self.logs[source].high), self.confirmed.get(source)
-        log, running = self.epochs.get(source), self.running.get(source)
-        named = self.topic_ids.get(source.topic), self.adopted.get(source)
-        return EpochStarted(epoch, source, *span, confirmed, log, running, *named, more)
+        start, end = self.starts[source], self.logs[source].high
+        confirmed, log = self.confirmed.get(source), self.epochs.get(source)
+        running, adopted = self.running.get(source), self.adopted.get(source)
+        id_ = self.topic_ids.get(source.topic)
+        return EpochStarted(epoch, source, start, end, confirmed, log, running, id_, adopted, more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class LetterTopic(Protocol):
         ...
 
     def tail(self) -> LetterTail:
-        """What is there and what comes. Nothing is asked yet."""
+        """What is there and what comes. It sends no query yet."""
         ...
 
     def store(self, pipeline: str, maker: LetterMaker) -> LetterStore:

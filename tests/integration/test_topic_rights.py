@@ -78,7 +78,7 @@ WAYS = [
 def test_a_topic_that_was_read_and_may_not_be_any_more(
     world: World, taken: AclOperation, named: bool
 ) -> None:
-    """It is told by its name, and goes on where it was once the right is back."""
+    """The message names it, and goes on where it was once the right is back."""
     rights, topic = Rights(world.rig), world.topic("b")
     world.make("a", 1)
     world.make("b", 1)

@@ -80,7 +80,7 @@ def test_a_page_and_two_tickets_are_told_and_their_ends_too(world: World) -> Non
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_only_pipeline_that_stops_is_told_while_its_daemon_stays(fragile_rig: Rig) -> None:
-    """Nobody is told that the daemon is down: it is up, and a reload starts the pipeline again."""
+    """No alert says that the daemon is down: it is up, and a reload starts the pipeline again."""
     with watched(World(fragile_rig, single=True)) as world:
         _a_good_morning(world)
         see = world.prometheus

@@ -53,7 +53,7 @@ class LastVerified:
         self._made: tuple[frozenset[str], list[Verified]] = (frozenset(), [])
 
     def __call__(self) -> list[Verified]:
-        """As of now."""
+        """By table, from the jobs that have ended."""
         jobs = [job for job in self._jobs() if job.wanted.kind == "verify" and job.state.is_final]
         ids = frozenset(job.id for job in jobs)
         if ids != self._made[0]:

@@ -1,4 +1,4 @@
-"""``--json`` of an operation is a document however it ends: whoever reads it finds the reason."""
+"""``--json`` of an operation is a document however it ends: its reader finds the reason."""
 
 from __future__ import annotations
 
