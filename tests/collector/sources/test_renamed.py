@@ -148,7 +148,7 @@ def test_its_target_is_refused_by_name_and_a_reset_leads_out(
     made(mariadb, name, "ab")
     text = _FILE.format(
         broker="[broker]\nembedded = true", name=name, database=source(mariadb)
-    )  # fmt: skip
+    ).replace("[daemon]", "[daemon]\nexit_when_stopped = true")
     stopped(Run(tmp_path, text), mariadb, name)
     run = Run(tmp_path, f'{text}on_refused_target = "quarantine"\n')
     run.start()
