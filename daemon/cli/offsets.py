@@ -91,7 +91,7 @@ def offsets_show(config: ConfigOption = None) -> None:
 def _recorded(settings: Config, name: str) -> Loaded:
     """What a pipeline's stores hold together. Damage is reported; a store that is away ends it."""
     from daemon.config.pipeline_config import PipelineConfig
-    from daemon.state.offset_transfer import export_snapshot
+    from daemon.state.recorded import export_snapshot
 
     try:
         loaded = export_snapshot(PipelineConfig(settings, name))

@@ -20,8 +20,8 @@ from daemon.cli.base.options import ConfigOption, load_config, make_console, ref
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig, pipeline_of_target, pipelines_of
 from daemon.state import control
-from daemon.state.offset_transfer import recorded_snapshot
 from daemon.state.pauses import Pauses, PausesUnreadable
+from daemon.state.recorded import recorded_snapshot
 from offsets.store import StoreError
 from settings.exit import Exit
 from sparkwriter.sections import make_sink

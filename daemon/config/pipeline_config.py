@@ -15,7 +15,6 @@ from daemon.config.config import Config
 from daemon.config.pipeline_parts import LoadSection
 from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection
-from databases.opening import open_database
 from sources.base.topic_selection import TopicSelection
 from sources.opening import open_source, open_topics
 from sources.registry.section import RegistrySection
@@ -117,6 +116,8 @@ class PipelineConfig:
 
     def open_database(self, name: str) -> Database:
         """See ``databases.opening.open_database``."""
+        from databases.opening import open_database  # late: few commands ask a database
+
         return open_database(self._config, name)
 
 

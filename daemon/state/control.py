@@ -19,8 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from changes.model.printable import holds_half, json_text, printable_within_lines, reason_of
 
 # Unix sockets of our own: a file that is the owner's alone, at a path of any length.
@@ -85,6 +83,8 @@ class ControlServer:
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
+        import structlog  # a sixth of what a command costs that only asks
+
         self._log = structlog.get_logger().bind(actor="control")
 
     def start(self) -> None:

@@ -15,6 +15,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.edits import EditRefused
 from daemon.state.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import make_stores
+from daemon.state.recorded import export_snapshot
 from offsets.position import TopicPartition
 from offsets.recovery import (
     PositionError,
@@ -26,37 +27,13 @@ from offsets.recovery import (
 )
 from offsets.snapshot import Snapshot
 from offsets.snapshot_text import DamagedSnapshot, decode
-from offsets.store import Loaded, OffsetStore, StoreError
+from offsets.store import StoreError
 from sources.base.port import (
     NotAnswered,
     Source,
     TopicMissing,
     committed,
 )
-
-
-def export_snapshot(pipeline: PipelineConfig) -> Loaded:
-    """What a pipeline's stores hold, also while its daemon runs. Raises StoreError.
-
-    If the group's commit is the only store, its frontiers are the whole snapshot.
-    """
-    store: OffsetStore = make_stores(pipeline)
-    if not pipeline.section.remembers:
-        store = pipeline.source().group_commit()
-    store.start()
-    try:
-        return store.get()
-    finally:
-        store.stop()
-
-
-def recorded_snapshot(pipeline: PipelineConfig) -> Loaded:
-    """What a pipeline's stores hold of its targets: of its file alone, where it has one. Raises
-    OSError, StoreError."""
-    if "file" in pipeline.section.offset_stores:
-        return OffsetFile(pipeline.state_dir, pipeline.name).load()
-    # The group's commit knows no target.
-    return export_snapshot(pipeline) if pipeline.section.remembers else Loaded(None)
 
 
 def import_snapshot(

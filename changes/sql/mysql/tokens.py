@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 SPACE = r"\t-\r\x20"
@@ -25,8 +26,11 @@ _LETTER_OF_TEXT = r"[^{quote}\\]|\\.|{quote}{quote}"
 _LETTER_WITHOUT_ESCAPES = r"[^{quote}]|{quote}{quote}"
 
 
-def _tokens(letter: str) -> re.Pattern[str]:
-    """The tokens where a text between quotes has such letters."""
+@cache
+def _tokens(escapes: bool) -> re.Pattern[str]:
+    """The tokens, by whether a backslash escapes: it does not with ``sql_mode =
+    'NO_BACKSLASH_ESCAPES'``. Compiled at the first statement: it takes longer than most imports."""
+    letter = _LETTER_OF_TEXT if escapes else _LETTER_WITHOUT_ESCAPES
     single, double = letter.format(quote="'"), letter.format(quote='"')
     return re.compile(
         rf"""
@@ -46,9 +50,6 @@ def _tokens(letter: str) -> re.Pattern[str]:
         re.VERBOSE | re.DOTALL,
     )
 
-
-_TOKEN = {True: _tokens(_LETTER_OF_TEXT), False: _tokens(_LETTER_WITHOUT_ESCAPES)}
-"""By whether a backslash escapes: it does not with ``sql_mode = 'NO_BACKSLASH_ESCAPES'``."""
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
@@ -82,7 +83,7 @@ def tokenize(sql: str, *, escapes: bool = True) -> list[Token]:
     """
     tokens: list[Token] = []
     place = opened = 0
-    letters = _TOKEN[escapes]
+    letters = _tokens(escapes)
     while place < len(sql):
         found = letters.match(sql, place)
         if found is None or (found.lastgroup == "sign" and _never_ends(sql, place)):

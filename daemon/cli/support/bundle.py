@@ -16,7 +16,7 @@ from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.shown import shown
 from daemon.state import control
-from daemon.state.offset_transfer import export_snapshot
+from daemon.state.recorded import export_snapshot
 from offsets.snapshot_text import encode
 from offsets.store import StoreError
 from settings.secrets import masked

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
-from daemon.state.offset_transfer import recorded_snapshot
+from daemon.state.recorded import recorded_snapshot
 from offsets.store import StoreError
 from settings.counted import counted
 from sources.base.port import NotAnswered, committed
