@@ -121,6 +121,8 @@ class Staged:
     tables: Mapping[str, ShownColumns] = field(default_factory=dict)
     """What each source table's rows have, where some inserts lack a column and the target is of
     several tables (``Stage.merged``)."""
+    cut: bool = False
+    """As of ``changes.model.model.Changes``."""
 
 
 @dataclass(frozen=True, slots=True)

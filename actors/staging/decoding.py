@@ -20,7 +20,8 @@ def decode_all(
     """Decode as far as possible: the good messages' rows, and the first bad one."""
     decoded: list[tuple[LaneMessages, Changes]] = []
     for place, lane in enumerate(lanes):
-        decoder.interrupt(lane.source.partition, lane.held)
+        if lane.messages:
+            decoder.resume(lane.source.partition, lane.held, lane.messages.first)
         changes, bad = _decode(decoder, lane)
         if changes is not None:
             decoded.append((lane, _counted_on(changes, lane.rows_before)))
@@ -28,7 +29,8 @@ def decode_all(
             why = bad.reason, bad.of_table, bad.of_keys
             # What only does not go with the columns before it, a new decoder reads.
             if not bad.of_table or decoder.schema is None:
-                decoder.interrupt(lane.source.partition, lane.messages.offsets[bad.index])
+                at = lane.messages.offsets[bad.index]
+                decoder.resume(lane.source.partition, at, at + 1)
             return decoded, BadMessageAt(place, bad.index, *why)
     return decoded, None
 

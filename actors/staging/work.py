@@ -194,6 +194,7 @@ class StageWork:
             carried=common(part.carried for part in decoded),
             tables=tables_shown(request, read, schema, self._format),
             key_partitioning=spread,
+            cut=any(part.cut for part in decoded),
         )
 
     def _key_partitioning(

@@ -35,6 +35,11 @@ _KEEP_NULLS = (
 _FULL = "binlog_row_image = FULL at the source; then have it send the rows again"
 _MAYBE = f"nothing where the table has no such column; else {_FULL}"
 
+_VERIFY = (
+    "`binlogd tables verify TARGET --repair` compares the rows with the source's and writes those "
+    "that differ; else have the source send the table's rows again"
+)
+
 _LOAD = (
     "unless the topic is compacted, rows that did not change since are missing: have the source "
     "send them again (Debezium's signal execute-snapshot, an UPDATE that changes each row), or, "
@@ -59,6 +64,8 @@ def note_column_changes(
     """
     out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
     out += note_left_out(buffer, staged)
+    waits = behind_write and bool(buffer.staged_files)  # one write takes these rows and those
+    out += _take_cut(buffer, staged, place, amid=waits)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
@@ -67,7 +74,6 @@ def note_column_changes(
     others = {key: report for key, report in seen if key not in found}
     if others and not shared():
         found |= others
-    waits = behind_write and bool(buffer.staged_files)  # one write takes these rows and those
     for key, (what, amid) in found.items():
         amid = amid or waits
         if (noted := buffer.columns.doubts.get(key)) is not None:
@@ -94,6 +100,25 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[fx
         return []
     what = f"{buffer.name}: its first change {place} is of a row that the source had before"
     return [fx.Log("warning", "begins_amid", {"target": buffer.name, "what": what, "help": _LOAD})]
+
+
+def _take_cut(
+    buffer: TargetBuffer, staged: Staged, place: str, *, amid: bool
+) -> list[fx.TargetEffect]:
+    """Note, for the next write to mark, that its rows begin amid changes of keys that may cross.
+
+    What came before is in the table, but no longer in memory. A table that is not there yet holds
+    nothing of it.
+    """
+    if not staged.cut or buffer.state.schema is None:
+        return []
+    what = (
+        f"{buffer.name}: reading began amid changes of keys, {place}: a row that took another's "
+        "key just before may be missing"
+    )
+    buffer.columns.doubts[f"cut {what}"] = Doubt(what, amid=amid)
+    fields = {"target": buffer.name, "what": what, "help": _VERIFY}
+    return [fx.Log("warning", "rows_may_differ", fields)]
 
 
 def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router) -> StagedBatch:

@@ -7,7 +7,7 @@ from copy import copy
 
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import TableDecoder, mark_in, marked_name
-from changes.formats.engine.key_runs import KeyRuns, interrupted
+from changes.formats.engine.key_runs import KeyRuns, resumed
 from changes.model.model import BadMessage, BadRecord, Changes, TableSchema
 
 
@@ -64,11 +64,11 @@ class AutoTableDecoder:
     def use_key_runs(self, runs: KeyRuns) -> None:
         self._runs = runs
 
-    def interrupt(self, partition: int, held: int) -> None:
+    def resume(self, partition: int, held: int, start: int) -> None:
         if self._inner is None:
-            self._runs = interrupted(self._runs, partition, held)
+            self._runs = resumed(self._runs, partition, held, start)
         else:
-            self._inner.interrupt(partition, held)
+            self._inner.resume(partition, held, start)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -365,6 +365,9 @@ class Changes:
     begins: str = ""
     origins: Origins | None = None
     """Where its rows come from; None where that is not kept."""
+    cut: bool = False
+    """Whether it begins amid changes of keys that may cross: a row that came to its key before them
+    may be deleted."""
 
     @property
     def lacking(self) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.changes.formats.json_messages import ogg
 from tests.integration.rig import Rig, ddl
 from tests.integration.test_process import CHECKOUT, Follower, ended, workload
+from tests.sparkwriter.sql.waiting import until
 
 MESSAGES = 12_000
 
@@ -124,6 +126,38 @@ def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, los
         return
     assert f"copy.{rig.db}.t1" in said
     assert "where the group's commit was" in listed.stdout
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(120)
+def test_a_kill_between_crossing_changes_of_keys_is_told(rig: Rig) -> None:
+    """``SET id = 3 - id``: the process that saw a row come to key 2 is gone when another leaves it.
+    Elsewhere in the same statement nothing is doubted."""
+    route = {"target": "copy.{database}.{table}", "keys": ["id"]}
+    path = write_config(rig, format="ogg-json", route=[route])
+
+    def change(op: str, key: int, before: int | None, name: str) -> bytes:
+        was = None if before is None else {"id": before, "name": name, "qty": 1}
+        now = {"id": key, "name": name, "qty": 1}
+        return ogg(op, now, was, table=f"{rig.db}.t1")
+
+    def told() -> list[str]:
+        return [event["what"] for event in rig.events("rows_may_differ")]
+
+    rig.produce(change("I", 1, None, "a"), change("I", 2, None, "b"), change("U", 1, 1, "a"))
+    assert ended(start(path, "--until-caught-up")) == (0, "")
+    rig.produce(change("U", 2, 2, "b"), change("U", 2, 1, "a"))
+    process = start(path)
+    until(lambda: read(rig, "t1") == [("2", "a", "1")])
+    process.kill()
+    ended(process)
+    assert told() == []
+    rig.produce(change("U", 1, 2, "b"))
+    assert ended(start(path, "--until-caught-up")) == (0, "")
+    assert read(rig, "t1") == [("1", "b", "1")]
+    (what,) = told()
+    assert what.startswith(f"copy.{rig.db}.t1: reading began amid changes of keys")
+    assert what in command(path, "tables", "list", "--json").stdout
 
 
 def command(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

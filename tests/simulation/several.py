@@ -103,8 +103,8 @@ class _Unpacking:
     def use_key_runs(self, runs: KeyRuns) -> None:
         self._decoder.use_key_runs(runs)
 
-    def interrupt(self, partition: int, held: int) -> None:
-        self._decoder.interrupt(partition, held)
+    def resume(self, partition: int, held: int, start: int) -> None:
+        self._decoder.resume(partition, held, start)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

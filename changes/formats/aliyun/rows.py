@@ -41,6 +41,7 @@ class AliyunRows(ImageRows):
         op = LETTERS.get(record.operation)
         if op is None:
             raise Refused(f"an operation {record.operation}, which is no row's")
+        self.moves_freely = record.source == "MySQL"
         about = (record.fields, record.source, record.tags.get(_KEYS))
         shape = self._shapes.get(about)
         types = declared_types(record.fields, record.source) if shape is None else shape.types

@@ -78,6 +78,8 @@ class CanalRows(ImageRows):
         about = (names, message.mysqlType, message.pkNames, message.sqlType, message.is_ticdc)
         if self._shape is None or about != self._about:
             self._about, self._shape = about, MessageShape(*about)
+            # Without MySQL's types it may be of any database, as by Flink CDC.
+            self.moves_freely = bytes(message.mysqlType).strip() not in (b"", b"null", b"{}")
         return self._shape
 
     def structs(self, into: Pass, image: RowImage) -> tuple[Struct, Struct | None]:

@@ -28,6 +28,7 @@ class CanalWireRows(BulkRows):
     """The ``Rows`` of Canal protobuf."""
 
     shows_key = False
+    moves_freely = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -28,6 +28,7 @@ from changes.formats.debezium.unsent import (
     NOTHING_UNAVAILABLE,
     Unavailable,
     check_identity,
+    connector_of,
     partial_image,
 )
 from changes.formats.debezium.untyped import ConfiguredWireTypes
@@ -38,6 +39,9 @@ from changes.formats.engine.key_runs import PARTIAL_ROW, Key, OfKeys, Values, ru
 from changes.formats.engine.layout import Layout, Refused, other_key, spelled
 from changes.formats.engine.rows import Pass, Rows
 from changes.model.model import ColumnTypes, FormatOptions, Kind, TableName
+
+_ROW_BY_ROW = (b'"mysql"', b'"mariadb"')
+"""Connectors of databases that check keys row by row, as in ``source.connector``."""
 
 
 class DebeziumRows(Rows):
@@ -249,6 +253,7 @@ class _SlowPath:
             _key_of({**old, **sent}, keys),
             self._values(sent, keys),
             None if image is None else (self._key and self._key.text, image),
+            free=self._moves_freely,
         )
 
     def _leaves(self, old: Members, keys: Sequence[str]) -> bool:
@@ -261,7 +266,12 @@ class _SlowPath:
             # Whether it is the row that came there shows in the image with which that left its
             # former key, maybe in another partition.
             raise OfKeys(f"{PARTIAL_ROW} ({FULL})")
-        return run.leaves(self._into.number, key, before, image)
+        return run.leaves(self._into.number, key, before, image, free=self._moves_freely)
+
+    @property
+    def _moves_freely(self) -> bool:
+        """As of ``Rows.moves_freely``, of this record."""
+        return connector_of(self._record.payload or {}) in _ROW_BY_ROW
 
     def _second_half(self, sent: Members, lost: str | None, keys: Sequence[str]) -> None:
         """Note an insert that its headers call the second half of a change; one that lacks values

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changes.formats.engine.assemble import Misfit, Pieces, assemble
 from changes.formats.engine.column_changes import ColumnChange
-from changes.formats.engine.key_runs import KeyRun, KeyRuns, OfKeys, interrupted
+from changes.formats.engine.key_runs import KeyRun, KeyRuns, OfKeys, kept, resumed
 from changes.formats.engine.lacking import Inserts
 from changes.formats.engine.layout import Unfit
 from changes.formats.engine.rows import Pass, Rows
@@ -89,8 +89,8 @@ class TableEngine:
     def use_key_runs(self, runs: KeyRuns) -> None:
         self._runs = runs
 
-    def interrupt(self, partition: int, held: int) -> None:
-        self._runs = interrupted(self._runs, partition, held)
+    def resume(self, partition: int, held: int, start: int) -> None:
+        self._runs = resumed(self._runs, partition, held, start)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
@@ -120,7 +120,9 @@ class TableEngine:
         self._keep_run(partition, run.ended(one.number))
         mode = Mode.UPSERT if keys else Mode.APPEND
         nulled, begins = converter.nulled, pieces.begins
-        found = Changes(table, layout.schema, mode, one.count, nulled, carried, begins, pieces)
+        found = Changes(
+            table, layout.schema, mode, one.count, nulled, carried, begins, pieces, run.cut
+        )
         return self._with_all_columns(found) if self._rows.whole and keys else found
 
     def _with_all_columns(self, changes: Changes) -> Changes:
@@ -157,7 +159,7 @@ class TableEngine:
 
     def _keep_run(self, partition: int, run: KeyRun) -> None:
         """Keep a lane's run. Copies of this decoder have their own."""
-        self._runs = {**self._runs, partition: run}
+        self._runs = kept(self._runs, partition, run)
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""

@@ -256,10 +256,10 @@ class TableDecoder(Protocol):
         end no change of the others'. Called before the first record, or not at all."""
         ...
 
-    def interrupt(self, partition: int, held: int) -> None:
-        """Say how far a lane is done elsewhere. What comes of it next is the first of its lane if
-        that is above what was decoded last: another member has written what lies between, or it
-        could not be applied."""
+    def resume(self, partition: int, held: int, start: int) -> None:
+        """Say where a lane goes on, and how far it is done. What comes of it next is the first of
+        its lane if that is above what was decoded last: another member has written what lies
+        between, or it could not be applied. It may have been decoded before, and not written."""
         ...
 
     def decode(

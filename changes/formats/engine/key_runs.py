@@ -66,7 +66,12 @@ class KeyRun:
     number that the next row must have; the decoder numbers the rows. Each lane has a run of its
     own: what comes of other lanes between two changes is of other keys.
 
-    ``deleted`` is the record key of a delete, where that is the lane's latest record.
+    ``whole``: the run does not begin amid others' changes, before which nothing was seen: after a
+    start, or what another member has written. ``cut``: a row left a key while that was not so, and
+    another one may have come there before.
+
+    ``deleted`` is the record key of a delete, where that is the lane's latest record. ``earlier``:
+    the run as a call before left it, for what is read again from there.
     """
 
     arrived: dict[Key, Arrived] = field(default_factory=dict)
@@ -74,6 +79,9 @@ class KeyRun:
     next_: int = -1
     last_offset: int = -1
     deleted: bytes | None = None
+    whole: bool = False
+    cut: bool = False
+    earlier: KeyRun | None = None
 
     def begun(self, offsets: Sequence[int]) -> KeyRun:
         """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
@@ -81,13 +89,15 @@ class KeyRun:
         last = offsets[-1] if offsets else -1
         deleted = self.deleted if goes_on else None
         if goes_on and self.next_ == 0:
-            return KeyRun(dict(self.arrived), self.left, 0, last, deleted)
+            return KeyRun(dict(self.arrived), self.left, 0, last, deleted, self.whole)
         return KeyRun({}, None, 0, last, deleted)
 
     def ended(self, number: int) -> KeyRun:
         """The run as the next call finds it, after so many rows."""
-        arrived, left = (self.arrived, self.left) if self.next_ == number else ({}, None)
-        return KeyRun(arrived, left, 0, self.last_offset, self.deleted)
+        goes_on = self.next_ == number
+        arrived, left = (self.arrived, self.left) if goes_on else ({}, None)
+        whole = self.whole or not goes_on
+        return KeyRun(arrived, left, 0, self.last_offset, self.deleted, whole)
 
     def moves(
         self,
@@ -97,31 +107,43 @@ class KeyRun:
         new: Key,
         after: Values,
         image: object = None,
+        *,
+        free: bool = False,
     ) -> bool:
         """Move row ``number`` from one key to another; whether that deletes the old key's row.
 
         It does not where another row has moved there before. Raises Refused where the moved row is
-        partial then: the columns that it lacks are lost. ``image``: see ``leaves``.
+        partial then: the columns that it lacks are lost. ``image``, ``free``: see ``leaves``.
         """
-        ends = self.leaves(number, old, before, image)
+        ends = self.leaves(number, old, before, image, free=free)
         if not ends and any(value is UNSET for value, _ in after.values()):
             raise Refused(PARTIAL_ROW)
         self.arrives(number, new, after)
         return ends
 
-    def leaves(self, number: int, old: Key, before: Values, image: object = None) -> bool:
+    def leaves(
+        self,
+        number: int,
+        old: Key,
+        before: Values,
+        image: object = None,
+        *,
+        free: bool = False,
+    ) -> bool:
         """The first half of ``moves``, where the two halves come in separate records.
 
         ``image`` is the old image without its key, None where it certainly holds the row's values.
         Otherwise values that were not sent may be replaced by anything (0 and "" in Debezium's
         records of PostgreSQL), alike in all of a table's images: if the row that moved here left
-        its former key with the same image, this is that row.
+        its former key with the same image, this is that row. ``free``: the source's rows only ever
+        move to a free key.
         """
         if number != self.next_:
-            self.arrived.clear()
+            self._break()
         self.next_ = number
         self.left = image
         there = self.arrived.get(old)
+        self.cut |= there is None and not (self.whole or free)
         known = image is None or there is None or there.left != image
         if there is not None and known and _differ(there.values, before):
             return False
@@ -131,19 +153,47 @@ class KeyRun:
     def arrives(self, number: int, new: Key, after: Values) -> None:
         """The second half; ``number`` is that of the first."""
         if number != self.next_:
-            self.arrived.clear()
+            self._break()
         self.next_ = number + 1
         self.arrived[new] = Arrived(after, self.left)
+
+    def _break(self) -> None:
+        """Another row has come since the last change of a key."""
+        self.arrived.clear()
+        self.whole = True
 
 
 KeyRuns = Mapping[int, KeyRun]
 """The run of each lane, by partition."""
 
 
-def interrupted(runs: KeyRuns, partition: int, held: int) -> KeyRuns:
-    """The runs where a lane is done up to there: what another member has written ends its run."""
+REMEMBERED = 1_000
+"""Keys of a run at most that is remembered for what is read again."""
+
+
+def resumed(runs: KeyRuns, partition: int, held: int, start: int) -> KeyRuns:
+    """The runs where a lane goes on at ``start``, and is done up to ``held``.
+
+    What another member has written ends its run. What was not written may come again: its run is
+    what it was then.
+    """
     run = runs.get(partition)
-    return runs if run is None or held <= run.last_offset else {**runs, partition: KeyRun()}
+    while run is not None and run.last_offset >= start:
+        run = run.earlier
+    if run is None or run.last_offset < held:
+        run = KeyRun(last_offset=held)
+    oldest = run
+    while oldest.earlier is not None and oldest.last_offset > held:
+        oldest = oldest.earlier
+    oldest.earlier = None  # nothing comes again from before what is written
+    return {**runs, partition: run}
+
+
+def kept(runs: KeyRuns, partition: int, run: KeyRun) -> KeyRuns:
+    """The runs with that of a lane as a call has left it."""
+    before = runs.get(partition)
+    run.earlier = before if before is None or len(before.arrived) <= REMEMBERED else None
+    return {**runs, partition: run}
 
 
 def _differ(there: Values, before: Values) -> bool:

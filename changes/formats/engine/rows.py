@@ -42,6 +42,8 @@ class Rows(ABC):
     lacks but had before is null."""
     tells_inserts = True
     """Whether a column that an insert lacks is one that took its default."""
+    moves_freely = False
+    """Whether the source checks keys row by row, so that a row only ever moves to a free key."""
 
     whole = False
     """Whether a row is all of its table's: what it lacks is null, also where only the target knows
@@ -237,7 +239,8 @@ class Pass:
         layout, pair = self.layout, (self.layout.gone(was, row), row)
         old, new = [run_key(zip(layout.keys, layout.key_of(at), strict=True)) for at in pair]
         before, after = layout.beside_key(was), layout.beside_key(row)
-        return self.run.moves(self.number, old, before, new, after)
+        free = self.rows.moves_freely
+        return self.run.moves(self.number, old, before, new, after, free=free)
 
     def comes_from_before(self) -> None:
         """The next row moved here from the key that the row before it ends, a record of its own:

@@ -152,6 +152,7 @@ class MaxwellRows(JsonRows):
     """One that is encrypted is read slowly."""
     drops_nulls = True
     completes = False
+    moves_freely = True
 
     def __init__(self, decryptor: Decryptor | None) -> None:
         self._decryptor = decryptor

@@ -52,6 +52,7 @@ class TencentRows(BulkRows):
     zone = "UTC"
     """TIMESTAMP is text with its zone; it is UTC when a converter sees it."""
     shows_key = False
+    moves_freely = True
     completes = False
     """An update's new image is completed here, in every mode."""
 

@@ -68,8 +68,8 @@ class WireDecoder:
     def use_key_runs(self, runs: KeyRuns) -> None:
         self._inner.use_key_runs(runs)
 
-    def interrupt(self, partition: int, held: int) -> None:
-        self._inner.interrupt(partition, held)
+    def resume(self, partition: int, held: int, start: int) -> None:
+        self._inner.resume(partition, held, start)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,15 +17,17 @@ from actors.staging.staged_tables import ParquetTables, StagedStorage
 from actors.staging.work import StageWork
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
-from changes.formats.engine.format import mark_of
+from changes.formats.engine.format import Headers, mark_of
+from changes.formats.engine.key_runs import REMEMBERED
 from changes.model.model import FormatOptions
 from changes.routes.shaping.shape import Shape
 from tests.actors.staging.test_work import OTHER, UPSERT, done, lane
-from tests.changes.formats.debezium.messages import change, envelope, record
+from tests.actors.target.processor_rig import ProcessorRig
+from tests.changes.formats.debezium.messages import ORACLE, change, envelope, record
 
 OLD, NEW = [("__debezium.oldkey", b'{"id":2}')], [("__debezium.newkey", b'{"id":3}')]
 CAME = change("c", {"id": 1, "v": "a"}, headers=OLD)
-LEFT = change("d", None, {"id": 1, "v": "b"}, headers=NEW)
+LEFT = change("d", None, {"id": 1, "v": "b"}, source=ORACLE, headers=NEW)
 """Of another row than the one that came: that one stays."""
 PLAIN = change("c", {"id": 7, "v": "c"})
 
@@ -106,6 +110,31 @@ def test_a_run_of_keys_goes_on_where_its_own_lane_needs_a_new_decoder(tmp_path: 
     assert not done(work.stage(Stage(UPSERT, (), (first,), generation=2), path)).has_deletes
 
 
+def test_what_was_not_written_is_decoded_again_as_at_first(tmp_path: Path) -> None:
+    """A write fails, or its partition goes and comes back: what is read again goes on from the run
+    that the write before it has left. One that began amid changes of keys is as doubtful again."""
+    work, path = by_key(), str(tmp_path / "a.parquet")
+    done(work.stage(Stage(UPSERT, (), (lane(PLAIN, CAME),)), path))
+    later = replace(lane(LEFT, PLAIN, start=9), held=1)
+    for _ in range(2):
+        again = done(work.stage(Stage(UPSERT, (), (later,)), path))
+        assert (again.has_deletes, again.cut) == (False, False)
+    another = replace(lane(LEFT, PLAIN, start=20), held=15)
+    for _ in range(2):
+        again = done(work.stage(Stage(UPSERT, (), (another,)), path))
+        assert (again.has_deletes, again.cut) == (True, True)
+
+
+def test_of_a_run_with_very_many_keys_only_its_end_is_known(tmp_path: Path) -> None:
+    """A copy for each batch that may be read again would be too much to remember."""
+    work, path = by_key(), str(tmp_path / "a.parquet")
+    many = [change("c", {"id": n, "v": "a"}, headers=OLD) for n in range(REMEMBERED + 1)]
+    done(work.stage(Stage(UPSERT, (), (lane(*many),)), path))
+    later = replace(lane(LEFT, start=5_000), held=REMEMBERED)
+    assert not done(work.stage(Stage(UPSERT, (), (later,)), path)).cut
+    assert done(work.stage(Stage(UPSERT, (), (later,)), path)).cut
+
+
 class FullOnce(ParquetTables):
     """The disk takes no file at first."""
 
@@ -130,3 +159,88 @@ def test_what_is_staged_again_after_a_full_disk_is_decoded_as_at_first(
     tables.full, again = True, Stage(route, (), (lane(LEFT, PLAIN, start=9),))
     assert isinstance(work.stage(again, path), StageFailed)
     assert not done(work.stage(again, path)).has_deletes
+
+
+# What a table says, where reading begins amid them.
+
+T = "lake.db.t"
+ROW_BY_ROW, AT_THE_END = (
+    {"connector": name, "db": "db", "table": "t"} for name in ("mysql", "sqlserver")
+)
+"""Sources, by when they check keys."""
+
+
+def moved(old: int, new: int, name: str, source: Any) -> Iterator[bytes]:
+    """A row takes another key, by a delete and an insert."""
+    left: Headers = (("__debezium.newkey", b'{"id":%d}' % new),)
+    came: Headers = (("__debezium.oldkey", b'{"id":%d}' % old),)
+    yield change("d", None, {"id": old, "name": name}, source=source, headers=left)
+    yield change("c", {"id": new, "name": name}, source=source, headers=came)
+
+
+def swap(source: Any) -> list[tuple[int, bytes]]:
+    """Two rows come, and take each other's key in one statement: with their offsets."""
+    rows = [change("c", {"id": n, "name": f"of {n}"}, source=source) for n in (1, 2)]
+    return list(enumerate([*rows, *moved(1, 2, "of 1", source), *moved(2, 1, "of 2", source)], 1))
+
+
+CROSSED = {("1",): "of 2", ("2",): "of 1"}
+
+
+def cut(rig: ProcessorRig, records: list[tuple[int, bytes]], place: int) -> str | None:
+    """A process ends once it has written the records before that place; the next reads the rest.
+    Gives the table's mark."""
+    rig.send("t", *records[:place])
+    rig.settle()
+    rig.start()
+    rig.epoch += 1
+    rig.send("t", *records[place:])
+    rig.settle()
+    return rig.states[T].rows_may_differ
+
+
+def test_a_table_that_is_cut_between_crossing_changes_is_marked(tmp_path: Path) -> None:
+    """The row that came to key 2 is deleted by the change that takes another one away from it."""
+    rig = ProcessorRig(tmp_path, "debezium-json")
+    mark = cut(rig, swap(AT_THE_END), 4)
+    assert rig.rows[T] == {("1",): "of 2"}
+    assert mark == (
+        "lake.db.t: reading began amid changes of keys, up to binlog:0 offset 6: a row that took "
+        "another's key just before may be missing"
+    )
+    (said,) = [log for log in rig.logs if log.event == "rows_may_differ"]
+    assert (said.level, said.fields["what"]) == ("warning", mark)
+    assert "`binlogd tables verify" in said.fields["help"]
+
+
+@pytest.mark.parametrize("place", [1, 3, 5])
+def test_elsewhere_its_rows_are_right(tmp_path: Path, place: int) -> None:
+    """After an insert nothing is open; where a row has just come, the next change may be of the
+    row that had its key."""
+    rig = ProcessorRig(tmp_path, "debezium-json")
+    assert cut(rig, swap(AT_THE_END), place) is None
+    assert rig.rows[T] == CROSSED
+
+
+def test_what_comes_before_a_process_begins_may_be_a_change_of_a_key(tmp_path: Path) -> None:
+    """Nothing says that it was none: such a table is marked, though it is right."""
+    rig = ProcessorRig(tmp_path, "debezium-json")
+    assert cut(rig, swap(AT_THE_END), 2) is not None
+    assert rig.rows[T] == CROSSED
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_rows_of_mysql_only_move_to_free_keys(tmp_path: Path, place: int) -> None:
+    """It checks keys row by row: no such change is doubted."""
+    free = [each for n, each in swap(ROW_BY_ROW) if n != 2]
+    rig = ProcessorRig(tmp_path, "debezium-json")
+    assert cut(rig, list(enumerate(free, 1)), place) is None
+
+
+def test_a_table_that_is_not_there_yet_lacks_nothing(tmp_path: Path) -> None:
+    """Its log begins with a change of a key."""
+    rig = ProcessorRig(tmp_path, "debezium-json")
+    rig.send("t", *enumerate(moved(1, 2, "of 1", AT_THE_END), 1))
+    rig.settle()
+    assert rig.states[T].rows_may_differ is None
+    assert rig.logged("rows_may_differ") == []

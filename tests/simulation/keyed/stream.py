@@ -172,7 +172,8 @@ class KeyedSource:
             None if row is None else {"id": key, **{spelled(n): row[n] for n in row}}
             for row in (before, after)
         ]
-        source = {"connector": "mysql", "db": self._database, "table": table}
+        connector = "sqlserver" if self.crosses else "mysql"
+        source = {"connector": connector, "db": self._database, "table": table}
         value = {"before": shown[0], "after": shown[1], "source": source, "op": op, "ts_ms": 1}
         record = pack(_key(key), msgspec.json.encode(value), headers)
         letters, targets = {"c": "I", "u": "U", "d": "D"}[op], (target_of(table), CHANGELOG)
@@ -237,6 +238,16 @@ def keyed_stream(
         reread_offsets=rng.choice((2, 20_000)),
     )
     return _laid_out(rng, shape, source)
+
+
+def swapped(rng: random.Random) -> Stream:
+    """One partition with two rows that take each other's key in one statement, behind a third."""
+    source = KeyedSource(rng, 1, 1)
+    source.crosses = True
+    for key in (1, 2, 3):
+        source._change("t0", "c", key, None, {"v": f"of {key}"})
+    source._cross("t0", {1: 2, 2: 1})
+    return _laid_out(rng, Shape(keyed=1), source)
 
 
 def _laid_out(rng: random.Random, shape: Shape, source: KeyedSource) -> Stream:

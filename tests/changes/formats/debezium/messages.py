@@ -22,6 +22,7 @@ POSTGRES = {
     "snapshot": "false", "db": "postgres", "sequence": '["1","2"]', "schema": "shop",
     "table": "orders", "txId": 5, "lsn": 34078720, "xmin": None,
 }  # fmt: skip
+ORACLE = {**POSTGRES, "connector": "oracle", "db": "ORCL"}
 FORMAT = DebeziumJson(FormatOptions())
 UNAVAILABLE = "__debezium_unavailable_value"
 NAMED = {"default_database": "shop", "default_table": "orders"}
