@@ -176,6 +176,7 @@ class Collector:
                 lambda: self._kept_connector.position(rest),
                 self._position,
                 self._memory.now.identity,
+                bool(self._memory.now.by_file),
             )
         except DatabaseError as error:
             self._kept = KeptLog()
@@ -186,6 +187,8 @@ class Collector:
         if state.runs and now - self._end[1] >= QUIET_S:
             kept = replace(kept, bytes=0, seconds=0.0) if kept.bytes is not None else kept
         self._kept = kept
+        if kept.by_file:
+            self._memory.note(by_file="yes")
         if kept.lost:
             self._lose(kept.lost)
         elif kept.identity and self._position is not None:

@@ -63,7 +63,7 @@ class Hands:
             NewPosition(self.wiring, rest, self.source, self._connector).take()
             # The next round creates it, as its section is now: this one may have a former topic.
             rest.remove(self._connector)
-            self.memory.note(put="", lost="", identity="", begun="")
+            self.memory.note(put="", lost="", identity="", by_file="", begun="")
             self.failures.forget()
             self._log.warning("collector_reset", tables=list(self.wiring.patterns()))
 
@@ -77,7 +77,7 @@ class Hands:
                 NewPosition(self.wiring, rest, self.source, self._connector).take()
                 rest.remove(self._connector)
             self.wiring.files.forget_secrets(self.wiring.name)
-            self.memory.note(put="", identity="", lost="", loads="", begun="")
+            self.memory.note(put="", identity="", by_file="", lost="", loads="", begun="")
             self._log.warning("collector_removed", topics=topics)
             every = [*data_topics(self.wiring), *history_topics(self.wiring)]
             return self.wiring.topics().remove(every) if topics else []

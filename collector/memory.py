@@ -12,7 +12,8 @@ from actors.runtime.files import close_folder, write_durably
 
 class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     """``put``: a fingerprint of the configuration that Connect was given last. ``identity``: the
-    server that the position is of. ``lost``: why the position is gone, until somebody decides.
+    server that the position is of. ``by_file``: not empty where a MySQL's was read by file, without
+    GTIDs. ``lost``: why the position is gone, until somebody decides.
     ``loads``: patterns of tables, a line each, until their loads are recorded: of all (``due``)
     from a new position on, of one that joins late from before that on. ``begun``:
     not empty once there was a position. ``removed``: not empty where people have removed it, and
@@ -20,6 +21,7 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
     put: str = ""
     identity: str = ""
+    by_file: str = ""
     lost: str = ""
     loads: str = ""
     begun: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from collector.connector.config import Flavor, publication_of, slot_name
@@ -27,9 +26,14 @@ class SourceWatch:
         return self._flavor
 
     def look(
-        self, offset: Callable[[], Offset | None], known_offset: Offset | None, identity: str
+        self,
+        offset: Callable[[], Offset | None],
+        known_offset: Offset | None,
+        identity: str,
+        by_file: bool,
     ) -> KeptLog:
-        """``known_offset``: as it was before the server is queried; ``offset`` reads it again."""
+        """``known_offset``: as it was before the server is queried; ``offset`` reads it again.
+        ``identity``, ``by_file``: as the position was found before (see ``mysql.look``)."""
         database = self._open()
         if database is None:
             return KeptLog()
@@ -37,10 +41,10 @@ class SourceWatch:
             self._flavor = self._ask_flavor(database)
         if database.kind == "postgresql":
             slot = slot_name(self._wiring.name, self._wiring.section)
-            return postgres.look(database.ask, slot, offset, identity, time.time())
+            return postgres.look(database.ask, slot, offset, identity)
         if known_offset is None:
             return KeptLog()
-        return mysql.look(database.ask, known_offset, identity, time.time())
+        return mysql.look(database.ask, known_offset, identity, by_file)
 
     def identity(self) -> str:
         """Which server it is now; empty where that is unknown."""

@@ -62,6 +62,7 @@ _BY = {
     "plugin.name": "pgoutput is the one that is read",
     "log.position.check.enable": "a position that is gone must be seen",
     "gtid.source.filter.dml.events": "transactions would be left out",
+    "gtid.ignore.on.recovery": "a position is by GTIDs where the server has them",
     "predicates": "every record is read",
     "transforms": "topics decides it",
     "post.processors": "records are the source's",

@@ -15,11 +15,13 @@ Offset = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class KeptLog:
-    """``bytes``: from the position to the log's end; ``seconds``: the age of what is read next.
+    """``bytes``: from the position to the log's end; ``seconds``: the age of what is read next,
+    by the source's own clock, so below 0 where that was set back.
     ``purge_s``: until the source may remove the position by age, ``room_bytes``: by size, both None
     where it does not tell or nothing is to be removed. ``lost``: why the position is gone, else
     empty. ``end``: the log's end, in the database's words. ``identity``: which server it was.
-    ``taken``: who reads by the collector's slot.
+    ``taken``: who reads by the collector's slot. ``by_file``: a MySQL's position is by file,
+    without GTIDs.
     """
 
     bytes: int | None = None
@@ -30,6 +32,7 @@ class KeptLog:
     end: str = ""
     identity: str = ""
     taken: str = ""
+    by_file: bool = False
 
 
 def whole(value: object) -> int | None:
@@ -38,3 +41,8 @@ def whole(value: object) -> int | None:
         return None if value is None else int(str(value))
     except ValueError:
         return None
+
+
+def literal(text: str) -> str:
+    """A text in a statement of MySQL's or MariaDB's."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''").replace("%", "%%") + "'"

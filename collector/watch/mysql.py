@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collector.watch.kept import Ask, KeptLog, Offset, whole
+from collector.watch import gtids
+from collector.watch.kept import Ask, KeptLog, Offset, literal, whole
 from databases.base.errors import DatabaseRefused
 
 _VARIABLES = (
@@ -11,27 +12,36 @@ _VARIABLES = (
 )  # fmt: skip
 
 
-def look(ask: Ask, offset: Offset, known: str, now_s: float) -> KeptLog:
-    """``known``: the server's identity when the position was looked at before, or empty. ``now_s``
-    is Unix time. Raises DatabaseAway; DatabaseRefused where a right lacks."""
+def look(ask: Ask, offset: Offset, known: str, by_file: bool) -> KeptLog:
+    """``known``: the server's identity when the position was looked at before, or empty;
+    ``by_file``: whether it was read by files without GTIDs then. Raises DatabaseAway;
+    DatabaseRefused where a right lacks."""
     variables = _variables(ask)
     mariadb = "server_uuid" not in variables
     identity = _identity(variables)
     logs = _logs(ask)
     file, at, sets = str(offset.get("file", "")), whole(offset.get("pos")) or 0, _sets(offset)
-    by_sets = bool(sets) and (mariadb or variables.get("gtid_mode", "").startswith("ON"))
-    if by_sets:
-        lost = _lost_mariadb(ask, sets, logs) if mariadb else _lost_mysql(ask, sets)
+    mode = variables.get("gtid_mode", "")
+    by_file = not mariadb and (by_file or gtids.is_by_file(offset, mode))
+    if not mariadb and mode == "ON":
+        # After a fail-over a file of this name may be here, and be another.
+        here = whole(offset.get("server_id")) == whole(variables.get("server_id"))
+        lost = gtids.unfit(ask, sets, by_file, file if here else "", [name for name, _ in logs])
+        lost = lost or (_lost_mysql(ask, sets) if sets else _lost_file(logs, file, at))
+    elif sets and mariadb:
+        lost = _lost_mariadb(ask, sets, logs)
+    elif sets and mode == "ON_PERMISSIVE" and not by_file:
+        lost = _lost_mysql(ask, sets)
     elif known and known != identity:
         lost = f"it is another server now ({identity}, before {known}), and no GTIDs tell the place"
     else:
         lost = _lost_file(logs, file, at)
     names, end = [name for name, _ in logs], f"{logs[-1][0]}:{logs[-1][1]}" if logs else ""
     if lost or file not in names:  # by GTIDs a server has the place in other files
-        return KeptLog(lost=lost, identity=identity, end=end)
+        return KeptLog(lost=lost, identity=identity, end=end, by_file=by_file)
     place = names.index(file)
     beyond = max(0, logs[place][1] - at) + sum(size for _, size in logs[place + 1 :])
-    age = _age(offset, now_s)
+    age = _age(ask, offset)
     last = place == len(logs) - 1
     return KeptLog(
         bytes=beyond,
@@ -40,6 +50,7 @@ def look(ask: Ask, offset: Offset, known: str, now_s: float) -> KeptLog:
         room_bytes=None if last else _room(variables, logs, place),
         identity=identity,
         end=end,
+        by_file=by_file,
     )
 
 
@@ -67,9 +78,13 @@ def _sets(offset: Offset) -> str:
     return "".join(str(offset.get("gtids") or "").split())
 
 
-def _age(offset: Offset, now_s: float) -> float | None:
+def _age(ask: Ask, offset: Offset) -> float | None:
+    """By the server's own clock, which stamps its log and purges it."""
     seconds = whole(offset.get("ts_sec"))
-    return None if not seconds else max(0.0, now_s - seconds)
+    if not seconds:
+        return None
+    ((now_us,),) = ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))")
+    return int(str(now_us)) / 1e6 - seconds
 
 
 def _purge_s(variables: dict[str, str], age: float | None) -> float | None:
@@ -105,7 +120,7 @@ def _lost_file(logs: list[tuple[str, int]], file: str, at: int) -> str:
 
 
 def _lost_mysql(ask: Ask, ours: str) -> str:
-    text = _literal(ours)
+    text = literal(ours)
     ((purged, executed, missing),) = ask(
         f"SELECT GTID_SUBSET(@@GLOBAL.gtid_purged, {text}), "
         f"GTID_SUBSET({text}, @@GLOBAL.gtid_executed), "
@@ -145,7 +160,7 @@ def _begin(ask: Ask, logs: list[tuple[str, int]]) -> str:
     if not logs:
         return ""
     try:
-        rows = ask(f"SHOW BINLOG EVENTS IN {_literal(logs[0][0])} LIMIT 4")
+        rows = ask(f"SHOW BINLOG EVENTS IN {literal(logs[0][0])} LIMIT 4")
     except DatabaseRefused:
         return ""  # the file went meanwhile, or a right lacks: the reader's own error tells it
     return next((str(row[5]).strip("[]") for row in rows if str(row[2]) == "Gtid_list"), "")
@@ -165,10 +180,6 @@ def _places(text: str) -> dict[str, int]:
 def _one(ask: Ask, sql: str) -> str:
     rows = ask(sql)
     return "" if not rows or rows[0][0] is None else str(rows[0][0])
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''").replace("%", "%%") + "'"
 
 
 def _short(text: str) -> str:

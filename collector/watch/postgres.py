@@ -12,20 +12,18 @@ from databases.base.errors import DatabaseRefused
 _SLOT = """
 SELECT to_jsonb(s)::text, s.confirmed_flush_lsn - '0/0'::pg_lsn,
 (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END)
-- '0/0'::pg_lsn, current_database()
+- '0/0'::pg_lsn, current_database(), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM (SELECT 1) one LEFT JOIN pg_replication_slots s ON s.slot_name = '{slot}'"""
 _READER = """
 SELECT application_name, client_addr::text FROM pg_stat_activity WHERE pid = {pid}"""
 
 
-def look(
-    ask: Ask, slot: str, offset: Callable[[], Offset | None], known: str, now_s: float
-) -> KeptLog:
+def look(ask: Ask, slot: str, offset: Callable[[], Offset | None], known: str) -> KeptLog:
     """``offset`` is read after the slot: a slot never moves past a position that is stored.
 
     Raises DatabaseAway, DatabaseRefused.
     """
-    ((text, confirmed, end, database),) = ask(_SLOT.format(slot=slot))
+    ((text, confirmed, end, database, now_us),) = ask(_SLOT.format(slot=slot))
     there: dict[str, Any] | None = None if text is None else json.loads(str(text))
     position = offset()
     identity = identity_of(ask)
@@ -38,7 +36,7 @@ def look(
     seen = max(_places(position), default=whole(confirmed) or 0)
     beyond = max(0, (whole(end) or 0) - seen)
     stamp = None if position is None else whole(position.get("ts_usec"))
-    age = None if not stamp else max(0.0, now_s - stamp / 1e6)
+    age = None if not stamp else (int(str(now_us)) - stamp) / 1e6
     return KeptLog(
         bytes=None if position is None else beyond,
         seconds=age if beyond else 0.0,

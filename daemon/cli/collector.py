@@ -73,7 +73,11 @@ def _print(console: Console, every: list[dict[str, Any]], conditions: list[Condi
 def _behind(one: dict[str, Any]) -> str:
     if one["beyond_bytes"] is None:
         return "not known"
-    said = f"{size(one['beyond_bytes'])}, {duration(one['beyond_seconds'])}"
+    seconds = one["beyond_seconds"]
+    since = duration(seconds)
+    if seconds is not None and seconds < 0:
+        since = f"stamped {duration(-seconds)} ahead of its clock"
+    said = f"{size(one['beyond_bytes'])}, {since}"
     if one["purge_seconds"] is not None:
         said += f"; it may remove the position in {duration(one['purge_seconds'])}"
     if one["room_bytes"] is not None:

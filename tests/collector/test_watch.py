@@ -30,18 +30,33 @@ def binlog(
     offset: dict[str, object],
     logs: Sequence[tuple[str, int]] = (("b.1", 100), ("b.2", 500), ("b.3", 50)),
     known: str = "",
+    by_file: bool = False,
+    first: tuple[tuple[str, str], ...] = (),
     **variables: str,
 ) -> KeptLog:
-    said = {"server_uuid": "u-1", "binlog_expire_logs_seconds": "3600"} | variables
-    return mysql.look(
-        asked(VARIABLES=said.items(), BINARY=logs), {"ts_sec": NOW - 600, **offset}, known, NOW
-    )
+    """``first``: of each file, the first events' types and what they say."""
+    said = {"server_uuid": "u-1", "server_id": "1", "binlog_expire_logs_seconds": "3600"}
+    said |= variables
+    ask = asked(
+        VARIABLES=said.items(), BINARY=logs, gtid_executed=[(1, 1, "")], GTID_SUBSET=[(0,)],
+        EVENTS=[(0, 0, kind, 0, 0, text) for kind, text in first],
+        SYSDATE=[(NOW * 1_000_000,)],
+    )  # fmt: skip
+    return mysql.look(ask, {"ts_sec": NOW - 600, **offset}, known, by_file)
 
 
 def test_what_is_behind_a_position_in_the_binary_log() -> None:
     """The rest of its file and all later ones; by age its file may go after the limit."""
     found = binlog({"file": "b.2", "pos": 400})
     assert (found.bytes, found.seconds, found.purge_s, found.lost) == (150, 600, 3000, "")
+
+
+def test_a_clock_that_was_set_back() -> None:
+    """The source's own, which also purges: an age below 0 is shown as it is, and the position stays
+    for longer. This machine's clock is not asked."""
+    found = binlog({"file": "b.2", "pos": 400, "ts_sec": NOW + 3600})
+    assert (found.seconds, found.purge_s) == (-3600, 7200)
+    assert slot({}, 400, {"lsn": 600, "ts_usec": (NOW + 5) * 1_000_000}).seconds == -5
 
 
 def test_the_last_file_is_never_removed() -> None:
@@ -62,6 +77,33 @@ def test_a_position_without_gtids_is_lost(offset: dict[str, object], known: str,
     """A file that went, a file that is shorter, another server's file of the same name."""
     assert said in binlog(offset, known=known).lost
     assert not binlog({"file": "b.2", "pos": 4}, known="u-1").lost
+
+
+@pytest.mark.parametrize(
+    ("mode", "by_file", "transaction", "first", "said"),
+    [
+        ("ON", False, "u-1:5", ("Gtid", ""), ""),
+        ("ON", False, "file=b.2,pos=4", ("Gtid", ""), "it was read by file, "),
+        ("ON", True, "u-1:5", ("Gtid", ""), "it was read by file, "),
+        ("ON", False, "u-1:5", ("Anonymous_Gtid", ""), "b.2 has transactions without GTIDs"),
+        ("ON", False, "u-1:5", ("Previous_gtids", "u-1:1-9"), "its GTIDs lack some"),
+        ("ON_PERMISSIVE", True, "u-1:5", ("Anonymous_Gtid", ""), ""),
+        ("OFF", False, "u-1:5", ("Anonymous_Gtid", ""), ""),
+    ],
+)
+def test_a_mode_of_gtids_that_changed(
+    mode: str, by_file: bool, transaction: str, first: tuple[str, str], said: str
+) -> None:
+    """By GTIDs alone a start would repeat, or leave out, what was read by file."""
+    offset: dict[str, object] = {
+        "file": "b.2", "pos": 4, "gtids": "u-1:1-4", "transaction_id": transaction, "server_id": 1
+    }  # fmt: skip
+    found = binlog(offset, by_file=by_file, first=(first,), gtid_mode=mode)
+    assert said in found.lost
+    assert bool(found.lost) == bool(said)
+    away = binlog(offset | {"server_id": 2}, by_file=by_file, first=(first,), gtid_mode=mode)
+    assert bool(away.lost) == ("it was read by file, " in said)
+    assert found.by_file == (by_file or transaction.startswith("file=") or mode == "OFF")
 
 
 def test_mariadb_bounds_by_size_and_without_automatic_purge_nothing_ends() -> None:
@@ -86,7 +128,7 @@ def test_mariadbs_place_is_told_by_its_gtids(state: str, first: str, said: str) 
         VARIABLES=[("server_id", "1")], BINARY=[("x.7", 10)], gtid_binlog_state=[(state,)],
         EVENTS=[(0, 0, "Format_desc", 0, 0, ""), (0, 0, "Gtid_list", 0, 0, f"[{first}]")],
     )  # fmt: skip
-    found = mysql.look(ask, {"file": "b.2", "pos": 4, "gtids": "0-1-20"}, "", NOW)
+    found = mysql.look(ask, {"file": "b.2", "pos": 4, "gtids": "0-1-20"}, "", False)
     assert (said in found.lost) == bool(said or not found.lost)
     assert bool(found.lost) == bool(said)
 
@@ -100,10 +142,10 @@ def slot(
         else json.dumps({"database": "d", "plugin": "pgoutput", "wal_status": "reserved"} | there)
     )
     ask = asked(
-        pg_replication_slots=[(whole, confirmed, 1000, "d")], control_system=[("7",)],
-        pg_stat_activity=[("theirs", "10.0.0.1")],
+        pg_replication_slots=[(whole, confirmed, 1000, "d", NOW * 1_000_000)],
+        control_system=[("7",)], pg_stat_activity=[("theirs", "10.0.0.1")],
     )  # fmt: skip
-    return postgres.look(ask, "s", lambda: offset, "7", NOW)
+    return postgres.look(ask, "s", lambda: offset, "7")
 
 
 def test_what_is_behind_a_slots_position() -> None:
