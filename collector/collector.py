@@ -32,15 +32,20 @@ from collector.kept_connector import KeptConnector, Unmade
 from collector.memory import CollectorMemory
 from collector.owed import Owed, Unpublished
 from collector.reasons import hint, lost_in
+from collector.seen_log import remember
 from collector.source_watch import SourceWatch
 from collector.watch.kept import KeptLog
 from collector.wiring import Wiring
-from databases.base.errors import DatabaseError
+from databases.base.errors import DatabaseAway, DatabaseError
 from sources.base.port import NotAnswered
 from sources.base.topics import UnfitTopic
 
 QUIET_S = 30.0
 """A log whose end has not moved for so long is read to its end, where the task runs."""
+
+STUCK_S = 300.0
+"""A position that has not moved for so long, where the log has more, is told. A long statement, and
+the history of the schema at a start, take less."""
 
 
 class Collector:
@@ -60,6 +65,8 @@ class Collector:
         self._kept = KeptLog()
         self._end: tuple[str, float] = ("", clock())
         self._position: Mapping[str, Any] | None = None
+        self._moved: tuple[Mapping[str, Any] | None, float] = (None, clock())
+        self._answers = True
         self._loaded = False
         self._kept_connector = KeptConnector(wiring, self._memory, clock)
         self._owed = Owed(wiring, self._memory, self._source, clock)
@@ -158,6 +165,9 @@ class Collector:
         if not away:
             self._owed.publish(began=found is not None or self._kept_connector.had_position)
         wanted = self._wiring.wanted(flavor)
+        if found is None and not self._answers:
+            self._turn("source away", away)
+            return
         if found is None:
             self._create(rest, wanted)
             return
@@ -180,17 +190,19 @@ class Collector:
             )
         except DatabaseError as error:
             self._kept = KeptLog()
+            self._answers = not isinstance(error, DatabaseAway)
             return str(error)
+        self._answers = True
         now = self._clock()
         if kept.end != self._end[0]:
             self._end = (kept.end, now)
         if state.runs and now - self._end[1] >= QUIET_S:
             kept = replace(kept, bytes=0, seconds=0.0) if kept.bytes is not None else kept
         self._kept = kept
-        if kept.by_file:
-            self._memory.note(by_file="yes")
-        if kept.lost:
-            self._lose(kept.lost)
+        if self._position != self._moved[0] or not (state.runs and kept.bytes):
+            self._moved = (self._position, now)
+        if lost := remember(self._memory, kept):
+            self._lose(lost)
         elif kept.identity and self._position is not None:
             self._memory.note(identity=kept.identity)
         return ""
@@ -211,7 +223,7 @@ class Collector:
         if state.connector not in ("STOPPED", "MISSING"):
             rest.stop(self._connector)
         self._turn("lost", self._memory.now.lost)
-        if self._wiring.section.on_lost_position == "load":
+        if self._wiring.section.on_lost_position == "load" and not self._kept.unread:
             self.hands.reset()
 
     def _have_secrets(self, rest: ConnectRest, found: Mapping[str, str] | None) -> None:
@@ -235,14 +247,26 @@ class Collector:
             failures.runs(now)
             if self._position is not None:
                 self._owed.load()
+            if now - self._moved[1] >= STUCK_S:
+                self._turn("failed", self._stuck())
+                return
             left = f"the source does not tell: {away}" if away else self._owed.lines()
-            self._turn("running", left)
+            self._turn("running", "; ".join(filter(None, (left, self._memory.now.doubt))))
+        elif state.failed and not self._answers:
+            self._turn("source away", away)  # what answers next may be another server
         elif state.failed:
             self._failed(rest, state)
         elif state.connector in ("PAUSED", "STOPPED"):
             self._turn("paused", "on request")
         else:
             self._turn("starting", "")
+
+    def _stuck(self) -> str:
+        minutes = (self._clock() - self._moved[1]) / 60
+        return (
+            f"its task runs, and its position has not moved for {minutes:.0f} min, though the log "
+            f"has {self._kept.bytes} bytes more: binlogd collector restart connects it again"
+        )
 
     def _failed(self, rest: ConnectRest, state: ConnectorState) -> None:
         failures, now = self._failures, self._clock()

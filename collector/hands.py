@@ -17,6 +17,9 @@ from collector.source_watch import SourceWatch
 from collector.topics import data_topics, history_topics
 from collector.wiring import Wiring
 
+_FORGOTTEN = dict.fromkeys(("put", "lost", "identity", "by_file", "begun", "unread", "doubt"), "")
+"""What was of a former position."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hands:
@@ -47,7 +50,7 @@ class Hands:
         """Begin again at the position; where it was taken for lost, it is looked at again."""
         with self.lock:
             rest, lost = self._rest(), bool(self.memory.now.lost)
-            self.memory.note(lost="")
+            self.memory.note(lost="", doubt="")
             self.failures.forget()
             if lost and rest.config(self._connector) is not None:
                 rest.resume(self._connector)
@@ -63,7 +66,7 @@ class Hands:
             NewPosition(self.wiring, rest, self.source, self._connector).take()
             # The next round creates it, as its section is now: this one may have a former topic.
             rest.remove(self._connector)
-            self.memory.note(put="", lost="", identity="", by_file="", begun="")
+            self.memory.note(**_FORGOTTEN)
             self.failures.forget()
             self._log.warning("collector_reset", tables=list(self.wiring.patterns()))
 
@@ -77,7 +80,7 @@ class Hands:
                 NewPosition(self.wiring, rest, self.source, self._connector).take()
                 rest.remove(self._connector)
             self.wiring.files.forget_secrets(self.wiring.name)
-            self.memory.note(put="", identity="", by_file="", lost="", loads="", begun="")
+            self.memory.note(loads="", **_FORGOTTEN)
             self._log.warning("collector_removed", topics=topics)
             every = [*data_topics(self.wiring), *history_topics(self.wiring)]
             return self.wiring.topics().remove(every) if topics else []

@@ -16,6 +16,11 @@ from collector.memory import CollectorMemory
 from collector.position import stop
 from collector.topics import keep_topics
 from collector.wiring import Wiring
+from sources.base.topics import UnfitTopic
+
+TOPICS_EVERY_S = 60.0
+"""Between two looks whether the topics are as they must be. A producer sees a new partition within
+five minutes."""
 
 
 class Unmade(Exception):
@@ -29,7 +34,7 @@ class KeptConnector:
     def __init__(self, wiring: Wiring, memory: CollectorMemory, clock: Callable[[], float]) -> None:
         self._wiring, self._memory, self._clock = wiring, memory, clock
         self._connector = connector_name(wiring.name)
-        self._topics_kept = False
+        self._topics_due_s = clock()
         self.edited: tuple[list[str], float] | None = None
         """The options that somebody had changed by hand, and when they were put right."""
         self._log: Any = structlog.get_logger().bind(actor="collector", collector=wiring.name)
@@ -80,9 +85,7 @@ class KeptConnector:
         state: ConnectorState,
     ) -> None:
         """Give the connector that is ``found`` the configuration that it should have."""
-        if not self._topics_kept:
-            keep_topics(self._wiring)
-            self._topics_kept = True
+        self._keep_topics(rest, state)
         if found == wanted:
             self._memory.note(put=_fingerprint(wanted))
             return
@@ -101,6 +104,18 @@ class KeptConnector:
         else:
             rest.put_config(self._connector, wanted)
         self._log.info("collector_configured", options=differ)
+
+    def _keep_topics(self, rest: ConnectRest, state: ConnectorState) -> None:
+        """Now and then. One that would lose records, or their order, is written no more."""
+        if self._clock() < self._topics_due_s:
+            return
+        try:
+            keep_topics(self._wiring)
+        except UnfitTopic:
+            if state.connector == "RUNNING":
+                rest.stop(self._connector)
+            raise
+        self._topics_due_s = self._clock() + TOPICS_EVERY_S
 
 
 def _fingerprint(config: Mapping[str, str]) -> str:

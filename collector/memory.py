@@ -17,7 +17,9 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     ``loads``: patterns of tables, a line each, until their loads are recorded: of all (``due``)
     from a new position on, of one that joins late from before that on. ``begun``:
     not empty once there was a position. ``removed``: not empty where people have removed it, and
-    its section is still there."""
+    its section is still there. ``unread``: why changes were passed over, until there is a new
+    position. ``xa_rollbacks``: the server's count; ``doubt``: why tables may have rows that the
+    source does not have, until somebody has seen to it."""
 
     put: str = ""
     identity: str = ""
@@ -26,6 +28,9 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     loads: str = ""
     begun: str = ""
     removed: str = ""
+    unread: str = ""
+    xa_rollbacks: str = ""
+    doubt: str = ""
 
 
 _FOLDER = "collectors"
@@ -50,6 +55,7 @@ class CollectorMemory:
     """The file of one collector. One thread's."""
 
     def __init__(self, state_dir: Path, name: str) -> None:
+        self.collector = name
         self._path = state_dir / _FOLDER / f"{name}.json"
         self.now = Remembered()
 

@@ -48,8 +48,8 @@ _HINTS = (
         r"internal schema size \d+, but row size \d+",
         "Debezium has other columns of this table than its log: often those of a former table of "
         "that name, renamed away by ALTER TABLE before a restart, whose CREATE TABLE it passed "
-        "over. binlogd collector reset NAME begins at the source's present, and has the tables "
-        "loaded",
+        "over; or a session's binlog_row_image is not FULL. binlogd collector reset NAME begins at "
+        "the source's present, and has the tables loaded",
     ),
     (
         r"schema isn't known to this connector|SchemaHistoryException|db history topic|"

@@ -9,6 +9,7 @@ from collector.watch import mysql, postgres, publication
 from collector.watch.kept import KeptLog, Offset
 from collector.wiring import Wiring
 from databases.base.database import Database
+from databases.postgres.session import timeline_history
 
 
 class SourceWatch:
@@ -41,7 +42,7 @@ class SourceWatch:
             self._flavor = self._ask_flavor(database)
         if database.kind == "postgresql":
             slot = slot_name(self._wiring.name, self._wiring.section)
-            return postgres.look(database.ask, slot, offset, identity)
+            return postgres.look(database.ask, slot, offset, identity, self._history)
         if known_offset is None:
             return KeptLog()
         return mysql.look(database.ask, known_offset, identity, by_file)
@@ -52,7 +53,7 @@ class SourceWatch:
         if database is None:
             return ""
         if database.kind == "postgresql":
-            return postgres.identity_of(database.ask)
+            return postgres.identity_now(database.ask)
         return mysql.identity_of(database.ask)
 
     def publish(
@@ -79,6 +80,9 @@ class SourceWatch:
             f"WHERE slot_name = '{slot}'"
         )
         return bool(found)
+
+    def _history(self, timeline: int) -> str:
+        return timeline_history(self._wiring.login(), timeline)
 
     def close(self) -> None:
         """End the connection."""

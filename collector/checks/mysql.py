@@ -217,6 +217,11 @@ def of_table(ask: Ask, table: SourceTable) -> Iterator[Finding]:
             f"ALTER TABLE {name} ADD COLUMN binlogd_id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
         )
     ((_, made, *_),) = ask(f"SHOW CREATE TABLE {name}")
+    if re.search(r"^\) ENGINE=MEMORY\b", str(made), re.MULTILINE):
+        yield warning(
+            f"{table.name} is in memory: a restart of the server empties it by a statement, which "
+            "the collector does not read"
+        )
     for parent, rules in _FOREIGN_KEY.findall(str(made)):
         if acting := ", ".join(_ACTING.findall(rules)):
             yield warning(

@@ -76,6 +76,12 @@ _DEFAULTS = {
 }
 """What ``config`` may change."""
 
+_DEFAULTS_OF: Mapping[Flavor, Mapping[str, str]] = {
+    # Reconnected by itself it would read on at a standby that was promoted, before anybody has
+    # looked whether that has what was read. A failed task is started again once the source answers.
+    "postgresql": {"errors.max.retries": "0"},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -167,7 +173,8 @@ def connector_config(section: CollectorSection, around: Surroundings) -> dict[st
     own |= _OF[around.flavor](section, around)
     given = {name: _text(value) for name, value in section.config.items()}
     others = {n: r for n, r in around.references.items() if why_owned(n) is None}
-    return {**_DEFAULTS, **given, **others, **own}
+    defaults = {**_DEFAULTS, **_DEFAULTS_OF.get(around.flavor, {})}
+    return {**defaults, **given, **others, **own}
 
 
 def _text(value: str | int | float | bool) -> str:

@@ -8,7 +8,7 @@ transaction that comes as the position says of another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from collector.watch.kept import Ask, Offset, literal, whole
 from databases.base.errors import DatabaseRefused
@@ -22,10 +22,10 @@ _FIRST = 5
 of the mode begins another file."""
 
 
-def is_by_file(offset: Offset, mode: str) -> bool:
+def is_by_file(offset: Offset, variables: Mapping[str, str]) -> bool:
     """Whether transactions are read without their GTIDs: they have none in this mode, or Debezium's
     name for the last one says so."""
-    without = mode in ("OFF", "OFF_PERMISSIVE")
+    without = variables.get("gtid_mode") in ("OFF", "OFF_PERMISSIVE")
     return without or str(offset.get("transaction_id") or "").startswith("file=")
 
 

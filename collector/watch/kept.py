@@ -21,7 +21,8 @@ class KeptLog:
     where it does not tell or nothing is to be removed. ``lost``: why the position is gone, else
     empty. ``end``: the log's end, in the database's words. ``identity``: which server it was.
     ``taken``: who reads by the collector's slot. ``by_file``: a MySQL's position is by file,
-    without GTIDs.
+    without GTIDs. ``unread``: why changes are in the log that are not read, else empty.
+    ``xa_rollbacks``: how many XA transactions were rolled back since the server's start.
     """
 
     bytes: int | None = None
@@ -33,6 +34,8 @@ class KeptLog:
     identity: str = ""
     taken: str = ""
     by_file: bool = False
+    unread: str = ""
+    xa_rollbacks: int | None = None
 
 
 def whole(value: object) -> int | None:

@@ -2,56 +2,83 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from collector.watch import gtids
 from collector.watch.kept import Ask, KeptLog, Offset, literal, whole
 from databases.base.errors import DatabaseRefused
 
 _VARIABLES = (
     "binlog_expire_logs_seconds", "expire_logs_days", "binlog_expire_logs_auto_purge",
-    "max_binlog_total_size", "server_uuid", "server_id", "gtid_mode",
+    "max_binlog_total_size", "server_uuid", "server_id", "gtid_mode", "binlog_format",
+    "binlog_row_image", "binlog_row_value_options",
 )  # fmt: skip
+
+_READ = {
+    "binlog_format": ("ROW", "changes of sessions since then are statements"),
+    "binlog_row_image": ("FULL", "changes of sessions since then lack columns"),
+    "binlog_row_value_options": ("", "changes of JSON documents since then are parts of them"),
+}
+"""By setting: as it must be, and what another value means. Debezium passes over such changes, or
+fails, and looks at the settings at its start alone."""
 
 
 def look(ask: Ask, offset: Offset, known: str, by_file: bool) -> KeptLog:
     """``known``: the server's identity when the position was looked at before, or empty;
     ``by_file``: whether it was read by files without GTIDs then. Raises DatabaseAway;
     DatabaseRefused where a right lacks."""
-    variables = _variables(ask)
-    mariadb = "server_uuid" not in variables
-    identity = _identity(variables)
-    logs = _logs(ask)
-    file, at, sets = str(offset.get("file", "")), whole(offset.get("pos")) or 0, _sets(offset)
-    mode = variables.get("gtid_mode", "")
-    by_file = not mariadb and (by_file or gtids.is_by_file(offset, mode))
-    if not mariadb and mode == "ON":
-        # After a fail-over a file of this name may be here, and be another.
-        here = whole(offset.get("server_id")) == whole(variables.get("server_id"))
-        lost = gtids.unfit(ask, sets, by_file, file if here else "", [name for name, _ in logs])
-        lost = lost or (_lost_mysql(ask, sets) if sets else _lost_file(logs, file, at))
-    elif sets and mariadb:
-        lost = _lost_mariadb(ask, sets, logs)
-    elif sets and mode == "ON_PERMISSIVE" and not by_file:
-        lost = _lost_mysql(ask, sets)
-    elif known and known != identity:
-        lost = f"it is another server now ({identity}, before {known}), and no GTIDs tell the place"
-    else:
-        lost = _lost_file(logs, file, at)
-    names, end = [name for name, _ in logs], f"{logs[-1][0]}:{logs[-1][1]}" if logs else ""
-    if lost or file not in names:  # by GTIDs a server has the place in other files
-        return KeptLog(lost=lost, identity=identity, end=end, by_file=by_file)
+    variables, logs = _variables(ask), _logs(ask)
+    file, at = str(offset.get("file", "")), whole(offset.get("pos")) or 0
+    by_file = by_file or ("server_uuid" in variables and gtids.is_by_file(offset, variables))
+    found = KeptLog(
+        lost=_lost(ask, offset, variables, logs, known, by_file),
+        identity=_identity(variables),
+        end=f"{logs[-1][0]}:{logs[-1][1]}" if logs else "",
+        by_file=by_file,
+        unread=_unread(variables),
+        xa_rollbacks=_xa_rollbacks(ask),
+    )
+    names = [name for name, _ in logs]
+    if found.lost or file not in names:  # by GTIDs a server has the place in other files
+        return found
     place = names.index(file)
     beyond = max(0, logs[place][1] - at) + sum(size for _, size in logs[place + 1 :])
     age = _age(ask, offset)
     last = place == len(logs) - 1
-    return KeptLog(
+    return replace(
+        found,
         bytes=beyond,
         seconds=age if beyond else 0.0,
         purge_s=None if last else _purge_s(variables, age),
         room_bytes=None if last else _room(variables, logs, place),
-        identity=identity,
-        end=end,
-        by_file=by_file,
     )
+
+
+def _lost(
+    ask: Ask,
+    offset: Offset,
+    variables: dict[str, str],
+    logs: list[tuple[str, int]],
+    known: str,
+    by_file: bool,
+) -> str:
+    """Why the server can't give what comes after the position, or nothing."""
+    mariadb, mode = "server_uuid" not in variables, variables.get("gtid_mode", "")
+    file, at, sets = str(offset.get("file", "")), whole(offset.get("pos")) or 0, _sets(offset)
+    identity, names = _identity(variables), [name for name, _ in logs]
+    # After a fail-over a file of this name may be here, and be another.
+    here = whole(offset.get("server_id")) == whole(variables.get("server_id"))
+    if here and logs and _number(file) > _number(names[-1]):
+        return f"the server's log ends before {file}, where the position is: it was reset"
+    if mode == "ON" and (why := gtids.unfit(ask, sets, by_file, file if here else "", names)):
+        return why
+    if sets and mariadb:
+        return _lost_mariadb(ask, sets, logs)
+    if sets and (mode == "ON" or (mode == "ON_PERMISSIVE" and not by_file)):
+        return _lost_mysql(ask, sets)
+    if known and known != identity:
+        return f"it is another server now ({identity}, before {known}), and no GTIDs tell the place"
+    return _lost_file(logs, file, at)
 
 
 def identity_of(ask: Ask) -> str:
@@ -67,6 +94,29 @@ def _variables(ask: Ask) -> dict[str, str]:
     names = ", ".join(f"'{name}'" for name in _VARIABLES)
     rows = ask(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
     return {str(name).lower(): str(value) for name, value in rows}
+
+
+def _unread(variables: dict[str, str]) -> str:
+    """Why the log has changes that no row tells, or nothing."""
+    for name, (wanted, means) in _READ.items():
+        if variables.get(name, wanted) != wanted:
+            return (
+                f"{name} is {variables[name]}: {means}, and are not read. SET GLOBAL {name} = "
+                f"'{wanted}', then binlogd collector reset begins at the source's present"
+            )
+    return ""
+
+
+def _xa_rollbacks(ask: Ask) -> int:
+    """How many may have rolled back what was prepared, since the server's start."""
+    rows = ask("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_xa_prepare', 'Com_xa_rollback')")
+    counts = {str(name).lower(): whole(count) or 0 for name, count in rows}
+    return counts.get("com_xa_rollback", 0) if counts.get("com_xa_prepare") else 0
+
+
+def _number(file: str) -> int:
+    """Of a file of the log, which are counted from 1 on, also after a reset."""
+    return whole(file.rpartition(".")[2]) or 0
 
 
 def _logs(ask: Ask) -> list[tuple[str, int]]:

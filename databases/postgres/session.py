@@ -150,14 +150,30 @@ def _connected(login: Login, purpose: Purpose) -> psycopg.Connection[Any]:
 
 def try_replication(login: Login) -> None:
     """Connect as a reader of the log does, and leave again. Raises DatabaseError."""
+    with _replication(login):
+        pass
+
+
+def timeline_history(login: Login, timeline: int) -> str:
+    """The promotions on the way to this timeline, as the server's own file has them: lines of a
+    timeline, where in the log it ended, and why. Raises DatabaseError."""
+    with _replication(login) as connection:
+        ((_, content),) = connection.execute(f"TIMELINE_HISTORY {int(timeline)}".encode())
+    return content if isinstance(content, str) else bytes(content).decode()
+
+
+@contextmanager
+def _replication(login: Login) -> Iterator[psycopg.Connection[Any]]:
+    """A connection of a reader of the log. Raises DatabaseError."""
     try:
-        psycopg.connect(
+        with psycopg.connect(
             host=login.host, port=login.port, dbname=login.database,
             user=login.user, password=login.password or None,
             sslmode=SSL_MODES[login.tls], sslrootcert=_authorities(login),
             connect_timeout=CONNECT_WITHIN_S, application_name="binlogd", autocommit=True,
-            replication="database",
-        ).close()  # fmt: skip
+            replication="database", cursor_factory=psycopg.ClientCursor,
+        ) as connection:  # fmt: skip
+            yield connection
     except psycopg.Error as error:
         cause = cause_of_postgresql(error.sqlstate, of_connection=True)
         raise database_error(cause, _text(error)) from error

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
+from collector.memory import CollectorMemory
+from collector.seen_log import remember
 from collector.watch import mysql, postgres
 from collector.watch.kept import KeptLog
+from databases.base.errors import DatabaseAway
 
 NOW = 1_000_000
 
@@ -134,7 +138,12 @@ def test_mariadbs_place_is_told_by_its_gtids(state: str, first: str, said: str) 
 
 
 def slot(
-    there: dict[str, object] | None, confirmed: int, offset: dict[str, object] | None
+    there: dict[str, object] | None,
+    confirmed: int,
+    offset: dict[str, object] | None,
+    known: str = "7",
+    timeline: str | None = "00000001",
+    history: str = "",
 ) -> KeptLog:
     whole = (
         None
@@ -142,10 +151,10 @@ def slot(
         else json.dumps({"database": "d", "plugin": "pgoutput", "wal_status": "reserved"} | there)
     )
     ask = asked(
-        pg_replication_slots=[(whole, confirmed, 1000, "d", NOW * 1_000_000)],
+        pg_replication_slots=[(whole, confirmed, 1000, "d", NOW * 1_000_000, timeline)],
         control_system=[("7",)], pg_stat_activity=[("theirs", "10.0.0.1")],
     )  # fmt: skip
-    return postgres.look(ask, "s", lambda: offset, "7")
+    return postgres.look(ask, "s", lambda: offset, known, lambda _: history)
 
 
 def test_what_is_behind_a_slots_position() -> None:
@@ -175,6 +184,68 @@ def test_a_slots_position_is_lost(
     assert bool(found) == bool(said)
 
 
+HISTORY = "1\t0/1000\tno recovery target specified\n\n2\t0/2000\tno recovery target specified\n"
+
+
+@pytest.mark.parametrize(
+    ("known", "timeline", "place", "said"),
+    [
+        ("7/1", "00000003", 0x1000, ""),
+        ("7/1", "00000003", 0x1001, "was promoted (timeline 3, before 1) without the last"),
+        ("7/2", "00000003", 0x2000, ""),
+        ("7/4", "00000003", 0x10, "was promoted (timeline 3, before 4) without the last"),
+        ("7", "00000003", 0x3000, ""),
+        ("7/1", "00000001", 0x3000, ""),
+        ("8/1", "00000001", 0x10, "another cluster now (system 7, before 8)"),
+    ],
+)
+def test_a_server_that_was_promoted(known: str, timeline: str, place: int, said: str) -> None:
+    """By the file of its promotions: a position beyond the end of its own timeline is lost."""
+    found = slot({}, 1, {"lsn": place}, known, timeline, HISTORY)
+    assert said in found.lost
+    assert bool(found.lost) == bool(said)
+    assert found.identity == f"7/{int(timeline, 16)}"
+
+
+def test_a_standby_is_waited_for() -> None:
+    """Its slots tell nothing of its primary's."""
+    with pytest.raises(DatabaseAway, match="a standby answers"):
+        slot(None, 0, {"lsn": 1}, "7/1", None)
+
+
 def test_who_reads_by_the_slot_is_named() -> None:
     found = slot({"active": True, "active_pid": 42}, 1, {"lsn": 1})
     assert found.taken == "PID 42, theirs at 10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("binlog_format", "MIXED"),
+        ("binlog_row_image", "NOBLOB"),
+        ("binlog_row_value_options", "PARTIAL_JSON"),
+    ],
+)
+def test_a_setting_that_leaves_changes_out(setting: str, value: str) -> None:
+    """It is said with its statement."""
+    said = binlog({"file": "b.2", "pos": 4}, **{setting: value}).unread
+    assert said.startswith(f"{setting} is {value}: ")
+    assert f"SET GLOBAL {setting} = '" in said
+    assert not binlog({"file": "b.2", "pos": 4}, binlog_format="ROW").unread
+
+
+def test_a_log_that_was_reset() -> None:
+    """Its files are counted from 1 again; another server's tell nothing."""
+    offset: dict[str, object] = {"file": "b.4", "pos": 4, "gtids": "u-1:1-4", "server_id": 1}
+    assert "it was reset" in binlog(offset, gtid_mode="ON").lost
+    assert not binlog(offset | {"server_id": 2}, gtid_mode="ON").lost
+
+
+def test_xa_transactions_that_were_rolled_back(tmp_path: Path) -> None:
+    """Each is news to one who looked before, also behind a restart of the server."""
+    memory = CollectorMemory(tmp_path, "shop")
+    memory.load()
+    for count, news in ((2, False), (2, False), (3, True), (0, False), (1, True)):
+        memory.note(doubt="")
+        assert not remember(memory, KeptLog(xa_rollbacks=count))
+        assert bool(memory.now.doubt) == news

@@ -204,6 +204,17 @@ def test_rows_that_a_foreign_key_changes_are_told(server: Server) -> None:
     )
 
 
+def test_a_table_in_memory_is_told(server: Server) -> None:
+    """A restart empties it, and no row tells that."""
+    give(server)
+    server.run(["CREATE TABLE seen.held (id INT PRIMARY KEY) ENGINE = MEMORY"])
+    (held,) = (one for one in look(server).tables if one.name.table == "held")
+    assert [one.text for one in held.findings] == [
+        "seen.held is in memory: a restart of the server empties it by a statement, which the "
+        "collector does not read"
+    ]
+
+
 def test_a_column_whose_value_can_t_be_had_leaves_its_table_out(server: Server) -> None:
     """By name; others are followed."""
     give(server)

@@ -7,7 +7,9 @@ from threading import Event
 from time import monotonic
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 
+from collector import kept_connector
 from demo.broker import DevBroker
 from demo.servers.mariadb import MariaDb
 from tests.collector.running import Running, records, rows, running
@@ -205,3 +207,21 @@ def test_a_removal_that_was_cut_short_is_carried_to_its_end(
         shop.hands.resume()
         it.until("running", lambda f: bool(f["position"]))
         assert it.loads == [(f"{name}.*",)]
+
+
+def test_a_topic_that_was_given_partitions_is_written_no_more(
+    tmp_path: Path,
+    broker: DevBroker,
+    mariadb: MariaDb,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By their keys rows would go to others, past those that are read later."""
+    monkeypatch.setattr(kept_connector, "TOPICS_EVERY_S", 1.0)
+    made(mariadb, name)
+    with running(tmp_path, broker, source(mariadb), f"{name}.*", topic=name) as it:
+        it.until("running", lambda f: bool(f["position"]))
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_partitions([NewPartitions(name, 3)])[name].result(30)
+        found = it.until("unfit", lambda _: it.rest.state("binlogd-shop").connector == "STOPPED")
+        assert f"topic {name!r} has 3 partitions" in found["reason"]

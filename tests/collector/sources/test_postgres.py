@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from collector import collector
 from demo.broker import DevBroker
 from demo.servers.postgres import Postgres
 from tests.collector.running import records, rows, running
@@ -119,3 +122,27 @@ def test_another_reader_of_the_slot_is_told_by_name(
         one.until("running", lambda f: bool(rows(broker, name, "t")))
         assert len(rows(broker, name, "t")) == 1
         assert records(broker, name)
+
+
+def test_a_reader_that_hangs_is_told(
+    tmp_path: Path,
+    broker: DevBroker,
+    postgres: Postgres,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its task runs, its connection is there, and nothing comes: its position stays."""
+    monkeypatch.setattr(collector, "STUCK_S", 6.0)
+    made(postgres, name)
+    with running(tmp_path, broker, source(postgres, name), "public.*", topic=name) as it:
+        it.until("running", lambda f: bool(f["position"]))
+        slots = f"pg_replication_slots WHERE slot_name = 'binlogd_{name}'"
+        sender = int(postgres.ask(f"SELECT active_pid FROM {slots}").rows[0][0])
+        os.kill(sender, signal.SIGSTOP)
+        try:
+            assert not postgres.run(name, ["INSERT INTO t VALUES (1, 1)"])
+            found = it.until("failed")
+            assert "its position has not moved for" in found["reason"]
+        finally:
+            os.kill(sender, signal.SIGCONT)
+        it.until("running", lambda _: len(rows(broker, name, "t")) == 1)

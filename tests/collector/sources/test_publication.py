@@ -117,3 +117,44 @@ def test_what_a_configured_publication_lacks_is_told(
     with running(tmp_path, broker, login, "public.*", topic=name) as it:
         found = it.until("running", lambda f: bool(f["reason"]))
         assert 'ALTER PUBLICATION "theirs" ADD TABLE "public"."more"' in found["reason"]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    ["SET (publish = 'insert')", "SET TABLE t (id)", "SET TABLE t WHERE (id > 5)", "DROP TABLE t"],
+)
+def test_a_publication_that_somebody_has_cut_down_is_whole_again(
+    tmp_path: Path, broker: DevBroker, postgres: Postgres, name: str, cut: str
+) -> None:
+    """To some kinds of change, rows or columns, or without a table: what was left out is loaded."""
+    assert not postgres.run("postgres", [f"CREATE DATABASE {name}"])
+    assert not postgres.run(name, ["CREATE TABLE t (id int PRIMARY KEY, v int)"])
+    with running(tmp_path, broker, source(postgres, name), "public.*", topic=name) as it:
+        it.until("running", lambda f: bool(f["position"]))
+        assert not postgres.run(name, [
+            f"ALTER PUBLICATION binlogd_{name} {cut}", "INSERT INTO t VALUES (1, 1)",
+            "UPDATE t SET v = 2",
+        ])  # fmt: skip
+        it.until("running", lambda f: it.loads == [("public.t",)])
+        assert not postgres.run(name, ["UPDATE t SET v = 3", "INSERT INTO t VALUES (2, 2)"])
+        it.until("running", lambda _: values(broker, name)[-2:] == [(1, 3), (2, 2)])
+
+
+def values(broker: DevBroker, name: str) -> list[tuple[int, int]]:
+    return [(one["after"]["id"], one["after"].get("v")) for one in rows(broker, name, "t")]
+
+
+def test_what_a_configured_publication_has_in_part_is_told(
+    tmp_path: Path, broker: DevBroker, postgres: Postgres, name: str
+) -> None:
+    """Kinds of change that it leaves out, and a table that it cuts."""
+    assert not postgres.run("postgres", [f"CREATE DATABASE {name}"])
+    assert not postgres.run(name, [
+        "CREATE TABLE t (id int PRIMARY KEY, v int)",
+        "CREATE PUBLICATION theirs FOR TABLE t (id) WITH (publish = 'insert, update')",
+    ])  # fmt: skip
+    login = source(postgres, name) + '\npublication = "theirs"'
+    with running(tmp_path, broker, login, "public.*", topic=name) as it:
+        found = it.until("running", lambda f: bool(f["reason"]))
+        assert "publication theirs lacks delete and truncate" in found["reason"]
+        assert 'has a part of public.t alone: ALTER PUBLICATION "theirs" DROP' in found["reason"]
