@@ -35,7 +35,7 @@ help:
 	@echo "make pictures  the pictures in docs/pictures, as tests see the page and a verification"
 	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json;"
 	@echo "             COMPARED=var/compare.json: of your own comparison, into var/plots"
-	@echo "make wheel   binlogd as a package for pip or pipx, var/dist"
+	@echo "make wheel   binlogd as packages for pip or pipx, var/dist: with Spark, and without"
 	@echo "make deb     a Debian package, 656 MB, var/dist"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
 	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
@@ -109,14 +109,8 @@ test-operate: setup-tests
 docs: setup-tests
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build
 
-# A folder that setuptools left from an earlier build would add its files.
 wheel: setup
-	@rm -rf build
-	@$(VENV)/python setup/man_pages.py build/pages
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(VENV)/python -m pip wheel --quiet --no-index \
-		--no-deps --no-build-isolation --disable-pip-version-check -w var/dist .
-	@rm -rf build
-	@ls var/dist/*.whl
+	@$(VENV)/python setup/wheels.py var/dist
 
 # COMPARED=var/compare.json draws what `make compare` has found, into var/plots.
 COMPARED ?=
@@ -218,6 +212,8 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 	--custom-compile-command "make lock"
 lock:
 	$(LOCK) --upgrade requirements.in -o requirements.txt
+	$(LOCK) -c requirements.txt --no-emit-package pyspark --no-emit-package py4j requirements.in \
+		-o requirements-sql.txt
 	$(LOCK) --upgrade requirements-tracing.in -o requirements-tracing.txt
 	$(LOCK) --upgrade requirements-query.in -o requirements-query.txt
 	$(LOCK) --upgrade requirements-tests.in -o requirements-tests.txt

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
+DISTRIBUTIONS = ("binlogd", "binlogd-sql")
+"""The names that this code is installed by: one of them (``packaging/wheel``)."""
+
 
 def _installed() -> str:
-    try:
-        return version("binlogd")
-    except PackageNotFoundError:
-        return "not installed"
+    for name in DISTRIBUTIONS:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return "not installed"
 
 
 VERSION = _installed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import structlog
 
@@ -18,9 +18,12 @@ from settings.rotation import SecretSettings
 from sparkwriter.kit.port import Exchanges, Sink
 from sparkwriter.kit.stand_in_names import new_table, put_aside
 from sparkwriter.sections import AnySink, make_sink
-from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.configuration import SparkConfiguration
 from sparkwriter.session.keeper import SessionFigures
-from sparkwriter.spark_sessions import SparkConfiguration, SparkSessions
+
+if TYPE_CHECKING:
+    from sparkwriter.session.jvm import SparkJvm
+    from sparkwriter.spark_sessions import SparkSessions
 
 log: Any = structlog.get_logger(__name__)
 
@@ -110,6 +113,16 @@ class ConfiguredSinks:
         self._sinks: dict[str, Sink] = {}
         self._spark: SparkSessions | None = None
 
+    def _start_spark(self, config: SinksConfiguration, sinks: Mapping[str, Sink]) -> None:
+        """Start it for the sinks that use it, if any. Raises SinkUnavailable."""
+        catalogs = {name: sink.catalog() for name, sink in sinks.items()}
+        used = {name: catalog for name, catalog in catalogs.items() if catalog is not None}
+        if used:
+            from sparkwriter.spark_sessions import SparkSessions  # pyspark: not always installed
+
+            self._spark = SparkSessions(config)
+            self._spark.start(used)
+
     def start(self, config: SinksConfiguration) -> None:
         """Try what is quick first, then start Spark, if a sink uses it, and open the sinks."""
         sinks = sinks_of(config)
@@ -117,11 +130,7 @@ class ConfiguredSinks:
             sink.probe()
         for at, line in says_no_tls(config):
             log.warning("tls_not_said", at=at, reason=line)
-        catalogs = {name: sink.catalog() for name, sink in sinks.items()}
-        used = {name: catalog for name, catalog in catalogs.items() if catalog is not None}
-        if used:
-            self._spark = SparkSessions(config)
-            self._spark.start(used)
+        self._start_spark(config, sinks)
         owner = state_id(config.daemon.state_dir)
         for sink in sinks.values():
             sink.open(owner, self._spark)
@@ -135,13 +144,9 @@ class ConfiguredSinks:
         Raises SinkUnavailable where Spark does not start.
         """
         sinks = sinks_of(config)
-        catalogs = {name: sink.catalog() for name, sink in sinks.items()}
-        used = {name: catalog for name, catalog in catalogs.items() if catalog is not None}
         routes = [route for name in config.pipeline for route in config.routes(name)]
         try:
-            if used:
-                self._spark = SparkSessions(config)
-                self._spark.start(used)
+            self._start_spark(config, sinks)
             for sink in sinks.values():
                 yield from sink.try_out(self._spark, routes)
         finally:

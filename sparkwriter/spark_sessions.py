@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import structlog
 
@@ -17,8 +17,8 @@ from actors.runtime.jars import JarsError, extra_jars, lake_jars, local_jar
 from actors.runtime.java import JavaMissing, find_java
 from actors.staging.folder import RunFolder
 from changes.model.errors import SinkUnavailable
-from databases.base.section import DatabaseSection
 from sparkwriter.iceberg.sink import CATALOG, warm_up, warm_up_catalog
+from sparkwriter.session.configuration import SparkConfiguration
 from sparkwriter.session.java_api import JavaGarbage
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures, SessionKeeper, SessionKeeperSettings
@@ -28,69 +28,10 @@ from sparkwriter.session.living_sink import (
     SessionSink,
     has_ended,
 )
-from sparkwriter.session.section import SparkSection
 from sparkwriter.session.session import is_local, start_session
 from sparkwriter.session.spark_conf import driver_extra, needed_extras, thread_bounds
 
 T = TypeVar("T")
-
-
-class Places(Protocol):
-    """``[daemon]``: folders, and how many writers there are."""
-
-    @property
-    def state_dir(self) -> Path:
-        """Where the daemon keeps its files."""
-        ...
-
-    @property
-    def staging_dir(self) -> str:
-        """Where batches are staged, as configured."""
-        ...
-
-    @property
-    def staging_folder(self) -> Path:
-        """Where this process stages."""
-        ...
-
-    @property
-    def staging_is_shared(self) -> bool:
-        """Whether Spark's executors reach ``staging_dir``."""
-        ...
-
-    @property
-    def staging_uri(self) -> str | None:
-        """Where staged files are copied for executors."""
-        ...
-
-    @property
-    def writers(self) -> int:
-        """How many there are of a sink."""
-        ...
-
-
-class SparkConfiguration(Protocol):
-    """The configuration as the session sees it."""
-
-    @property
-    def daemon(self) -> Places:
-        """See ``Places``."""
-        ...
-
-    @property
-    def spark(self) -> SparkSection:
-        """See ``SparkSection``."""
-        ...
-
-    @property
-    def database(self) -> Mapping[str, DatabaseSection]:
-        """The databases that jobs read."""
-        ...
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """What must not be in any output."""
-        ...
 
 
 class SparkSessions:

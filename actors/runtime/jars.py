@@ -245,7 +245,11 @@ def ivy_jar() -> Path:
     """Find the Ivy that pyspark ships; raises JarsError."""
     package = importlib.util.find_spec("pyspark")
     if package is None or package.origin is None:
-        raise JarsError("pyspark is not installed here")
+        raise JarsError(
+            "jars are fetched by the Ivy that pyspark brings, and pyspark is not installed: name a "
+            "folder that has them (`binlogd setup --from FOLDER`), or install binlogd instead of "
+            "binlogd-sql"
+        )
     folder = Path(package.origin).parent / "jars"
     jars = sorted(folder.glob("ivy-[0-9]*.jar"))
     if len(jars) != 1:

@@ -10,6 +10,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_origin
 
@@ -69,8 +70,8 @@ def load(
         lines = [masked(redactor.text(f"{path}: {line}")) for line in _explain(error, text)]
         raise ConfigError(lines) from None
     config.remember(lookup.secrets, path.resolve(), _read_again)
-    if exposed := [f"{path}: {line}" for line in _exposed(config)]:
-        raise ConfigError(exposed)
+    if unfit := [f"{path}: {line}" for line in (*_without_spark(config), *_exposed(config))]:
+        raise ConfigError(unfit)
     placed = _absolute(config, path.resolve().parent)
     try:
         return _reaching(placed, lenient)
@@ -94,6 +95,17 @@ def _exposed(config: Config) -> Iterator[str]:
                 f"spark.conf.{key}: holds a secret, which every user of the machine could read in "
                 "the list of processes; put it into a file that the JVM reads"
             )
+
+
+def _without_spark(config: Config) -> Iterator[str]:
+    """Sinks that this installation can't write. One line each."""
+    if find_spec("pyspark") is None:
+        for name, sink in config.sink.items():
+            if sink.needs_spark:
+                yield (
+                    f"sink.{name}.kind: {sink.kind} is written with Spark, which binlogd-sql does "
+                    "not bring: run `pip uninstall --yes binlogd-sql` and `pip install binlogd`"
+                )
 
 
 def _absolute(config: Config, folder: Path) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from actors.contract.ports import ResettableSink
 from changes.model.model import TargetName
@@ -12,9 +12,11 @@ from changes.routes.routing import Route
 from databases.base.database import Database
 from sparkwriter.kit.queries import Queries
 from sparkwriter.kit.readers import HowToRead
-from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.session.living_sink import SessionSink
 from sparkwriter.session.section import SparkSection
+
+if TYPE_CHECKING:
+    from sparkwriter.session.jvm import SparkJvm
+    from sparkwriter.session.living_sink import SessionSink
 
 
 class Sessions(Protocol):

@@ -21,6 +21,9 @@ class SinkSection(Section):
     layout: ClassVar[tuple[str, ...]] = ()
     """Which keys of a route say how a table's files are laid out, where the sink has files."""
 
+    needs_spark: ClassVar[bool] = False
+    """Whether it is written with Spark."""
+
     kind: str
     write_timeout_s: Seconds = Field(1800.0, gt=0)
 

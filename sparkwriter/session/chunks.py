@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from changes.sql.spark.words import quote, string_literal
 from databases.base.errors import tells_of_full_disk
 from databases.base.port import JdbcOptions
 from sparkwriter.session.java_api import JavaFailure, java_classes, reason
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery, ChunkUnreadable
 
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -54,34 +54,6 @@ _UNFIT = re.compile(
 """What Spark says of a text that is no value of a column's type. It names no column."""
 
 _PART = re.compile(r"part-(\d+)-")
-
-
-class ChunkColumn(NamedTuple):
-    """A column of a chunk: the lake's type by Iceberg's name, and the text it is read from."""
-
-    name: str
-    type: str
-    form: Form
-    key: bool = False
-    """In a key, zero dates are refused whatever the option."""
-
-
-class ChunkQuery(NamedTuple):
-    """One range: a SELECT of canonical texts in the columns' order, and its rows' file."""
-
-    query: str
-    out: Path
-
-
-class ChunkUnreadable(Exception):
-    """A value that does not fit its column, or a read that failed: one line.
-
-    ``again``: another attempt may succeed (the database was away, a statement's time was up).
-    """
-
-    def __init__(self, reason: str, *, again: bool) -> None:
-        super().__init__(reason)
-        self.again = again
 
 
 def read_chunks(

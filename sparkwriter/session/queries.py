@@ -11,6 +11,8 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from sparkwriter.session.requests import NotWanted
+
 LOOK_UP_S = 0.5
 """How often a running query checks whether it was cancelled."""
 
@@ -21,10 +23,6 @@ _SETTINGS = {
     # Groups are few: as many tasks as there would be by default only wait for each other.
     "spark.sql.shuffle.partitions": "8",
 }
-
-
-class NotWanted(Exception):
-    """The query was cancelled, because the caller has to stop."""
 
 
 class SparkQueries:

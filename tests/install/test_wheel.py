@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -13,7 +12,7 @@ import pytest
 from actors.runtime.jars import jars_folder
 from actors.runtime.java import find_java
 from daemon.cli.table import COMMANDS
-from tests.install.conftest import CHECKOUT, tracked
+from tests.install.conftest import CHECKOUT, Installed, tracked
 
 PACKAGES = (
     "settings", "offsets", "changes", "actors", "databases", "sources", "sparkwriter", "collector",
@@ -78,36 +77,10 @@ def _daemon_of(venv: Path, before: str) -> str:
     return ran.stdout.strip().rpartition("site-packages/")[2]
 
 
-class Installed:
-    """The wheel in an environment of its own, away from the checkout."""
-
-    def __init__(self, folder: Path, wheel: Path) -> None:
-        self.folder = folder
-        self.bin = folder / "env" / "bin"
-        ours = {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}
-        self.environ = ours | {"JAVA_HOME": str(find_java().home)}
-        self.run(sys.executable, "-m", "venv", str(self.bin.parent), within_s=60)
-        pip = [str(self.bin / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-        locked = ["--require-hashes", "--no-deps"]
-        build = str(CHECKOUT / "requirements-build.txt")
-        lock = str(CHECKOUT / "requirements.txt")
-        self.run(*pip, *locked, "-r", build, within_s=120)
-        self.run(*pip, *locked, "--no-build-isolation", "-r", lock, within_s=900)
-        self.run(*pip, "--no-index", str(wheel), within_s=120)
-
-    def run(self, *command: str, within_s: float) -> str:
-        """Run a command there; its standard output. Fails with what it said on standard error."""
-        ran = subprocess.run(
-            command, cwd=self.folder, env=self.environ, capture_output=True, text=True,
-            timeout=within_s,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
-        return ran.stdout
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
-    return Installed(tmp_path_factory.mktemp("installed"), wheel)
+    folder = tmp_path_factory.mktemp("installed")
+    return Installed(folder, wheel, "requirements.txt", {"JAVA_HOME": str(find_java().home)})
 
 
 @pytest.mark.long

@@ -33,7 +33,6 @@ from sources.base.port import NotAnswered, TopicMissing
 from sources.base.topic_selection import is_pattern
 from sources.opening import open_source, open_topics
 from sparkwriter.sinks import sinks_of
-from sparkwriter.spark_sessions import spark_problems, spark_warnings
 
 TrySinks = Callable[[], Iterable[str]]
 """Starts the real sinks, tries them and stops them again. Raises SinkUnavailable."""
@@ -53,7 +52,18 @@ def problems(config: Config) -> Iterator[str]:
     yield from missing_packages(config.tracing)
     catalogs = _catalogs(config)
     if catalogs:
+        from sparkwriter.spark_sessions import spark_problems  # pyspark: not always installed
+
         yield from spark_problems(config, catalogs)
+
+
+def _of_spark(config: Config) -> Iterator[str]:
+    if _catalogs(config):
+        from sparkwriter.spark_sessions import spark_warnings  # pyspark: not always installed
+
+        yield from spark_warnings(config)
+    elif "spark" in config.model_fields_set:
+        yield "spark: no sink is written with it, so none is started"
 
 
 def _open_to_others(metrics: MetricsSection) -> Iterator[str]:
@@ -87,10 +97,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
         )
     if config.daemon.commit_interval_s > 60:
         yield "daemon.commit_interval_s: after a crash that much is read again"
-    if _catalogs(config):
-        yield from spark_warnings(config)
-    elif "spark" in config.model_fields_set:
-        yield "spark: no sink is written with it, so none is started"
+    yield from _of_spark(config)
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.warnings(config.spark))
     for name, database in config.database.items():

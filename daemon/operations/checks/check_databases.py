@@ -14,7 +14,6 @@ from databases.base.errors import DatabaseAway, DatabaseRefused
 from databases.base.port import Findings
 from databases.opening import open_database
 from sparkwriter.sinks import sinks_of
-from sparkwriter.spark_sessions import driver_jars
 
 MOST_TABLES = 200
 """So many tables of a pipeline are looked at: each takes some questions."""
@@ -25,6 +24,8 @@ def missing_drivers(config: Config) -> Iterator[str]:
     Spark: then binlogd reads databases itself."""
     if not any(sink.catalog() is not None for sink in sinks_of(config).values()):
         return
+    from sparkwriter.spark_sessions import driver_jars  # pyspark: not always installed
+
     try:
         driver_jars(config)
     except JarsError as error:

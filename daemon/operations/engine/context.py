@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from actors.contract.ports import ResettableSink
 from daemon.config.config import Config
@@ -22,8 +22,10 @@ from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 from sources.base.port import NotAnswered, Source
 from sources.opening import open_source
-from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.sinks import SinkTier
+
+if TYPE_CHECKING:
+    from sparkwriter.session.jvm import SparkJvm
 
 T = TypeVar("T")
 

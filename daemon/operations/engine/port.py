@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from actors.contract.ports import ResettableSink
 from daemon.config.config import Config
@@ -20,7 +20,9 @@ from daemon.state.edits import Change
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
 from sources.base.port import Source
-from sparkwriter.session.jvm import SparkJvm
+
+if TYPE_CHECKING:
+    from sparkwriter.session.jvm import SparkJvm
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceTable
 from databases.reading import Reading
 from databases.streamed import Streamed, StreamedColumn, as_streamed
-from sparkwriter.session.chunks import ChunkColumn
+from sparkwriter.session.requests import ChunkColumn
 
 POSITIONS = (
     "it keeps source positions, so that several partitions may feed it: rows of the database have "

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +20,10 @@ from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.port import KeyRange
 from databases.reading import ROWS_AT_ONCE, Reading
-from sparkwriter.session.chunks import ChunkQuery, ChunkUnreadable, read_chunks
-from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.requests import ChunkQuery, ChunkUnreadable
+
+if TYPE_CHECKING:
+    from sparkwriter.session.jvm import SparkJvm
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,8 @@ def spark_reader(
     columns, jdbc = wanted.chunk_columns(), database.jdbc(wanted.source)
 
     def act(jvm: SparkJvm) -> list[int]:
+        from sparkwriter.session.chunks import read_chunks  # where there is a Spark
+
         constants = [(OP, "U")]
         return read_chunks(
             jvm.spark, jdbc, files, columns, zero_dates=zero_dates, constants=constants

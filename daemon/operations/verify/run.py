@@ -29,7 +29,7 @@ from daemon.operations.verify.report import shown
 from daemon.operations.verify.work import MOST_FOUND, MOST_SHOWN, Table
 from databases.opening import open_database
 from offsets.snapshot import Snapshot
-from sparkwriter.session.queries import NotWanted
+from sparkwriter.session.requests import NotWanted
 
 
 class Changed(Exception):

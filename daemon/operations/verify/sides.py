@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -13,8 +13,9 @@ from changes.sql.spark.checksums import Grid, Interval, Lake
 from changes.sql.spark.words import dotted, quote
 from daemon.operations.verify.columns import ComparedShape
 from databases.base.port import Key, Texts
-from sparkwriter.session.jvm import SparkJvm
-from sparkwriter.session.queries import SparkQueries
+
+if TYPE_CHECKING:
+    from sparkwriter.session.jvm import SparkJvm
 
 MODULUS = 1 << 64
 
@@ -131,6 +132,8 @@ class LakeSide:
         sql = checksums.look_up(self._lake, keys, [quote(name) for name in names])
 
         def act(jvm: SparkJvm) -> None:
+            from sparkwriter.session.queries import SparkQueries  # where there is a Spark
+
             found.append(SparkQueries(jvm.spark, self._asked).arrow(sql))
 
         self._spark(act)
@@ -140,6 +143,8 @@ class LakeSide:
         found: list[list[tuple[Any, ...]]] = []
 
         def act(jvm: SparkJvm) -> None:
+            from sparkwriter.session.queries import SparkQueries
+
             found.append(
                 SparkQueries(jvm.spark, self._asked).ask(sql, f"verify {self._target}: {what}")
             )

@@ -22,8 +22,22 @@ def use_code() -> None:
         sys.path.insert(0, str(CODE))
 
 
+def installed_twice() -> bool:
+    """Whether both distributions are in this environment: the files are those of the later one,
+    and the removal of either takes them from the other."""
+    there = [any(_HERE.parent.glob(f"{name}-*.dist-info")) for name in ("binlogd", "binlogd_sql")]
+    return all(there)
+
+
 def main() -> None:
     """The command ``binlogd``."""
+    if installed_twice():
+        print(
+            f"binlogd: {_HERE.parent} has both binlogd and binlogd-sql, which are the same files: "
+            "run `pip uninstall --yes binlogd binlogd-sql`, then install one of them",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     use_code()
     from daemon.cli.__main__ import main as command  # only now on the path
 

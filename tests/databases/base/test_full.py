@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from changes.sql.forms import Form
 from databases.base.errors import MYSQL_FULL, Cause, DatabaseAway, DatabaseError, DatabaseRefused
 from databases.base.url import parse_url
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery, ChunkUnreadable
 from sparkwriter.sql.connect import connect
 from tests.databases.base.servers import Server
 

@@ -16,7 +16,8 @@ from databases.base.checksums import Checksums
 from databases.base.database import Database
 from databases.base.errors import DatabaseRefused
 from databases.base.port import SourceTable
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery, ChunkUnreadable
 from tests.databases.base.servers import Server
 
 pytestmark = pytest.mark.integration

@@ -22,7 +22,8 @@ from databases.base.url import parse_url
 from databases.streamed import as_streamed
 from sparkwriter.kit.marks_table.store import LedgeredWriter
 from sparkwriter.kit.store import Absent
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.stored import read_table

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from changes.model.model import TableName
 from changes.sql.forms import Form
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery, ChunkUnreadable
 from tests.databases.base.servers import Server, within
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("drivers")]

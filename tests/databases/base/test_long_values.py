@@ -14,7 +14,8 @@ from changes.model.model import TableName
 from changes.sql.forms import Form
 from changes.sql.spark.canonical import printed
 from databases.base.errors import DatabaseRefused
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery
 from tests.databases.base.servers import Server
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("drivers")]

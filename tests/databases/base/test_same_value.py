@@ -16,7 +16,8 @@ from changes.sql.spark.schema import iceberg_type
 from changes.sql.spark.words import quote
 from databases.reading import Reading
 from databases.streamed import as_streamed
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery
 from tests.databases.base.servers import Server
 from tests.databases.base.streams import (
     RECORDED,

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from changes.sql.forms import Form
 from databases.base.port import JdbcOptions
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, ChunkUnreadable, read_chunks
+from sparkwriter.session.chunks import read_chunks
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery, ChunkUnreadable
 
 pytestmark = pytest.mark.integration
 COLUMNS = [

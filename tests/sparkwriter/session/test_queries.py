@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from changes.sql.spark import checksums
 from changes.sql.spark.checksums import CELLS, Grid, Interval, Lake, TextColumn, key_text
-from sparkwriter.session.queries import NotWanted, SparkQueries
+from sparkwriter.session.queries import SparkQueries
+from sparkwriter.session.requests import NotWanted
 
 pytestmark = pytest.mark.integration
 

@@ -32,8 +32,9 @@ from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.session.chunks import ChunkColumn, ChunkQuery, read_chunks
+from sparkwriter.session.chunks import read_chunks
 from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.requests import ChunkColumn, ChunkQuery
 from tests.databases.base.servers import PASSWORD, Server
 from tests.sources.fake_source import FakeSource
 
