@@ -24,9 +24,9 @@ from collector.connect.rest import (
     ConnectorState,
     ConnectRest,
 )
-from collector.connector.config import connector_name
+from collector.connector.config import connector_name, topic_of
 from collector.failures import Failures
-from collector.figures import CollectorFigures, State, begins
+from collector.figures import CollectorFigures, State, begins, reads_log
 from collector.hands import Hands
 from collector.kept_connector import KeptConnector, Unmade
 from collector.memory import CollectorMemory
@@ -110,6 +110,18 @@ class Collector:
     def begins(self) -> bool:
         """Whether it is on its way up: a round is due soon. Any thread."""
         return begins(self._state, self._position)
+
+    def position(self) -> Mapping[str, object]:
+        """Where it has its position now: all that was in the source's log before it is in the
+        topics. Empty where that is unknown, or gone at the source. Any thread; asks Connect."""
+        rest = self._wiring.rest()
+        if rest is None or self._memory.now.lost:
+            return {}
+        try:
+            found = rest.offsets(self._connector, topic_of(self.name, self._wiring.section))
+        except ConnectError:
+            return {}
+        return found if found is not None and reads_log(found) else {}
 
     def figures(self) -> CollectorFigures:
         """How it is now. Any thread; waits for nobody."""

@@ -77,6 +77,11 @@ class Collectors:
         """A collector by its name."""
         return self._collectors.get(name)
 
+    def position(self, name: str) -> Mapping[str, object]:
+        """See ``Collector.position``; empty where there is no such collector."""
+        collector = self.of(name)
+        return {} if collector is None else collector.position()
+
     @property
     def names(self) -> list[str]:
         """The collectors there are."""

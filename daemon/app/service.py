@@ -79,12 +79,13 @@ class Service:
         self._pauses = Pauses(config.daemon.state_dir)
         self._admin: AdminEndpoint
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
-        daemon = Daemon(config, tier, lambda: self._startup.stores, self.edit, self._pauses)
+        self._collectors = make_collectors(config, self._load)
+        stores, read = lambda: self._startup.stores, self._collectors.position
+        daemon = Daemon(config, tier, stores, self.edit, self._pauses, read)
         self._jobs = JobsDesk(daemon)
         runner, status = self._jobs.runner, lambda: self._admin.status()
         lent = Lent(daemon, self.edit, runner, self._pauses, status, levels)
         self._desk = Desk(lent, operations())
-        self._collectors = make_collectors(config, self._load)
         lent.collectors = self._collectors
 
     def run(self) -> Exit:

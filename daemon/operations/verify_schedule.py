@@ -15,6 +15,7 @@ from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.verify.kind import KIND, VerifyKind
+from offsets.snapshot import Snapshot
 from sources.base.port import NotAnswered
 
 ORIGIN = "schedule"
@@ -23,15 +24,18 @@ LOOK_EVERY_S = 30.0
 """Between two looks at the clock; ``every`` is a minute at least."""
 
 
-def due(jobs: Iterable[Job], pipeline: str, every_s: float, now_ms: int) -> bool:
-    """Whether the last one that was recorded is so long ago. Where none is, it is due: the first
-    comes with the first start. One that has not ended is never followed by another. One of a time
-    that is still to come, since the clock was set back, does not count."""
+def due(jobs: Iterable[Job], snapshot: Snapshot, every_s: float, now_ms: int) -> bool:
+    """Whether the last one that was recorded is so long ago. Where none is, it is due once there is
+    something to compare: the first loads have ended. One that has not ended is never followed by
+    another. One of a time that is still to come, since the clock was set back, does not count."""
     own = [
         job
         for job in jobs
-        if (job.wanted.kind, job.wanted.pipeline, job.wanted.origin) == (KIND, pipeline, ORIGIN)
+        if (job.wanted.kind, job.wanted.pipeline, job.wanted.origin)
+        == (KIND, snapshot.pipeline, ORIGIN)
     ]
+    if not own:
+        return bool(snapshot.targets) and not snapshot.rebuilding
     if any(not job.state.is_final for job in own):
         return False
     last = max((job.created_ms for job in own if job.created_ms <= now_ms), default=0)
@@ -69,9 +73,12 @@ class VerifySchedule:
         now_ms = time.time_ns() // 1_000_000
         # A list of jobs that is cut short must not make one follow another.
         tried = time.monotonic() - self._tried.get(pipeline, float("-inf")) < every_s
-        if tried or not due(self._runner.jobs, pipeline, every_s, now_ms):
+        if tried:
             return
         try:
+            snapshot = self._look().snapshot(pipeline)
+            if not due(self._runner.jobs, snapshot, every_s, now_ms):
+                return
             plan = VerifyKind().plan(self._look(), JobRequest(KIND, pipeline, ("*",), {}, ORIGIN))
             if plan.refusals:
                 self._log.warning(

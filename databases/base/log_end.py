@@ -14,9 +14,15 @@ from msgspec import Struct
 
 from changes.model.places import Place
 from changes.model.types import is_digits
+from databases.base.gtid_sets import GtidSet, is_within, mariadb_set, mysql_set
 
 _MYSQL_GTID = re.compile(r"([0-9a-fA-F-]{36}):([0-9]{1,19})")
 _MARIADB_GTID = re.compile(r"([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})")
+
+
+ReaderPosition = Mapping[str, object]
+"""Where a source's reader has its position, in Debezium's words: all that was in the source's log
+before it is in the topics. Empty where there is no such reader, or it does not tell."""
 
 
 class NoEnd(Struct, frozen=True, tag="none"):
@@ -33,14 +39,24 @@ class NoEnd(Struct, frozen=True, tag="none"):
         """Never known."""
         return False
 
+    def is_of(self, position: ReaderPosition) -> bool:
+        """Never known."""
+        return False
+
+    def was_read(self, position: ReaderPosition) -> bool:
+        """Never known."""
+        return False
+
 
 class BinlogEnd(Struct, frozen=True, tag="binlog"):
-    """Of a server of MySQL's kind that replicates no other one.
+    """Of a server of MySQL's kind.
 
     ``server``: MySQL's UUID, MariaDB's number. ``last``: the highest number of a transaction that
     is in the log, in MySQL of its own (under an empty name), in MariaDB by domain. ``file`` and
     ``pos``: where the log ends; empty where that is unknown. ``committing``: transactions that may
-    be in the log and not be visible yet, as far as the server tells them by name.
+    be in the log and not be visible yet, as far as the server tells them by name. ``executed``: all
+    transactions in it, as the server prints them; empty where that is unknown. ``replicates``: it
+    applies another server's changes, or that is unknown: then it may lack what messages tell.
     """
 
     server: str
@@ -49,10 +65,14 @@ class BinlogEnd(Struct, frozen=True, tag="binlog"):
     pos: int = 0
     committing: tuple[str, ...] = ()
     mariadb: bool = False
+    executed: str = ""
+    replicates: str = ""
 
     def unlike(self, places: Sequence[Place]) -> str:
         """Why messages that were in the topics before this moment are not this server's; empty
         where they are. One at least must be."""
+        if self.replicates:
+            return self.replicates
         numbered = [(place, found) for place in places if (found := _number(place)) is not None]
         if not numbered:
             return "the log's last messages tell no GTID"
@@ -73,6 +93,27 @@ class BinlogEnd(Struct, frozen=True, tag="binlog"):
         if found is None or found.server != self.server:
             return False
         return found.number > self.last.get(found.domain, 0) and self._has(place) is False
+
+    def is_of(self, position: ReaderPosition) -> bool:
+        """Whether all that a reader has read is in this log: it reads no other server's."""
+        # A new file says nothing of those who are still committing what is in the former one.
+        if self.mariadb and position.get("file") != self.file:
+            return False
+        read, mine = self._set(position.get("gtids")), self._set(self.executed)
+        return bool(read) and is_within(read, mine)
+
+    def was_read(self, position: ReaderPosition) -> bool:
+        """Whether a reader at this position has read all that was visible at this moment."""
+        if not self.executed:
+            return False
+        mine = self._set(",".join((self.executed, *self.committing)))
+        return bool(mine) and is_within(mine, self._set(position.get("gtids")))
+
+    def _set(self, text: object) -> GtidSet:
+        try:
+            return (mariadb_set if self.mariadb else mysql_set)(str(text or ""))
+        except ValueError:
+            return {}  # another server's words
 
     def _has(self, place: Place) -> bool | None:
         """Whether a place is before the end; None where it can't be compared."""
@@ -108,6 +149,16 @@ class WalEnd(Struct, frozen=True, tag="wal"):
         """
         return place.lsn is not None and place.lsn > self.lsn
 
+    def is_of(self, position: ReaderPosition) -> bool:
+        """See ``BinlogEnd``."""
+        found = [place for name in _WAL_PLACES if (place := _whole(position.get(name))) is not None]
+        return bool(found) and max(found) <= self.lsn
+
+    def was_read(self, position: ReaderPosition) -> bool:
+        """See ``BinlogEnd``. The numbers of commits do grow in the log's order."""
+        read = _whole(position.get("lsn_commit"))
+        return read is not None and read >= self.lsn
+
 
 LogEnd = NoEnd | BinlogEnd | WalEnd
 
@@ -115,9 +166,10 @@ LogEnd = NoEnd | BinlogEnd | WalEnd
 NOT_ASKED = NoEnd("the server was not queried")
 
 
-def compared(end: LogEnd, places: Sequence[Place]) -> LogEnd:
-    """The end, if messages that were in the topics before it are this server's."""
-    why = end.unlike(places)
+def compared(end: LogEnd, places: Sequence[Place], position: ReaderPosition) -> LogEnd:
+    """The end, if the reader's position of before it is this server's, or messages that were in
+    the topics before it are."""
+    why = "" if end.is_of(position) else end.unlike(places)
     return NoEnd(why) if why else end
 
 
@@ -141,6 +193,13 @@ def file_number(file: str) -> tuple[str, int] | None:
     """A binary log's file, as its name and number; None where it has none."""
     name, _, number = file.rpartition(".")
     return (name, int(number)) if name and is_digits(number) else None
+
+
+_WAL_PLACES = ("lsn", "lsn_proc", "lsn_commit")
+
+
+def _whole(value: object) -> int | None:
+    return int(str(value)) if is_digits(str(value)) else None
 
 
 # What a server of MySQL's kind prints.

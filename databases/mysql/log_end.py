@@ -25,24 +25,28 @@ Ask = Callable[[str], list[tuple[object, ...]]]
 
 def log_end(ask: Ask, mariadb: bool, position: Callable[[], str | None]) -> LogEnd:
     """``position``: where the log ends, as ``Moment`` has it."""
-    why = _replicates(ask, mariadb) or _commits_otherwise(ask, mariadb)
-    if why:
+    replicates = _replicates(ask, mariadb)
+    if why := _commits_otherwise(ask, mariadb):
         return NoEnd(why)
     if mariadb:
         ((server, last),) = ask("SELECT @@server_id, @@GLOBAL.gtid_binlog_pos")
         file, pos = _place(position())
         if not file:
             return NoEnd("the end of its log can't be read: GRANT BINLOG MONITOR")
-        return BinlogEnd(str(server), by_domain(str(last)), file, pos, mariadb=True)
+        found = by_domain(str(last))
+        return BinlogEnd(
+            str(server), found, file, pos, mariadb=True, executed=str(last), replicates=replicates
+        )
     ((server, mode),) = ask("SELECT @@GLOBAL.server_uuid, @@GLOBAL.gtid_mode")
     if mode != "ON":
         return NoEnd("gtid_mode is not ON")
     uuid = str(server).lower()
     # In this order: what ends between is in the second one.
     committing = tuple(owned(_text(ask, "gtid_owned")))
-    last = {"": highest(uuid, _text(ask, "gtid_executed"), committing)}
+    executed = _text(ask, "gtid_executed")
+    last = {"": highest(uuid, executed, committing)}
     file, pos = _place(position())
-    return BinlogEnd(uuid, last, file, pos, committing)
+    return BinlogEnd(uuid, last, file, pos, committing, executed=executed, replicates=replicates)
 
 
 def shows(ask: Ask, end: LogEnd) -> bool:

@@ -15,6 +15,7 @@ from databases.base.log_end import (
     BinlogEnd,
     LogEnd,
     NoEnd,
+    ReaderPosition,
     WalEnd,
     by_domain,
     compared,
@@ -137,12 +138,13 @@ FILE = {"file": "bin.000003", "pos": 400}
             "the server's file bin.000003",
         ),
         (WalEnd(7), [Place(f"{UUID}:7")], "no LSN"),
+        (BinlogEnd(UUID, {"": 9}, replicates="it may"), [Place(f"{UUID}:7")], "it may"),
         (NoEnd("a reason"), [Place(lsn=1)], "a reason"),
     ],
 )
 def test_what_can_t_be_compared_is_no_end(end: LogEnd, places: list[Place], why: str) -> None:
     """With the reason, which is shown."""
-    found = compared(end, places)
+    found = compared(end, places, {})
     assert isinstance(found, NoEnd)
     assert why in found.why
     assert not any(map(found.is_before, places))
@@ -209,3 +211,52 @@ def test_what_servers_print() -> None:
 def test_a_job_remembers_it(end: LogEnd) -> None:
     """As JSON."""
     assert msgspec.json.decode(msgspec.json.encode(end), type=LogEnd) == end
+
+
+POSITION = {"file": "bin.000003", "pos": "400", "gtids": f"{UUID}:1-9,{OTHER}:1-4"}
+
+
+@pytest.mark.parametrize(
+    ("end", "position", "of", "read"),
+    [
+        (BinlogEnd(UUID, {"": 9}, executed=f"{UUID}:1-9,\n{OTHER}:1-4"), POSITION, True, True),
+        (BinlogEnd(UUID, {"": 8}, executed=f"{UUID.upper()}:1-8"), POSITION, False, True),
+        (BinlogEnd(UUID, {"": 10}, executed=f"{UUID}:1-10,{OTHER}:1-5"), POSITION, True, False),
+        # The former primary's transactions count, too: a reader of that has not seen all of them.
+        (BinlogEnd(UUID, {"": 0}, executed=f"{OTHER}:1-5"), POSITION, False, False),
+        # One that is visible, and that the server has not counted yet.
+        (
+            BinlogEnd(UUID, {"": 10}, committing=(f"{UUID}:10",), executed=f"{UUID}:1-9"),
+            POSITION, False, False,
+        ),
+        (BinlogEnd(UUID, {"": 9}), POSITION, False, False),
+        (BinlogEnd(UUID, {"": 9}, executed=f"{UUID}:1-9"), {}, False, False),
+        (BinlogEnd(UUID, {"": 9}, executed=f"{UUID}:1-9"), {"gtids": "0-1-9"}, False, False),
+        (
+            BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9", replicates="it may"),
+            {"gtids": "0-1-9", "file": "bin.000003"}, True, True,
+        ),
+        (
+            BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9"),
+            {"gtids": "0-1-9", "file": "bin.000002"}, False, True,
+        ),
+        (
+            BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9,5-1-2"),
+            {"gtids": "0-1-9", "file": "bin.000003"}, True, False,
+        ),
+        (
+            BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9"),
+            {"gtids": "0-2-9", "file": "bin.000003"}, False, False,
+        ),
+        (WalEnd(7), {"lsn_commit": "7", "lsn": 5}, True, True),
+        (WalEnd(7), {"lsn_commit": "6", "lsn": 9}, False, False),
+        (WalEnd(7), {"lsn": 7}, True, False),
+        (WalEnd(7), {}, False, False),
+        (NoEnd("a reason"), POSITION, False, False),
+    ],
+)  # fmt: skip
+def test_a_readers_position_tells_whether_it_has_read_all(
+    end: LogEnd, position: ReaderPosition, of: bool, read: bool
+) -> None:
+    """And whether it reads that very log."""
+    assert (end.is_of(position), end.was_read(position)) == (of, read)

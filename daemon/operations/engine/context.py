@@ -18,6 +18,7 @@ from daemon.operations.engine.port import JobAway, JobStopped
 from daemon.operations.engine.record import JobProgress
 from daemon.state.edits import Change, EditBusy, recorded_of
 from daemon.state.pauses import Pauses
+from databases.base.log_end import ReaderPosition
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 from sources.base.port import NotAnswered, Source
@@ -35,13 +36,15 @@ LOOK_UP_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """What the running daemon lends to its jobs. ``stores``: by pipeline, once they are open."""
+    """What the running daemon lends to its jobs. ``stores``: by pipeline, once they are open.
+    ``reader_position``: of a collector, by its name."""
 
     config: Config
     tier: SinkTier
     stores: Callable[[], Mapping[str, OffsetStore]]
     edit: Callable[[str, Change], Future[None]]
     pauses: Pauses
+    reader_position: Callable[[str], ReaderPosition]
 
 
 class DaemonLook:
@@ -65,6 +68,11 @@ class DaemonLook:
     def source(self, pipeline: str) -> Source:
         """See ``Look``."""
         return open_source(self.config, pipeline)
+
+    def reader_position(self, pipeline: str) -> ReaderPosition:
+        """See ``Look``."""
+        collector = self.config.pipeline[pipeline].collector
+        return {} if collector is None else self._daemon.reader_position(collector)
 
 
 class StepContext(DaemonLook):

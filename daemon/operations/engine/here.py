@@ -30,6 +30,7 @@ from daemon.state.control import ControlError, NotRunning
 from daemon.state.edits import Change, EditRefused, Fate, claimed, edit_offline, recorded_of
 from daemon.state.offset_stores import make_stores
 from daemon.state.pauses import Pauses
+from databases.base.log_end import ReaderPosition
 from offsets.snapshot import Snapshot
 from sources.base.port import Source
 from sources.opening import open_source
@@ -250,6 +251,10 @@ class Offline(Here):
     def source(self, pipeline: str) -> Source:
         """See ``Look``."""
         return open_source(self._config, pipeline)
+
+    def reader_position(self, pipeline: str) -> ReaderPosition:
+        """See ``Look``: its worker is the running daemon's."""
+        return {}
 
     def edit(self, pipeline: str, change: Change) -> None:
         """See ``Here``."""

@@ -17,6 +17,7 @@ from daemon.config.config import Config
 from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.state.edits import Change
+from databases.base.log_end import ReaderPosition
 from offsets.snapshot import Snapshot
 from settings.exit import Exit
 from sources.base.port import Source
@@ -118,6 +119,10 @@ class Look(Protocol):
 
     def source(self, pipeline: str) -> Source:
         """The pipeline's topics and group."""
+        ...
+
+    def reader_position(self, pipeline: str) -> ReaderPosition:
+        """Where the pipeline's collector has its position now."""
         ...
 
 

@@ -3,21 +3,24 @@
 A log has one order in each partition: that of the source. The first message whose change happened
 after the moment, by the source's own clock, has everything before it that was visible at the
 moment. So a target whose frontiers have reached these messages holds all of that. A message that
-came before the moment proves nothing, and neither does the time at which it was written.
+came before the moment proves nothing, and neither does the time at which it was written. Where a
+reader of the source's log tells its position, that proves the same without a later message.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from changes.formats import TopicFormats, make_format
 from changes.formats.engine.format import Format
 from daemon.operations.engine.port import Look
-from databases.base.log_end import NOT_ASKED, LogEnd, NoEnd
+from databases.base.errors import DatabaseRefused
+from databases.base.log_end import NOT_ASKED, LogEnd, NoEnd, ReaderPosition
 from databases.base.port import Moment
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
@@ -37,8 +40,9 @@ class Passage:
     """How far a pipeline's log is known to have passed a moment of the database. JSON's values.
 
     ``after_ms``: the moment and the skew. ``log``: where the database's log was then: whichever a
-    message is behind, it proves the same. ``at``: of each partition where the search goes on.
-    ``ends``: of those that have passed it, the first message that proves it.
+    message is behind, it proves the same. ``log_read``: the same, for the position of who reads it.
+    ``at``: of each partition where the search goes on. ``ends``: of those that have passed it, the
+    first message that proves it, or where all before the moment ends.
     """
 
     after_ms: int
@@ -47,6 +51,7 @@ class Passage:
     assumed: bool = False
     """An end was not proved by a message: nothing came for as long as the configuration says."""
     log: LogEnd = NOT_ASKED
+    log_read: LogEnd = NOT_ASKED
 
     @property
     def waits_for(self) -> tuple[TopicPartition, ...]:
@@ -83,9 +88,11 @@ class Passage:
         )
 
 
-def passage(moment: Moment, ends: Mapping[TopicPartition, int], skew_ms: int = SKEW_MS) -> Passage:
+def passage(
+    moment: Moment, ends: Mapping[TopicPartition, int], log_read: LogEnd = NOT_ASKED
+) -> Passage:
     """A search that begins. ``ends``: the ends of the logs, queried before the moment."""
-    return Passage(moment.unix_us // 1000 + skew_ms, dict(ends))
+    return Passage(moment.unix_us // 1000 + SKEW_MS, dict(ends), log_read=log_read)
 
 
 class LogMoments:
@@ -97,12 +104,24 @@ class LogMoments:
         questions: Questions,
         reader: Reader,
         sources: Collection[TopicPartition],
+        position: Callable[[], ReaderPosition],
     ) -> None:
-        """``sources``: the partitions that may hold the table."""
+        """``sources``: the partitions that may hold the table. ``position``: of who writes them."""
         self._format = format_
         self._questions = questions
         self._reader = reader
         self._sources = sorted(sources)
+        self._position = position
+
+    def log_end(self, ask: Callable[[], LogEnd]) -> LogEnd:
+        """The end of the database's log for ``passage``. ``ask`` queries the database, where there
+        is a reader that tells its position. Raises DatabaseAway."""
+        if not self._position():
+            return NOT_ASKED
+        try:
+            return ask()
+        except DatabaseRefused as error:
+            return NoEnd(f"its position can't be read: {error}")
 
     def ends(self) -> dict[TopicPartition, int]:
         """Where the logs end now. Raises NotAnswered."""
@@ -128,9 +147,21 @@ class LogMoments:
             at[source], found = self._first_after(source, at[source], committed[source], passage)
             if found:
                 ends[source] = at[source]
-            elif idle and at[source] >= committed[source]:
-                ends[source], assumed = at[source], True
+        found_ = replace(passage, at=at, ends=ends)
+        if found_.waits_for and self._was_read(passage):
+            # Queried behind the position: all that is before it is below these ends.
+            committed = self._questions.committed_ends(self._sources)
+            ends |= {source: committed[source] for source in found_.waits_for}
+        elif idle:
+            still = [source for source in found_.waits_for if at[source] >= committed[source]]
+            ends |= {source: at[source] for source in still}
+            assumed = assumed or bool(still)
         return replace(passage, at=at, ends=ends, assumed=assumed)
+
+    def _was_read(self, passage: Passage) -> bool:
+        if isinstance(passage.log_read, NoEnd):
+            return False
+        return passage.log_read.was_read(self._position())
 
     def _first_after(
         self, source: TopicPartition, at: int, end: int, passage: Passage
@@ -156,7 +187,8 @@ def moments_of(look: Look, pipeline: str, snapshot: Snapshot, target: str) -> Lo
         {lane.topic for lane in snapshot.targets[target].hwms} if _known(snapshot, target) else ()
     )
     sources = questions.partitions(sorted(held) if held else sorted(source.topic_ids()))
-    return LogMoments(format_, questions, source.reader(), sources)
+    position = partial(look.reader_position, pipeline)
+    return LogMoments(format_, questions, source.reader(), sources, position)
 
 
 def frontiers_of(snapshot: Snapshot) -> dict[TopicPartition, int]:

@@ -41,8 +41,8 @@ def _begun(step: Step, targets: list[str]) -> Ending:
     filled = step.memory.at("filled")
     names = [filled[name].source for name in targets]
     moment = step.tables.moment(names)
-    there = step.log.places(sources)
-    log = log_end(step.settings, there, lambda: step.tables.log_end(names))
+    there, read = step.log.places(sources), step.log.position()
+    log = log_end(step.settings, there, read, lambda: step.tables.log_end(names))
     return Ending(targets, moment.unix_us // 1000 + 1, step.now_ms, texts(scanned), log=log)
 
 

@@ -10,7 +10,7 @@ from changes.model.places import Place
 from daemon.config.config import formats
 from daemon.operations.engine.port import JobAway, Look
 from daemon.operations.engine.source_watermarks import LogMoments, Passage
-from databases.base.log_end import LogEnd
+from databases.base.log_end import LogEnd, ReaderPosition
 from offsets.position import TopicPartition
 from sources.base.consumed import as_consumed, topics_format
 from sources.base.port import LogGone, NotAnswered
@@ -61,13 +61,17 @@ class PipelineLog:
         except LogGone:
             return  # it was cut meanwhile: what others tell has to do
 
+    def position(self) -> ReaderPosition:
+        """See ``LoadLog``."""
+        return self._look.reader_position(self._pipeline)
+
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int, log: LogEnd
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """See ``LoadLog``. What the log has lost meanwhile is passed over: a later message proves
         the same."""
         try:
-            passage = Passage(after_ms, dict(scanned), log=log)
+            passage = Passage(after_ms, dict(scanned), log=log, log_read=log)
             found = self._moments(list(scanned)).followed(passage)
         except LogGone as error:
             begins = self._source.questions().begins(sorted(scanned))
@@ -81,7 +85,9 @@ class PipelineLog:
 
     def _moments(self, sources: list[TopicPartition]) -> LogMoments:
         source = self._source
-        return LogMoments(self._format(), source.questions(), source.reader(), sources)
+        return LogMoments(
+            self._format(), source.questions(), source.reader(), sources, self.position
+        )
 
     def _format(self) -> Format:
         topics = TopicFormats(self._look.snapshot(self._pipeline).formats)

@@ -132,7 +132,7 @@ def _why_margin(look: Look, pipeline: str, tables: Sequence[Compared]) -> str:
         database = of.open_database(name)
         primary = Primary(look.config, name, database)
         try:
-            end = log_end(settings_of(of), places, primary.log_end)
+            end = log_end(settings_of(of), places, log.position(), primary.log_end)
         finally:
             primary.close()
             database.close()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from changes.model.model import KeyBound, SinkOptions, TableName, TableSchema
 from changes.model.places import Place
-from databases.base.log_end import LogEnd
+from databases.base.log_end import LogEnd, ReaderPosition
 from databases.base.port import KeyRange, Moment
 from offsets.position import TopicPartition
 
@@ -132,10 +132,15 @@ class LoadLog(Protocol):
         """Where the last messages of each say that they are in the source's log."""
         ...
 
+    def position(self) -> ReaderPosition:
+        """Where the reader of the source's log has its position now."""
+        ...
+
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int, log: LogEnd
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """Look on from ``scanned``: of each partition the first message whose change happened after
         that end of the source's log, or after that Unix millisecond by the source's clock, where
-        there is one, and up to where it was looked."""
+        there is one, or its end, where the reader's position is behind that of the source's log;
+        and up to where it was looked."""
         ...

@@ -13,21 +13,26 @@ from changes.model.places import Place
 from daemon.operations.load.memory import Filled, Step, load_of
 from daemon.operations.load.ports import LoadSettings
 from databases.base.errors import DatabaseRefused
-from databases.base.log_end import LogEnd, NoEnd, compared
+from databases.base.log_end import LogEnd, NoEnd, ReaderPosition, compared
 
 LOOK_S = 1.0
 """Between two looks at what is visible."""
 
 
-def log_end(settings: LoadSettings, places: Sequence[Place], ask: Callable[[], LogEnd]) -> LogEnd:
-    """Where a database has its log now, if messages are of it. ``places``: their positions, read
-    before this. ``ask``: queries the database."""
+def log_end(
+    settings: LoadSettings,
+    places: Sequence[Place],
+    position: ReaderPosition,
+    ask: Callable[[], LogEnd],
+) -> LogEnd:
+    """Where a database has its log now, if messages are of it, or who reads it. ``places``: their
+    positions, and ``position`` the reader's, read before this. ``ask``: queries the database."""
     if not settings.by_positions:
         return NoEnd("load.by_positions is off")
-    if not places:
+    if not places and not position:
         return NoEnd("the log's last messages tell no position")
     try:
-        return compared(ask(), places)
+        return compared(ask(), places, position)
     except DatabaseRefused as error:
         return NoEnd(f"its position can't be read: {error}")
 
@@ -55,7 +60,10 @@ def _hidden(step: Step, target: str, filled: Filled) -> str:
     if filled.log is None:
         load = load_of(step.snapshot(), target, filled, step.job.id)
         there = step.log.places(sorted(load.since) if load is not None else [])
-        filled.log = log_end(step.settings, there, lambda: step.tables.log_end([filled.source]))
+        read = step.log.position()
+        filled.log = log_end(
+            step.settings, there, read, lambda: step.tables.log_end([filled.source])
+        )
     if isinstance(filled.log, NoEnd):
         return filled.log.why
     try:

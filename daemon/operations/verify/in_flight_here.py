@@ -92,7 +92,9 @@ class LiveLookout:
         return self._passed(self._moments.ends(), settle_s if idle_s is None else idle_s)
 
     def _passed(self, begins: Ends, idle_s: float | None) -> Ends:
-        search, since_s = passage(self._primary.moment(), begins), time.monotonic()
+        log_read = self._moments.log_end(self._primary.log_end)
+        search = passage(self._primary.moment(), begins, log_read)
+        since_s = time.monotonic()
         while (search := self._moments.followed(search)).waits_for:
             waited_s = time.monotonic() - since_s
             if idle_s is not None and waited_s >= idle_s:

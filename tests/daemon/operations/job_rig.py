@@ -87,7 +87,9 @@ class JobRig:
         self.store = OneSnapshot(world.snapshot(8, 8, hwm=7))
         stores: Mapping[str, OffsetStore] = {"shop": self.store}
         pauses = Pauses(self.config.daemon.state_dir)
-        self.daemon = Daemon(self.config, NoSinks(), lambda: stores, self.edit, pauses)
+        self.daemon = Daemon(
+            self.config, NoSinks(), lambda: stores, self.edit, pauses, lambda name: {}
+        )
         self.answers: list[Exception | None] = []
         self.next_start: Change | None = None
         self.told: list[tuple[str, str]] = []

@@ -9,9 +9,12 @@ import pytest
 from daemon.config.pipeline_parts import VerifySection
 from daemon.operations.engine.record import Job, JobRequest, State, new_job
 from daemon.operations.verify_schedule import ORIGIN, due
+from offsets.rebuild import Load, Rebuild
+from offsets.snapshot import Snapshot, TargetMark
 
 DAY_S = 86_400
 NOW_MS = 1_700_000_000_000
+HERE = Snapshot("p", "g", targets={"lake.s.t": TargetMark("1", {})})
 
 
 def job(age_s: int, state: State = State.DONE, **wanted: str) -> Job:
@@ -19,28 +22,31 @@ def job(age_s: int, state: State = State.DONE, **wanted: str) -> Job:
     return replace(new_job(JobRequest(**asked), NOW_MS - age_s * 1000), state=state)  # type: ignore[arg-type]
 
 
-def test_the_first_is_due_at_once() -> None:
+def test_the_first_is_due_once_there_is_something_to_compare() -> None:
     """Other kinds, other pipelines, and those that people asked for don't count."""
-    assert due([], "p", DAY_S, NOW_MS)
+    assert not due([], Snapshot("p", "g"), DAY_S, NOW_MS)
+    loads = {"lake.s.u": Rebuild("lake.s.u__rebuild_1", {}, load=Load("load-1", {}))}
+    assert not due([], replace(HERE, rebuilds=loads), DAY_S, NOW_MS)
+    assert due([], HERE, DAY_S, NOW_MS)
     others = [job(1, kind="load"), job(1, pipeline="q"), job(1, origin="command")]
-    assert due(others, "p", DAY_S, NOW_MS)
+    assert due(others, HERE, DAY_S, NOW_MS)
 
 
 def test_the_next_is_due_when_the_last_is_old_enough() -> None:
     """By the time at which it was recorded; one that failed counts as well."""
-    assert not due([job(DAY_S * 3), job(DAY_S - 1)], "p", DAY_S, NOW_MS)
-    assert due([job(DAY_S * 3), job(DAY_S, State.FAILED)], "p", DAY_S, NOW_MS)
+    assert not due([job(DAY_S * 3), job(DAY_S - 1)], HERE, DAY_S, NOW_MS)
+    assert due([job(DAY_S * 3), job(DAY_S, State.FAILED)], HERE, DAY_S, NOW_MS)
 
 
 def test_none_follows_one_that_has_not_ended() -> None:
     """However long it takes, or is paused."""
-    assert not due([job(DAY_S * 3, State.PAUSED)], "p", DAY_S, NOW_MS)
+    assert not due([job(DAY_S * 3, State.PAUSED)], HERE, DAY_S, NOW_MS)
 
 
 def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
     """A verification recorded in a year that is still to come does not count."""
-    assert due([job(-366 * DAY_S)], "p", DAY_S, NOW_MS)
-    assert not due([job(-366 * DAY_S), job(60)], "p", DAY_S, NOW_MS)
+    assert due([job(-366 * DAY_S)], HERE, DAY_S, NOW_MS)
+    assert not due([job(-366 * DAY_S), job(60)], HERE, DAY_S, NOW_MS)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from actors.contract.writes import Swap, TargetState
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from daemon.operations.rebuild.rebuilds import Rebuilds
-from databases.base.log_end import LogEnd, NoEnd, WalEnd
+from databases.base.log_end import LogEnd, NoEnd, ReaderPosition, WalEnd
 from offsets.fence import of_streams
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark
@@ -44,7 +44,8 @@ class Clockwork:
     applied: int = 0
     margin_s: float = MARGIN_S
     tells: str = "time"
-    """What it and its messages tell: ``time``, ``positions`` or ``both``."""
+    """What it and its messages tell: ``time``, ``positions`` or ``both``; ``reader``: the position
+    of who reads its log alone."""
     rests: bool = False
     """Nothing new is committed; what was comes to the log."""
 
@@ -102,6 +103,15 @@ class Clockwork:
         committing = range(self.visible, self.position)
         return WalEnd(self.position * 100, tuple(map(str, committing)))
 
+    @property
+    def read(self) -> ReaderPosition:
+        """Where the reader of its log is: all commits before it are in the topics."""
+        if self.tells != "reader":
+            return {}
+        left = [at for at in range(len(self.history.commits)) if at not in self.seen_at]
+        done = min(left, default=len(self.history.commits))
+        return {"lsn_commit": done * 100}
+
     def written(self, commit: int) -> int:
         """Where a commit's first change is in its log: maybe before commits that came earlier."""
         return (commit + 1) * 100 - commit * 37 % 500
@@ -109,7 +119,7 @@ class Clockwork:
     @property
     def clock(self) -> int:
         """In commits; a clock that tells nothing is ahead of all."""
-        return NEVER if self.tells == "positions" else self.visible
+        return NEVER if self.tells in ("positions", "reader") else self.visible
 
     @property
     def over(self) -> bool:

@@ -16,7 +16,7 @@ from changes.routes.shaping.shape import Shape as RouteShape
 from changes.routes.shaping.statements import shaped_rows, shaped_schema
 from daemon.operations.load.ports import Chunk, Described
 from databases.base.errors import DatabaseAway
-from databases.base.log_end import LogEnd, WalEnd
+from databases.base.log_end import LogEnd, ReaderPosition, WalEnd
 from databases.base.port import KeyRange, Moment
 from offsets.position import TopicPartition
 from tests.simulation.loads.durable import Clockwork
@@ -188,11 +188,17 @@ class FakeLog:
 
     def places(self, sources: Sequence[TopicPartition]) -> Sequence[Place]:
         """Of one message, which is older than what the database is asked for next."""
-        return [Place(lsn=0)]
+        return [] if self._clockwork.read else [Place(lsn=0)]
+
+    def position(self) -> ReaderPosition:
+        return self._clockwork.read
 
     def passed(
         self, scanned: Mapping[TopicPartition, int], after_ms: int, log: LogEnd
     ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
+        if log.was_read(self._clockwork.read):
+            ends = {source: self._clockwork.end(source) for source in scanned}
+            return ends, ends
         found = {source: self._passed(source, after_ms // 1000, log) for source in scanned}
         ends = {source: at for source, at in found.items() if at is not None}
         return ends, {source: self._clockwork.end(source) for source in scanned}
@@ -200,7 +206,8 @@ class FakeLog:
     def _passed(self, source: TopicPartition, commit: int, log: LogEnd) -> int | None:
         """By whichever rule sees a message first that is behind."""
         by_time = self._clockwork.after(source, lambda at: at >= commit)
-        by_place = self._clockwork.after(
+        messages = None if self._clockwork.read else self._clockwork
+        by_place = messages and messages.after(
             source, lambda at: log.is_before(Place(lsn=self._clockwork.written(at)))
         )
         return min((at for at in (by_time, by_place) if at is not None), default=None)

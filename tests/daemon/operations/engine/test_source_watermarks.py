@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 
 from changes.formats import make_format
 from changes.model.model import FormatOptions
 from daemon.operations.engine.source_watermarks import LogMoments, Passage, behind, passage, some
+from databases.base.errors import DatabaseRefused
+from databases.base.log_end import NoEnd, ReaderPosition, WalEnd
 from databases.base.port import Moment
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -24,9 +27,9 @@ def message(at_ms: int) -> bytes:
     ).encode()  # fmt: skip
 
 
-def logs(source: FakeSource) -> LogMoments:
+def logs(source: FakeSource, position: ReaderPosition = MappingProxyType({})) -> LogMoments:
     format_ = make_format("canal-json", FormatOptions())
-    return LogMoments(format_, source, source, source.logs)
+    return LogMoments(format_, source, source, source.logs, lambda: position)
 
 
 def test_the_first_message_of_after_the_moment_is_the_end() -> None:
@@ -71,6 +74,27 @@ def test_an_idle_partition_ends_where_it_is_if_it_may_be_assumed() -> None:
     search = logs(source).followed(passage(NOW, {A: 0, B: 7}), idle=True)
     assert search.ends == {A: 1, B: 7}
     assert search.assumed
+
+
+def test_where_the_reader_has_read_all_no_message_is_waited_for() -> None:
+    """Not even of the partitions that are idle: it is proved, not assumed."""
+    source = FakeSource({A: Watermarks(0, 0), B: Watermarks(7, 7)})
+    source.produce(message(NOW_MS))
+    search = passage(NOW, {A: 0, B: 7}, WalEnd(70))
+    assert logs(source, {"lsn_commit": 69}).followed(search).waits_for == (A, B)
+    found = logs(source, {"lsn_commit": 70}).followed(search)
+    assert (found.ends, found.assumed) == ({A: 1, B: 7}, False)
+
+
+def test_the_database_is_asked_where_there_is_a_reader() -> None:
+    """What it refuses is no end."""
+
+    def refuses() -> WalEnd:
+        raise DatabaseRefused("no right")
+
+    assert logs(FakeSource({}), {"lsn_commit": 1}).log_end(lambda: WalEnd(7)) == WalEnd(7)
+    assert isinstance(logs(FakeSource({})).log_end(refuses), NoEnd)
+    assert "no right" in str(logs(FakeSource({}), {"lsn_commit": 1}).log_end(refuses))
 
 
 def test_a_message_that_cant_be_read_proves_nothing() -> None:

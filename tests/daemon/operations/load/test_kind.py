@@ -18,6 +18,7 @@ from daemon.operations.load.rule import LoadSteps
 from daemon.operations.load.settings import settings_of
 from daemon.operations.rebuild.kind import without_job
 from daemon.state.edits import EditFailed
+from databases.base.log_end import ReaderPosition
 from offsets.rebuild import Load, Rebuild, SwapRefused
 from offsets.rebuild_steps import cancelled as given_up
 from offsets.rebuild_steps import ended, refused
@@ -48,6 +49,9 @@ class Control:
 
     def source(self, pipeline: str) -> FakeSource:
         return FakeSource({P0: Watermarks(0, 9)})
+
+    def reader_position(self, pipeline: str) -> ReaderPosition:
+        return {}
 
     def edit(self, pipeline: str, change: Any) -> None:
         if self.fails:

@@ -19,6 +19,7 @@ from daemon.operations.engine.record import JobRequest
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.shown import Shown, shown_columns, unlike
 from daemon.operations.load.source_tables import SourceTables
+from databases.base.log_end import ReaderPosition
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
@@ -74,6 +75,9 @@ class Looking:
 
     def source(self, pipeline: str) -> FakeSource:
         return self.log
+
+    def reader_position(self, pipeline: str) -> ReaderPosition:
+        return {}
 
     def sinks(self) -> dict[str, ResettableSink]:
         if not self.writers:

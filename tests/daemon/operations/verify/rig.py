@@ -26,6 +26,7 @@ from daemon.operations.engine.port import Advanced, Finished
 from daemon.operations.engine.record import Job, JobProgress, JobRequest, new_job
 from daemon.operations.verify.kind import VerifyKind
 from databases.base.database import Database
+from databases.base.log_end import ReaderPosition
 from databases.base.port import KeyRange, SourceTable
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
@@ -90,6 +91,9 @@ class FakeControl:
 
     def source(self, pipeline: str) -> Beating:
         return self.log
+
+    def reader_position(self, pipeline: str) -> ReaderPosition:
+        return {}
 
     def wait(self, seconds: float) -> bool:
         self.before_wait()
