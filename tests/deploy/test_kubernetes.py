@@ -21,6 +21,11 @@ FILES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 OBJECTS: dict[str, Any] = {
     found["kind"]: found for file in FILES for found in yaml.safe_load_all(file.read_text())
 }
+EXECUTORS: dict[str, Any] = {
+    found["kind"]: found
+    for found in yaml.safe_load_all((DEPLOY / "kubernetes-executors" / "rbac.yaml").read_text())
+}
+MONITOR: dict[str, Any] = yaml.safe_load((DEPLOY / "prometheus" / "podmonitor.yaml").read_text())
 SET = OBJECTS["StatefulSet"]["spec"]
 POD = SET["template"]["spec"]
 (CONTAINER,) = POD["containers"]
@@ -40,11 +45,36 @@ def size(text: str) -> int:
     return int(number) * UNITS[unit]
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kind", OBJECTS | EXECUTORS)
 def test_kubernetes_takes_each_object(kind: str) -> None:
     """Strictly: no unknown field, in any version from 1.27 on."""
     for version in VERSIONS:
-        kubernetes_validate.validate(OBJECTS[kind], version, strict=True)
+        kubernetes_validate.validate((OBJECTS | EXECUTORS)[kind], version, strict=True)
+
+
+def test_executors_rights_are_bound_to_one_account_in_one_namespace() -> None:
+    """No wildcard, nothing of the whole cluster, and the names lead to each other."""
+    role, binding = EXECUTORS["Role"], EXECUTORS["RoleBinding"]
+    named = EXECUTORS["ServiceAccount"]["metadata"]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    (subject,) = binding["subjects"]
+    assert (subject["name"], subject["namespace"]) == (named["name"], named["namespace"])
+    assert {found["metadata"]["namespace"] for found in EXECUTORS.values()} == {"binlogd"}
+    for rule in role["rules"]:
+        assert rule["apiGroups"] == [""]
+        assert "*" not in rule["resources"] + rule["verbs"]
+    assert POD["automountServiceAccountToken"] is False  # where Spark is in the pod alone
+
+
+def test_a_pod_monitor_finds_the_pods_and_their_port() -> None:
+    """Its kind is the operator's: Kubernetes' schemas have none of it."""
+    (endpoint,) = MONITOR["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] in {port["name"] for port in CONTAINER["ports"]}
+    annotations = SET["template"]["metadata"]["annotations"]
+    assert endpoint["path"] == annotations["prometheus.io/path"]
+    labels = SET["template"]["metadata"]["labels"]
+    assert MONITOR["spec"]["selector"]["matchLabels"] == labels
+    assert MONITOR["metadata"]["namespace"] == OBJECTS["StatefulSet"]["metadata"]["namespace"]
 
 
 def test_a_misspelt_field_is_seen() -> None:
