@@ -107,7 +107,15 @@ class BinlogEnd(Struct, frozen=True, tag="binlog"):
         if not self.executed:
             return False
         mine = self._set(",".join((self.executed, *self.committing)))
-        return bool(mine) and is_within(mine, self._set(position.get("gtids")))
+        read = self._set(position.get("gtids"))
+        # MariaDB's numbers may go back (gtid_seq_no): a higher one proves nothing by itself.
+        if self.mariadb and not self._is_behind(position):
+            return bool(mine) and all(read.get(name) == last for name, last in mine.items())
+        return bool(mine) and is_within(mine, read)
+
+    def _is_behind(self, position: ReaderPosition) -> bool:
+        place = _whole(position.get("pos"))
+        return position.get("file") == self.file and place is not None and place >= self.pos
 
     def _set(self, text: object) -> GtidSet:
         try:

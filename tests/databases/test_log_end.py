@@ -234,19 +234,28 @@ POSITION = {"file": "bin.000003", "pos": "400", "gtids": f"{UUID}:1-9,{OTHER}:1-
         (BinlogEnd(UUID, {"": 9}, executed=f"{UUID}:1-9"), {"gtids": "0-1-9"}, False, False),
         (
             BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9", replicates="it may"),
-            {"gtids": "0-1-9", "file": "bin.000003"}, True, True,
+            {"gtids": "0-1-9", "file": "bin.000003", "pos": "400"}, True, True,
         ),
         (
             BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9"),
-            {"gtids": "0-1-9", "file": "bin.000002"}, False, True,
+            {"gtids": "0-1-9", "file": "bin.000002", "pos": "900"}, False, True,
+        ),
+        (
+            BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9"),
+            {"gtids": "0-1-10", "file": "bin.000003", "pos": "900"}, False, True,
+        ),
+        (
+            # Its next transaction was given the number 7.
+            BinlogEnd("1", {"0": 7}, **FILE, mariadb=True, executed="0-1-7"),
+            {"gtids": "0-1-9", "file": "bin.000003", "pos": "300"}, False, False,
         ),
         (
             BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9,5-1-2"),
-            {"gtids": "0-1-9", "file": "bin.000003"}, True, False,
+            {"gtids": "0-1-9", "file": "bin.000003", "pos": "400"}, True, False,
         ),
         (
             BinlogEnd("1", {"0": 9}, **FILE, mariadb=True, executed="0-1-9"),
-            {"gtids": "0-2-9", "file": "bin.000003"}, False, False,
+            {"gtids": "0-2-9", "file": "bin.000003", "pos": "400"}, False, False,
         ),
         (WalEnd(7), {"lsn_commit": "7", "lsn": 5}, True, True),
         (WalEnd(7), {"lsn_commit": "6", "lsn": 9}, False, False),

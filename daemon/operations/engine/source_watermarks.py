@@ -149,9 +149,11 @@ class LogMoments:
                 ends[source] = at[source]
         found_ = replace(passage, at=at, ends=ends)
         if found_.waits_for and self._was_read(passage):
-            # Queried behind the position: all that is before it is below these ends.
-            committed = self._questions.committed_ends(self._sources)
-            ends |= {source: committed[source] for source in found_.waits_for}
+            # Behind the position: all that is before it is written. A transaction is over in one
+            # partition, the position's, before it is in another: what is written must be over.
+            written, committed = self.ends(), self._questions.committed_ends(self._sources)
+            over = [source for source in found_.waits_for if committed[source] >= written[source]]
+            ends |= {source: written[source] for source in over}
         elif idle:
             still = [source for source in found_.waits_for if at[source] >= committed[source]]
             ends |= {source: at[source] for source in still}

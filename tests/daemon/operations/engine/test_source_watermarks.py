@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from types import MappingProxyType
 
 from changes.formats import make_format
@@ -84,6 +85,18 @@ def test_where_the_reader_has_read_all_no_message_is_waited_for() -> None:
     assert logs(source, {"lsn_commit": 69}).followed(search).waits_for == (A, B)
     found = logs(source, {"lsn_commit": 70}).followed(search)
     assert (found.ends, found.assumed) == ({A: 1, B: 7}, False)
+
+
+def test_a_transaction_that_is_not_over_is_waited_for() -> None:
+    """Kafka ends it in one partition, that of the position, before it does in others."""
+
+    class Open(FakeSource):
+        def committed_ends(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+            return super().committed_ends(sources) | {B: 6}
+
+    source = Open({A: Watermarks(0, 3), B: Watermarks(0, 7)})
+    found = logs(source, {"lsn_commit": 70}).followed(passage(NOW, {A: 3, B: 6}, WalEnd(70)))
+    assert (found.ends, found.waits_for) == ({A: 3}, (B,))
 
 
 def test_the_database_is_asked_where_there_is_a_reader() -> None:
