@@ -127,7 +127,7 @@ class PositionResolver:
         check_logs(self.settings, there, self._answer_s)
         self._resolved |= set(sources)
         # A forced start declares the targets right as they are.
-        known = recorded.partitions.keys() | commits.keys() | forced
+        unforced = {source: at for source, at in starts.items() if source not in forced}
         return Assigned(
             starts,
             logs,
@@ -135,8 +135,8 @@ class PositionResolver:
             epochs=epochs,
             at_frontier=_at_frontier(starts, recorded, commits),
             running=_running(starts, recorded),
-            unrecorded=frozenset(starts.keys() - known),
-            adopted=_adopted(starts, recorded, commits.keys() - forced, logs),
+            unrecorded=frozenset(unforced.keys() - recorded.partitions.keys() - commits.keys()),
+            adopted=adopted(unforced, recorded, commits.keys(), logs),
             counts=self._counts(questions, sources),
             topic_ids=ids,
         )
@@ -219,18 +219,25 @@ class PositionResolver:
                 return {}
 
 
-def _adopted(
+def adopted(
     starts: Mapping[TopicPartition, int],
     recorded: Snapshot,
     committed: Collection[TopicPartition],
     logs: Mapping[TopicPartition, Watermarks],
 ) -> dict[TopicPartition, int]:
-    """Those whose beginning in the log the group has read for nobody knows which tables: it stays
-    recorded. A member that has recorded other partitions alone knows its tables."""
-    if recorded.partitions:
-        known = ((s, recorded.partitions.get(s)) for s in starts)
-        return {s: state.adopted for s, state in known if state and state.adopted is not None}
-    return {s: starts[s] for s in committed if s in starts and starts[s] > logs[s].low}
+    """Those whose beginning in the log the group has read for nobody knows which tables, each with
+    where it was adopted: it stays recorded.
+
+    A member that adopted none of the partitions that it recorded knows the tables of the others,
+    too: its group wrote them. What comes to one that has adopted some is as little known.
+    """
+    states = recorded.partitions
+    if states and all(state.adopted is None for state in states.values()):
+        return {}
+    found = {s: at for s, at in starts.items() if s in committed and at > logs[s].low}
+    found = {s: at for s, at in found.items() if s not in states}
+    kept = {s: states[s].adopted for s in starts if s in states}
+    return found | {s: at for s, at in kept.items() if at is not None}
 
 
 def _log_epochs(

@@ -99,7 +99,8 @@ def test_kill_9_loses_and_doubles_nothing(rig: Rig) -> None:
 @pytest.mark.parametrize("lost", ["all of it", "its state alone"])
 def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, lost: str) -> None:
     """``start`` counts for a new group alone: without a word the tables would begin in the middle.
-    Where the tables are there nothing lacks. It stays known when the daemon starts again."""
+    Where the tables are there nothing lacks. It stays known when the daemon starts again, unless
+    the start is forced: that declares the tables right."""
     stream, tables = workload(rig.db, 40)
     late = json.dumps(json.loads(stream[0]) | {"table": "late"}).encode()
     path = write_config(rig)
@@ -120,6 +121,10 @@ def test_a_copy_under_an_old_groups_name_says_what_its_tables_lack(rig: Rig, los
     told = {event["target"]: event["what"] for event in rig.events("rows_may_differ")}
     assert told.keys() - said == {f"copy.{rig.db}.late", f"copy.{rig.db}.late_log"}
     assert "where the group's commit was" in told[f"copy.{rig.db}.late"]
+    forced = start_forced(path)
+    rig.produce(json.dumps(json.loads(stream[0]) | {"table": "later"}).encode())
+    assert ended(start(forced, "--until-caught-up")) == (0, "")
+    assert not {e["target"] for e in rig.events("rows_may_differ")} & {f"copy.{rig.db}.later"}
     if lost == "its state alone":
         assert not said
         assert read(rig, "t1") == [(key, *row) for key, row in sorted(tables["t1"].items())]
@@ -158,6 +163,17 @@ def test_a_kill_between_crossing_changes_of_keys_is_told(rig: Rig) -> None:
     (what,) = told()
     assert what.startswith(f"copy.{rig.db}.t1: reading began amid changes of keys")
     assert what in command(path, "tables", "list", "--json").stdout
+
+
+def start_forced(path: Path) -> Path:
+    """The configuration with a start that declares the tables right as they are."""
+    text = path.read_text().replace(
+        "[[pipeline.p.route]]",
+        '[pipeline.p.start]\nat = "earliest"\nforce = "as they are"\n[[pipeline.p.route]]',
+        1,
+    )
+    path.write_text(text)
+    return path
 
 
 def command(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
