@@ -44,8 +44,8 @@ QUIET_S = 30.0
 """A log whose end has not moved for so long is read to its end, where the task runs."""
 
 STUCK_S = 300.0
-"""A position that has not moved for so long, where the log has more, is told. A long statement, and
-the history of the schema at a start, take less."""
+"""A position that has not moved for so long, where the log has more, is told; each heartbeat moves
+it. A long statement, and the history of the schema at a start, take less."""
 
 
 class Collector:
@@ -259,7 +259,7 @@ class Collector:
             failures.runs(now)
             if self._position is not None:
                 self._owed.load()
-            if now - self._moved[1] >= STUCK_S:
+            if now - self._moved[1] >= max(STUCK_S, 3 * self._wiring.section.heartbeat_s):
                 self._turn("failed", self._stuck())
                 return
             left = f"the source does not tell: {away}" if away else self._owed.lines()

@@ -66,9 +66,12 @@ class SourceWatch:
             return {}
         configured = wiring.database.publication
         name = publication_of(wiring.name, wiring.section, configured)
+        mistaken = publication.without_keys(database, patterns)
+        if mistaken and late is not None:
+            late(list(mistaken))  # once they are right
         if configured is not None:
-            return publication.lacking_lines(database, name, patterns)
-        return publication.keep(database, name, patterns, late)
+            return publication.lacking_lines(database, name, patterns) | mistaken
+        return publication.keep(database, name, patterns, late) | mistaken
 
     def drop_slot(self, slot: str) -> bool:
         """Drop the slot of PostgreSQL, if it is there and nobody reads by it; whether it was."""

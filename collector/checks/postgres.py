@@ -177,10 +177,13 @@ EXISTS (SELECT FROM pg_index i WHERE i.indrelid = l.oid AND i.indisprimary AND i
    SELECT FROM pg_attribute a WHERE a.attrelid = l.oid AND a.attnum = ANY (i.indkey)
    AND NOT a.attnotnull)
  ORDER BY x.relname LIMIT 1),
-EXISTS (SELECT FROM pg_index i WHERE i.indrelid = l.oid AND i.indisreplident)
+EXISTS (SELECT FROM pg_index i WHERE i.indrelid = l.oid AND i.indisreplident),
+EXISTS (SELECT FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indisreplident
+ WHERE k.indrelid = l.oid AND k.indisprimary AND NOT k.indkey::int2[] <@ i.indkey::int2[])
 FROM leaves l ORDER BY 1, 2"""
 """Of a table, or of each of its partitions: its letter, whether it has a primary key, another index
-that would do, and whether the letter's index is there. Twice the table's name."""
+that would do, whether the letter's index is there, and whether that lacks columns of the primary
+key. Twice the table's name."""
 
 
 def of_rights(ask: Ask, table: TableName) -> Iterator[Finding]:
@@ -217,8 +220,16 @@ def of_identity(ask: Ask, table: TableName) -> Iterator[Finding]:
     """Whether updates and deletes say which row they mean; else the source refuses them, once the
     table is published. The user may use its schema."""
     name = sql_name(table)
-    for schema, leaf, kind, primary, index, marked in ask(_IDENTITY, (name, name)):
+    for schema, leaf, kind, primary, index, marked, lacks in ask(_IDENTITY, (name, name)):
         one = sql_name(TableName(str(schema), str(leaf)))
+        if kind == "i" and lacks:
+            # Debezium writes 0, or an empty text, in the place of a key that it is not told.
+            yield problem(
+                f"{schema}.{leaf} has a replica identity without its primary key: its deletes, and"
+                " its changes of keys, come as those of other rows",
+                f"ALTER TABLE {one} REPLICA IDENTITY DEFAULT",
+            )
+            continue
         if (kind == "d" and primary) or kind == "f" or (kind == "i" and marked):
             continue
         said = f"{schema}.{leaf} has no replica identity: published, it takes no UPDATE nor DELETE"

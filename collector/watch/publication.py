@@ -47,6 +47,23 @@ def lacking_lines(database: Database, name: str, patterns: Sequence[str]) -> dic
     )
 
 
+def without_keys(database: Database, patterns: Iterable[str]) -> dict[str, str]:
+    """The tables that match whose log does not say which row is meant, and the statement."""
+    rows = database.ask(_BY_INDEX)
+    found = {TableName(str(schema), str(table)) for schema, table in rows}
+    if not found:
+        return {}
+    matching = found & {table for pattern in patterns for table in database.tables(pattern)}
+    told = {str(one): [each.line for each in of_identity(database.ask, one)] for one in matching}
+    return {table: "; ".join(lines) for table, lines in told.items() if lines}
+
+
+_BY_INDEX = """
+SELECT DISTINCT n.nspname::text, r.relname::text FROM pg_class c
+JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid)
+JOIN pg_namespace n ON n.oid = r.relnamespace WHERE c.relkind = 'r' AND c.relreplident = 'i'"""
+
+
 def _partial(database: Database, name: str, patterns: Iterable[str]) -> list[TableName]:
     """The tables that match of which the publication has some rows or columns alone."""
     rows = database.ask(_PARTIAL, (name,))

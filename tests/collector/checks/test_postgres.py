@@ -126,6 +126,20 @@ def test_a_replica_identity_is_told_before_the_table_is_published(
     assert all(one.is_followed for one in look(server).tables)
 
 
+def test_a_replica_identity_without_the_key_is_told(server: Server) -> None:
+    """Its deletes would be those of other rows. One that has more than the key is none of these."""
+    server.run([
+        "CREATE TABLE seen.t (id int PRIMARY KEY, u int NOT NULL UNIQUE)",
+        "ALTER TABLE seen.t REPLICA IDENTITY USING INDEX t_u_key", *_ALL, _PUBLISHED,
+    ])  # fmt: skip
+    found = told(look(server), "replica identity without its primary key")
+    server.run(["CREATE UNIQUE INDEX more ON seen.t (u, id)"])
+    server.run(["ALTER TABLE seen.t REPLICA IDENTITY USING INDEX more"])
+    assert not any("replica identity" in one.line for one in wrong(look(server)))
+    server.run(found.mend)
+    assert not any("replica identity" in one.line for one in wrong(look(server)))
+
+
 def test_a_table_without_a_key_is_left_out_by_name(server: Server) -> None:
     """Others are not touched by it; the told statement gives it one."""
     server.run([_PUBLISHED, "CREATE TABLE seen.log (v int)", *_ALL])

@@ -70,6 +70,26 @@ def turn(mysql: MySql, *steps: str) -> None:
     assert not mysql.run([f"SET GLOBAL gtid_mode = {step}" for step in steps])
 
 
+def test_a_step_down_and_up_under_a_reader_is_nothing(
+    tmp_path: Path, broker: DevBroker, modes: MySql, name: str
+) -> None:
+    """ON, ON_PERMISSIVE and ON: it reads on by GTIDs, and a restart afterwards repeats nothing."""
+    made(modes, name)
+    with running(tmp_path, broker, source(modes), f"{name}.*", topic=name) as it:
+        it.until("running", lambda f: bool(f["position"]))
+        assert not modes.run([insert(name, 1)])
+        it.until("running", lambda _: keys(broker, name) == [1])
+        turn(modes, "ON_PERMISSIVE")
+        assert not modes.run([insert(name, 2), insert(name, 3)])
+        it.until("running", lambda _: keys(broker, name) == [1, 2, 3])
+        turn(modes, "ON")
+        assert not modes.run([insert(name, 4)])
+        it.until("running", lambda _: keys(broker, name) == [1, 2, 3, 4])
+        replace_worker(it)
+        assert not modes.run([insert(name, 5)])
+        it.until("running", lambda _: keys(broker, name) == [1, 2, 3, 4, 5])
+
+
 def test_what_was_read_by_file_is_not_read_again_by_gtids(
     tmp_path: Path, broker: DevBroker, modes: MySql, name: str
 ) -> None:

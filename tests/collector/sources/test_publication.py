@@ -158,3 +158,24 @@ def test_what_a_configured_publication_has_in_part_is_told(
         found = it.until("running", lambda f: bool(f["reason"]))
         assert "publication theirs lacks delete and truncate" in found["reason"]
         assert 'has a part of public.t alone: ALTER PUBLICATION "theirs" DROP' in found["reason"]
+
+
+def test_a_replica_identity_without_the_key_is_told(
+    tmp_path: Path, broker: DevBroker, postgres: Postgres, name: str
+) -> None:
+    """Debezium would delete the row whose key is 0. Once it is right, the table is loaded."""
+    assert not postgres.run("postgres", [f"CREATE DATABASE {name}"])
+    assert not postgres.run(name, [
+        "CREATE TABLE t (id int PRIMARY KEY, u int NOT NULL UNIQUE)", "INSERT INTO t VALUES (1, 1)",
+    ])  # fmt: skip
+    with running(tmp_path, broker, source(postgres, name), "public.*", topic=name) as it:
+        it.until("running", lambda f: bool(f["position"]))
+        assert not postgres.run(name, [
+            "ALTER TABLE t REPLICA IDENTITY USING INDEX t_u_key", "DELETE FROM t",
+        ])  # fmt: skip
+        found = it.until("running", lambda f: "without its primary key" in f["reason"])
+        mend = 'ALTER TABLE "public"."t" REPLICA IDENTITY DEFAULT'
+        assert mend in found["reason"]
+        assert not it.loads
+        assert not postgres.run(name, [mend])
+        it.until("running", lambda f: it.loads == [("public.t",)] and not f["reason"])
