@@ -21,6 +21,9 @@ done
 sed -i "s/^version = .*/version = \"$version\"/" "$source/pyproject.toml"
 pip install --no-index --no-deps --no-build-isolation "$source"
 "$root/bin/binlogd" setup s3 postgresql mariadb --from var
+python3 packaging/leave_out_jars.py "$root"/lib/python3*/site-packages/pyspark/jars
+# C++'s headers and the tests of pyarrow itself: 13 MB.
+rm -r "$root"/lib/python3*/site-packages/pyarrow/{include,tests}
 # The dev broker is for the demo, which a package does not run.
 rm -r "$root/share/binlogd/jars/kafka"
 (cd "$source" && "$root/bin/python3" setup/man_pages.py "$stage/generated")

@@ -16,9 +16,9 @@ from demo.broker import DevBroker
 from demo.produce import create_topic, produce
 from demo.shop import Shop
 from tests.needs import missing, tool
+from tests.operate.packaged.conftest import CHECK
 from tests.operate.packaged.machine import Machine
 
-CHECKOUT = Path(__file__).parents[3]
 CHANGES = 20_000
 CONFIG = "/etc/binlogd/config.toml"
 DROP_IN = "/etc/systemd/system/binlogd.service.d/quick.conf"
@@ -26,17 +26,6 @@ QUICK = "[Service]\nRestartSec=1\nWatchdogSec=20\nTimeoutAbortSec=5\n"
 """The test's minutes are seconds."""
 
 pytestmark = [pytest.mark.soak, pytest.mark.integration, pytest.mark.timeout(1500)]
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    """The package of this checkout, built again if anything has changed."""
-    for name in ("dh", "dpkg-buildpackage"):
-        tool(name)
-    build = str(CHECKOUT / "packaging/deb/build.sh")
-    ran = subprocess.run([build], capture_output=True, text=True, timeout=900)
-    assert ran.returncode == 0, ran.stderr
-    return CHECKOUT / ran.stdout.split()[-1]
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +203,7 @@ def _equal(machine: Machine) -> None:
         "binlogd", "run", "--until-caught-up", "--config", CONFIG,
     )  # fmt: skip
     said = machine.run(
-        "/usr/lib/binlogd/bin/python3", "-m", "demo.check", "--config", CONFIG,
+        "/usr/lib/binlogd/bin/python3", "-c", CHECK, "--config", CONFIG,
         "--changes", str(CHANGES),
     )  # fmt: skip
     assert f"OK, {CHANGES} changes, 15 tables equal" in said
