@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +13,14 @@ from typing import Annotated
 import typer
 
 from changes.model.printable import printable
+from daemon.cli.base.address import BadAddress, parse_address
 from daemon.cli.base.options import refuse
 from daemon.cli.init.look import NothingSeen, SeenTopic, look_at
-from daemon.cli.init.text import NotASink, TablesPlace, configuration
+from daemon.cli.init.text import NotASink, TablesPlace, configuration, database_lines
+from daemon.cli.init.types import Types, types_of
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from databases.base.errors import DatabaseError
 from settings.counted import counted
 from sources.base.port import NotAnswered, TopicMissing
 from sources.opening import open_source
@@ -46,6 +50,13 @@ KafkaOption = Annotated[
         metavar="KEY=VALUE", help="A librdkafka setting; a secret as KEY='${file:/PATH}'."
     ),
 ]
+DatabaseOption = Annotated[
+    str,
+    typer.Option(
+        help="Where messages name no types: the database that knows them, as "
+        "mysql://USER@HOST/ or postgresql://USER@HOST/DATABASE."
+    ),
+]
 PasswordOption = Annotated[
     Path | None, typer.Option(help="The file that holds this user's password.")
 ]
@@ -61,6 +72,8 @@ def init(
     user: Annotated[str, typer.Option(help="The user of a database as the lake.")] = "",
     password_file: PasswordOption = None,
     kafka: KafkaOption = None,
+    database: DatabaseOption = "",
+    database_password_file: PasswordOption = None,
     state: Annotated[str, typer.Option(help="The folder for binlogd's own files.")] = "var",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The file that is written; never replaced.")
@@ -79,8 +92,10 @@ def init(
     )
     password = "" if password_file is None else f"${{file:{password_file.absolute()}}}"
     place = TablesPlace(where, catalog, user, password)
-    for seen in _write(output, settings, place, list(dict.fromkeys(topics)), state):
-        print(printable(_summary(seen)))
+    source = _database(database, database_password_file) if database else []
+    text = partial(configuration, settings, place, state=state, database=source)
+    for line in _write(output, text, list(dict.fromkeys(topics))):
+        print(printable(line))
     print(f"{output} is written. Next: binlogd check-config --connect --config {output}")
 
 
@@ -102,19 +117,30 @@ def _another(taken: Path) -> Path:
     return _another(said) if os.path.lexists(said) else said
 
 
-def _write(
-    output: Path, settings: Mapping[str, str], place: TablesPlace, topics: Sequence[str], state: str
-) -> list[SeenTopic]:
-    """Look at the topics by a draft of the file, then write the file. Returns what was seen."""
+def _database(url: str, password_file: Path | None) -> list[str]:
+    try:
+        address = parse_address(url, "--database")
+    except BadAddress as error:
+        refuse(str(error))
+    password = "" if password_file is None else f"${{file:{password_file.absolute()}}}"
+    return list(database_lines(address.url, address.user, password))
+
+
+def _write(output: Path, text: Callable[..., str], topics: Sequence[str]) -> list[str]:
+    """Look at the topics by a draft of the file, then write the file. Returns what was seen, in
+    lines. ``text``: the file's, of topics that were seen, as a first argument by name."""
     draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        config = _drafted(draft, configuration(settings, place, [], state, topics))
+        config = _drafted(draft, text(topics=[], entries=topics))
         seen = _look(config)
-        _drafted(draft, configuration(settings, place, seen, state, topics))
+        types, notes = types_of(config, seen) if config.database else ({}, [])
+        _drafted(draft, text(topics=seen, entries=topics, types=types))
         os.link(draft, output)  # unlike a rename it replaces nothing
-        return seen
+        return [*(_summary(topic, types) for topic in seen), *notes]
     except NotASink as error:
         refuse(str(error))
+    except DatabaseError as error:
+        refuse(f"--database: {error}")
     except ConfigError as error:
         refuse("; ".join(line.replace(str(draft), str(output)) for line in error.problems))
     except OSError as error:
@@ -160,13 +186,15 @@ def _look(config: Config) -> list[SeenTopic]:
         refuse(config.redactor.text(str(error)))
 
 
-def _summary(seen: SeenTopic) -> str:
+def _summary(seen: SeenTopic, types: Types) -> str:
     if seen.format is None:
         return f"{seen.topic}: the format could not be detected, {seen.why}: format = auto"
     tables = f"{counted(len(seen.tables), 'table')} in {counted(seen.records, 'record')}"
     keyless = sum(not table.keys for table in seen.tables.values())
     more = f", {keyless:,} of them without a key" if keyless else ""
-    texts = sum(table.texts for table in seen.tables.values())
+    texts = sum(table.texts and name not in types for name, table in seen.tables.items())
     more += f", {texts:,} of them with text columns alone" if texts else ""
+    typed = sum(name in types for name in seen.tables)
+    more += f", {typed:,} of them with the database's types" if typed else ""
     bad = f", {counted(seen.bad, 'record')} can't be read" if seen.bad else ""
     return f"{seen.topic}: {seen.format}, {tables}{more}{bad}"

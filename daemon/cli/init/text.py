@@ -6,10 +6,12 @@ too, and a comment that is out of date does no harm.
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from changes.model.printable import printable
 from daemon.cli.init.look import SeenTopic
@@ -108,10 +110,13 @@ def configuration(
     topics: Sequence[SeenTopic],
     state: str,
     entries: Sequence[str] = (),
+    database: Sequence[str] = (),
+    types: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> str:
     """The whole file: one pipeline over all topics. ``entries``: the requested topics, if any is a
-    pattern; ``topics`` are some of theirs. ``state`` is the folder for binlogd's own files. Raises
-    NotASink."""
+    pattern; ``topics`` are some of theirs. ``state`` is the folder for binlogd's own files.
+    ``database``: the lines of the section ``[database.source]``, if there is one; ``types``: its
+    columns' by table. Raises NotASink."""
     lines = [
         "#:schema ./binlogd.schema.json",
         "# Written by `binlogd init`. docs/configuration.md explains every key; editors check them",
@@ -130,7 +135,9 @@ def configuration(
         "",
         *sink_lines(place),
     ]
-    lines += ["", *_pipeline(entries or [topic.topic for topic in topics], topics)]
+    if database:
+        lines += ["", *database]
+    lines += ["", *_pipeline(entries or [topic.topic for topic in topics], topics, types)]
     return "\n".join(lines) + "\n"
 
 
@@ -140,22 +147,55 @@ def pipeline_name(topic: str) -> str:
     return plain if re.match("[A-Za-z]", plain) else f"p-{plain}".rstrip("-")
 
 
-def _pipeline(entries: Sequence[str], topics: Sequence[SeenTopic]) -> Iterator[str]:
-    yield f"[pipeline.{pipeline_name(entries[0])}]"
+def database_lines(url: str, user: str, password: str) -> Iterator[str]:
+    """``[database.source]``. ``password``: a reference; empty: none."""
+    yield "[database.source]                  # its tables' types, rows for `tables load`"
+    yield f"url = {quote(url)}"
+    yield f"user = {quote(user)}"
+    if password:
+        yield f"password = {quote(password)}"
+
+
+def _pipeline(
+    entries: Sequence[str], topics: Sequence[SeenTopic], types: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
+    name = pipeline_name(entries[0])
+    yield f"[pipeline.{name}]"
     yield f"topics = [{', '.join(map(quote, entries))}]"
     yield from _format(topics)
     for topic in topics:
         yield from _seen(topic)
+    if types:
+        yield 'database = "source"'
     yield 'start = "earliest"                 # where no position is recorded yet'
-    yield 'include = ["*"]                    # DATABASE.TABLE, * and ? allowed'
-    yield "# exclude = []"
-    yield 'target = "lake.{database}.{table}"'
+    if not types:
+        yield 'include = ["*"]                    # DATABASE.TABLE, * and ? allowed'
+        yield "# exclude = []"
+        yield 'target = "lake.{database}.{table}"'
     yield 'on_refused_target = "quarantine"   # a table that its target refuses stops no other'
     yield '# on_bad_record = "dead-letter"    # a record that can\'t be read stops the pipeline'
     for topic in topics:
         yield from _without_key(topic)
-        yield from _without_types(topic)
+        yield from _without_types(topic, types)
         yield from _several_partitions(topic)
+    if types:
+        yield from _routes(name, types)
+
+
+def _routes(name: str, types: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """One for each table with types, and one for all others."""
+    yield ""
+    yield f"[[pipeline.{name}.route]]"
+    yield 'tables = ["*"]                     # DATABASE.TABLE, * and ? allowed'
+    yield f"exclude = [{', '.join(quote(glob.escape(table)) for table in types)}]"
+    yield 'target = "lake.{database}.{table}"'
+    for table, columns in types.items():
+        yield ""
+        yield f"[[pipeline.{name}.route]]          # its messages name no types: the database does"
+        yield f"tables = [{quote(glob.escape(table))}]"
+        yield 'target = "lake.{database}.{table}"'
+        words = ", ".join(f"{quote(column)} = {quote(said)}" for column, said in columns.items())
+        yield f"types = {{ {words} }}"
 
 
 def _format(topics: Sequence[SeenTopic]) -> Iterator[str]:
@@ -197,13 +237,12 @@ def _without_key(topic: SeenTopic) -> Iterator[str]:
         yield comment(f"  {name}")
 
 
-def _without_types(topic: SeenTopic) -> Iterator[str]:
-    tables = [name for name, seen in topic.tables.items() if seen.texts]
+def _without_types(topic: SeenTopic, types: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    tables = [name for name, seen in topic.tables.items() if seen.texts and name not in types]
     if not tables:
         return
     yield "# Messages of these name no types, so each column will be text. Declare some in routes"
-    yield '# (types = {"COLUMN" = "TYPE"}), or begin with `binlogd tables load`: its [database]'
-    yield "# knows them:"
+    yield '# (types = {"COLUMN" = "TYPE"}); `binlogd init --database` takes them from a database:'
     for name in tables[:MOST_TABLES]:
         yield comment(f"  {name}")
 

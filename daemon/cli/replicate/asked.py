@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from collector.checks.postgres import PUBLICATION
-from daemon.cli.replicate.address import (
+from daemon.cli.base.address import (
     BadAddress,
     DatabaseAddress,
     is_database,

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from daemon.cli.base.address import BadAddress
 from daemon.cli.base.options import refuse
 from daemon.cli.init.text import NotASink
-from daemon.cli.replicate.address import BadAddress
 from daemon.cli.replicate.asked import Replication, asked_for
 from daemon.cli.replicate.begin import How, begin
 from daemon.cli.replicate.folder import Folder, Note, NotOurs

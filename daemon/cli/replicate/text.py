@@ -6,8 +6,8 @@ import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from daemon.cli.base.address import DatabaseAddress
 from daemon.cli.init.text import TablesPlace, comment, quote, sink_lines
-from daemon.cli.replicate.address import DatabaseAddress
 
 FOLDER = "binlogd"
 """Beside the configuration: everything that binlogd keeps, the broker's log and positions too."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli.replicate.address import BadAddress
+from daemon.cli.base.address import BadAddress
 from daemon.cli.replicate.asked import Replication, asked_for
 
 

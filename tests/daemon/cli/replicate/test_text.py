@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.cli.base.address import parse_address
 from daemon.cli.init.text import TablesPlace
-from daemon.cli.replicate.address import parse_address
 from daemon.cli.replicate.text import Wanted, configuration, unit
 from daemon.config.config import Config
 from daemon.config.file import load

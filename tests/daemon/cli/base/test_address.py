@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.cli.replicate.address import (
+from daemon.cli.base.address import (
     BadAddress,
     is_database,
     is_same_server,
