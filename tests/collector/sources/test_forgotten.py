@@ -30,14 +30,14 @@ def test_a_position_that_connect_has_lost_stops_it_by_name(
         with capture_logs() as logs:
             it.rest.remove("binlogd-shop")
             it.until(when=lambda _: any(one["event"] == "collector_created" for one in logs))
-        it.until("running")
-        stop(it.rest, "binlogd-shop")
-        it.rest.remove_offsets("binlogd-shop")
-        it.rest.resume("binlogd-shop")
-        assert "has no position of it any more" in it.until("lost")["reason"]
-        it.until("lost", lambda f: it.rest.state("binlogd-shop").connector == "STOPPED")
         shop = it.collectors.of("shop")
         assert shop is not None
+        with shop.hands.lock:  # the round that made it has resumed it by then
+            stop(it.rest, "binlogd-shop")
+            it.rest.remove_offsets("binlogd-shop")
+            it.rest.resume("binlogd-shop")
+        assert "has no position of it any more" in it.until("lost")["reason"]
+        it.until("lost", lambda f: it.rest.state("binlogd-shop").connector == "STOPPED")
         shop.hands.reset()
         it.until("running", lambda f: bool(it.loads))
     with running(
