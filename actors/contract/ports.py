@@ -18,6 +18,7 @@ from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TargetName
+from offsets.cuts import KeepCuts
 from offsets.position import TopicPartition
 from offsets.snapshot import MarkMoves, TargetMark
 
@@ -92,6 +93,27 @@ class Swaps(Protocol):
 
         Raises SinkUnavailable, TargetRefused.
         """
+        ...
+
+
+@runtime_checkable
+class Tags(Protocol):
+    """A sink that can name versions of its tables, so that cuts find them. Called beside writes of
+    the same table, on a writer's thread.
+
+    Both raise SinkUnavailable (again later) and TargetRefused (the table can't be had, and why).
+    """
+
+    def tag(self, target: TargetName, version: str, number: int, keep: KeepCuts) -> None:
+        """Tag this version as cut ``number``'s, and remove in the same commit the tags of the
+        table's cuts that nobody needs any more (``offsets.cuts.needed``). Repeating it does
+        nothing. Raises TargetRefused where the version is gone, or another one has that tag.
+        """
+        ...
+
+    def untag(self, target: TargetName, above: int) -> None:
+        """Remove the tags of cuts with numbers above that: what a crash left before the cut's row.
+        A table that is not there has none."""
         ...
 
 

@@ -22,7 +22,7 @@ from collector.connector.section import CollectorSection
 from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
-from daemon.config.owners import own_topics, owned_spark, shared_targets, shared_topics
+from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
 from daemon.config.pipeline_parts import LoadSection, check_kafka, shares, unfit_shares
 from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (
@@ -117,7 +117,7 @@ class Config(Section):
             *unusable_names({key: getattr(self, key) for key in NAMED}),
             *unfit_routes({name: p.routes() for name, p in self.pipeline.items()}, self.sink),
             *shared_groups({name: self.group(name) for name in self.pipeline}),
-            *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
+            *unfit_targets(self.pipeline, self.sink),
             *owned_spark(self.spark.conf, self.sink),
             *shared_topics(self.pipeline, self.jobs),
             *unknown_databases(self.pipeline, self.database),

@@ -1,15 +1,25 @@
-"""Finds targets with two owners, by the routes' patterns, since no table is known yet; and topics
-that are read and binlogd's own."""
+"""Finds targets with two owners, by the routes' patterns, since no table is known yet; cuts of what
+has none; and topics that are read and binlogd's own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from changes.model.model import TargetName
 from changes.routes.routing import Route
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import JobsSection
 from sparkwriter.sections import AnySink
+
+
+def unfit_targets(
+    pipelines: Mapping[str, PipelineSection], sinks: Mapping[str, AnySink]
+) -> Iterator[str]:
+    """Targets with two owners, and what keeps a pipeline from making cuts of its targets."""
+    routes = {name: section.routes() for name, section in pipelines.items()}
+    yield from shared_targets(routes)
+    yield from unfit_cuts(pipelines, routes, sinks)
 
 
 def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
@@ -62,6 +72,54 @@ def globs_meet(one: str, two: str) -> bool:
         if a and b and "*" not in (a, b) and (a == b or "?" in (a, b)):
             states.add((i + 1, j + 1))
     return False
+
+
+# Cuts: of which sinks' tables they can be, and the table that lists them.
+
+
+def unfit_cuts(
+    pipelines: Mapping[str, PipelineSection],
+    routes: Mapping[str, Sequence[Route]],
+    sinks: Mapping[str, AnySink],
+) -> Iterator[str]:
+    """What keeps pipelines from making cuts, one line each."""
+    owners: dict[TargetName, str] = {}
+    targets = {target for each in routes.values() for r in each for target in r.known_targets()}
+    for name, section in pipelines.items():
+        if section.cut_every is None:
+            if "cuts" in section.model_fields_set:
+                yield f"pipeline.{name}.cuts: no cut is made without cut_every: set it, or neither"
+            continue
+        written = {route.template.split(".")[0] for route in routes[name]}
+        yield from (f"pipeline.{name}.cut_every: {why}" for why in _without_tags(written, sinks))
+        table = section.cuts_table
+        if table is None:
+            yield (
+                f"pipeline.{name}.cuts.table: the pipeline writes to {', '.join(sorted(written))}: "
+                f'say where its cuts are listed, such as "{min(written)}.binlogd.cuts"'
+            )
+            continue
+        at = f"pipeline.{name}.cuts.table: {str(table)!r}"
+        if (other := owners.setdefault(table, name)) != name:
+            yield f"{at} is pipeline.{other}'s already: set another one for each pipeline"
+        if table.sink not in sinks:
+            yield f"{at} names no sink; have: {', '.join(sorted(sinks))}"
+        elif table.sink not in written:
+            yield from (f"{at}: {why}" for why in _without_tags([table.sink], sinks))
+        if table in targets:
+            yield f"{at} is a route's target: name another table"
+
+
+def _without_tags(written: Iterable[str], sinks: Mapping[str, AnySink]) -> Iterator[str]:
+    """Sinks that keep no former versions of their tables. Those that are not there are named by
+    others."""
+    for name in sorted(written):
+        if name in sinks and not sinks[name].tags:
+            yield (
+                f"sink {name} is of kind {sinks[name].kind}, which keeps no former versions of its "
+                'tables: cuts are made of sinks of kind "iceberg"; give its routes a pipeline of '
+                "their own"
+            )
 
 
 # Topics of binlogd's own: dead letters, positions, notifications and signals.

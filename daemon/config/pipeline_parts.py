@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from changes.model.model import TargetName
+from changes.routes.routing import Route
 from changes.routes.shaping.shape import NO_SHAPE, Shape, unfit_names
+from offsets.cuts import KeepCuts
 from settings.section import Section, flatten
 from settings.units import Bytes, Seconds
 
@@ -177,6 +180,40 @@ class VerifySection(Section):
     margin_s: Seconds = Field(10.0, ge=0, le=3600)
     idle_s: Seconds | None = Field(None, gt=0)
     wait_s: Seconds = Field(600.0, gt=0)
+
+
+# ``[pipeline.NAME.cuts]``: how cuts are kept and listed.
+
+
+class CutSection(Section):
+    """How the cuts of ``cut_every`` are kept. ``table``: where they are listed. ``recent``: all of
+    so long are kept, and then one an hour for ``hourly_days``. ``wait``: a target that takes longer
+    to come to a cut is left out of it."""
+
+    table: str | None = None
+    recent: Seconds = Field(3600.0, ge=0)
+    hourly_days: int = Field(7, ge=0, le=3660)
+    wait: Seconds = Field(10.0, gt=0)
+
+    @field_validator("table")
+    @classmethod
+    def _name(cls, value: str | None) -> str | None:
+        if value is not None:
+            TargetName.parse(value)
+        return value
+
+    @property
+    def keep(self) -> KeepCuts:
+        """Which cuts are kept."""
+        return KeepCuts(self.recent, self.hourly_days)
+
+    def listed_in(self, routes: Iterable[Route]) -> TargetName | None:
+        """The table of a pipeline with these routes; None where their sinks are several and no
+        table is named."""
+        if self.table is not None:
+            return TargetName.parse(self.table)
+        sinks = {route.template.split(".")[0] for route in routes}
+        return TargetName(sinks.pop(), "binlogd", "cuts") if len(sinks) == 1 else None
 
 
 # The hours of a day in which something may begin. Pure; UTC.

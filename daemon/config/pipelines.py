@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from changes.formats import NAMES, check_types, make_format, option_names
-from changes.model.model import FormatOptions, Mode, ZeroDates
+from changes.model.model import FormatOptions, Mode, TargetName, ZeroDates
 from changes.routes.routing import Route
 from daemon.config.pipeline_parts import (
     DEFAULT_MODE,
+    CutSection,
     FaultSection,
     QuotaSection,
     RouteSection,
@@ -22,6 +23,7 @@ from daemon.config.pipeline_parts import (
 )
 from daemon.config.sections import DdlSection
 from offsets.key_partitioning import UNKNOWN
+from settings.units import Seconds
 from sources.base.section import StartSection
 from sources.base.topic_selection import entry_problems
 
@@ -84,6 +86,8 @@ class PipelineSection(FaultSection):
     collector: str | None = Field(None, min_length=1)
     ddl: DdlSection = Field(default_factory=DdlSection)
     verify: VerifySection = Field(default_factory=VerifySection)
+    cut_every: Seconds | None = Field(None, ge=1)
+    cuts: CutSection = Field(default_factory=CutSection)
     quota: QuotaSection = Field(default_factory=QuotaSection)
     load: Literal["when-asked", "on-first-sight"] = "when-asked"
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
@@ -202,8 +206,7 @@ class PipelineSection(FaultSection):
 
     @model_validator(mode="after")
     def _stores_fit(self) -> Self:
-        problems = list(self._unfit_stores())
-        if problems:
+        if problems := list(self._unfit_stores()):
             raise ValueError("\n".join(problems))
         return self
 
@@ -277,6 +280,11 @@ class PipelineSection(FaultSection):
             )
             return [self._route(own)]
         return [self._route(route) for route in self.route]
+
+    @property
+    def cuts_table(self) -> TargetName | None:
+        """Where its cuts are listed; None where it makes none."""
+        return None if self.cut_every is None else self.cuts.listed_in(self.routes())
 
     def _route(self, route: RouteSection) -> Route:
         return Route(

@@ -23,6 +23,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
          "offset_topic", "database", "databases", "registry", "collector"}
     ),
     "StartSection": frozenset({"timestamp", "force"}),
+    "CutSection": frozenset({"table"}),
     "RouteSection": frozenset(
         {"tables", "exclude", "target", "write", "keys", "types", "columns", "drop_columns",
          "rename", "reader_renames", "metadata", "shard", "mask", "partition_by", "sort_by"}

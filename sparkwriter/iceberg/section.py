@@ -112,6 +112,7 @@ class IcebergSection(SinkSection):
 
     ways = ("merge", "equality")
     layout = ("partition_by", "sort_by", "table_properties")
+    tags = True
     needs_spark = True
 
     kind: Literal["iceberg"]

@@ -21,6 +21,9 @@ class SinkSection(Section):
     layout: ClassVar[tuple[str, ...]] = ()
     """Which keys of a route say how a table's files are laid out, where the sink has files."""
 
+    tags: ClassVar[bool] = False
+    """Whether former versions of its tables can be named, as cuts do."""
+
     needs_spark: ClassVar[bool] = False
     """Whether it is written with Spark."""
 

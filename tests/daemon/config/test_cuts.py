@@ -1,0 +1,95 @@
+"""``cut_every`` and ``[pipeline.NAME.cuts]``: of which pipelines cuts can be, and where they are
+listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from changes.model.model import TargetName
+from daemon.config.config import Config
+from daemon.config.file import ConfigError, load
+from offsets.cuts import KeepCuts
+
+TEXT = """
+[kafka]
+"bootstrap.servers" = "h:1"
+[sink.lake]
+kind = "iceberg"
+catalog = {type = "hadoop", warehouse = "w"}
+[sink.other]
+kind = "iceberg"
+catalog = {type = "hadoop", warehouse = "v"}
+[sink.copy]
+kind = "sqlite"
+path = "copy.db"
+[pipeline.p]
+topics = ["t"]
+format = "canal-json"
+"""
+ALL = 'target = "lake.{database}.{table}"\n'
+TWO = '[[pipeline.p.route]]\ntarget = "lake.a.b"\n[[pipeline.p.route]]\ntarget = "other.a.b"\n'
+SQLITE = '[[pipeline.p.route]]\ntarget = "lake.a.b"\n[[pipeline.p.route]]\ntarget = "copy.a.b"\n'
+SECOND = """
+[pipeline.q]
+topics = ["u"]
+format = "canal-json"
+include = ["other.*"]
+target = "lake.{database}.{table}"
+cut_every = "5m"
+"""
+
+
+def read(folder: Path, text: str) -> Config:
+    (folder / "c.toml").write_text(TEXT + text)
+    return load(folder / "c.toml")
+
+
+def test_without_the_key_there_are_none(tmp_path: Path) -> None:
+    section = read(tmp_path, ALL).pipeline["p"]
+    assert (section.cut_every, section.cuts_table) == (None, None)
+
+
+def test_one_key_is_enough(tmp_path: Path) -> None:
+    """The table is in the pipeline's only sink."""
+    section = read(tmp_path, 'cut_every = "60s"\n' + ALL).pipeline["p"]
+    assert (section.cut_every, section.cuts.wait) == (60, 10)
+    assert section.cuts.keep == KeepCuts(3600, 7)
+    assert section.cuts_table == TargetName("lake", "binlogd", "cuts")
+
+
+def test_all_can_be_said(tmp_path: Path) -> None:
+    own = 'cuts = {table = "other.own.`a.b`", recent = "2h", hourly_days = 0, wait = "1m"}\n'
+    section = read(tmp_path, 'cut_every = "1h"\n' + own + TWO).pipeline["p"]
+    assert section.cuts_table == TargetName("other", "own", "a.b")
+    assert (section.cuts.keep, section.cuts.wait) == (KeepCuts(7200, 0), 60)
+
+
+def test_two_pipelines_may_have_tables_of_their_own(tmp_path: Path) -> None:
+    both = 'cut_every = "60s"\ninclude = ["a.*"]\n' + ALL + SECOND + 'cuts.table = "lake.b.q"\n'
+    found = read(tmp_path, both).pipeline
+    assert {str(each.cuts_table) for each in found.values()} == {"lake.binlogd.cuts", "lake.b.q"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('cut_every = "0.5s"\n' + ALL, "cut_every"),
+        ('cuts.recent = "2h"\n' + ALL, "cuts: no cut is made without cut_every"),
+        ('cut_every = "1m"\ncuts.table = "cuts"\n' + ALL, "not a target's name"),
+        ('cut_every = "1m"\ncuts.wait = 0\n' + ALL, "cuts.wait"),
+        ('cut_every = "1m"\n' + TWO, 'writes to lake, other: say where .* "lake.binlogd.cuts"'),
+        ('cut_every = "1m"\n' + SQLITE, "cut_every: sink copy is of kind sqlite, which keeps no"),
+        ('cut_every = "1m"\ncuts.table = "copy.b.c"\n' + ALL, "'copy.b.c': sink copy is of kind"),
+        ('cut_every = "1m"\ncuts.table = "nix.b.c"\n' + ALL, "'nix.b.c' names no sink; have: copy"),
+        ('cut_every = "1m"\ncuts.table = "other.a.b"\n' + TWO, "'other.a.b' is a route's target"),
+        (
+            'cut_every = "1m"\ninclude = ["a.*"]\n' + ALL + SECOND,
+            "pipeline.q.cuts.table: 'lake.binlogd.cuts' is pipeline.p's already",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read(tmp_path, text)
