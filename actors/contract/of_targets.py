@@ -122,7 +122,8 @@ class Staged:
     """What each source table's rows have, where some inserts lack a column and the target is of
     several tables (``Stage.merged``)."""
     cut: bool = False
-    """As of ``changes.model.model.Changes``."""
+    alike: bool = False
+    """Both as of ``changes.model.model.Changes``."""
 
 
 @dataclass(frozen=True, slots=True)

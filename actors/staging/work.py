@@ -195,6 +195,7 @@ class StageWork:
             tables=tables_shown(request, read, schema, self._format),
             key_partitioning=spread,
             cut=any(part.cut for part in decoded),
+            alike=any(part.alike for part in decoded),
         )
 
     def _key_partitioning(

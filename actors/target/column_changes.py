@@ -65,7 +65,7 @@ def note_column_changes(
     out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
     out += note_left_out(buffer, staged)
     waits = behind_write and bool(buffer.staged_files)  # one write takes these rows and those
-    out += _take_cut(buffer, staged, place, amid=waits)
+    out += _take_keys(buffer, staged, place, amid=waits)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
@@ -102,23 +102,28 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[fx
     return [fx.Log("warning", "begins_amid", {"target": buffer.name, "what": what, "help": _LOAD})]
 
 
-def _take_cut(
+def _take_keys(
     buffer: TargetBuffer, staged: Staged, place: str, *, amid: bool
 ) -> list[fx.TargetEffect]:
-    """Note, for the next write to mark, that its rows begin amid changes of keys that may cross.
+    """Note, for the next write to mark, that changes of keys may have crossed unseen.
 
-    What came before is in the table, but no longer in memory. A table that is not there yet holds
-    nothing of it.
+    Where rows begin amid them, what came before is in the table, but no longer in memory. A table
+    that is not there yet holds nothing of it. Two rows that look alike may be in one write.
     """
-    if not staged.cut or buffer.state.schema is None:
-        return []
-    what = (
-        f"{buffer.name}: reading began amid changes of keys, {place}: a row that took another's "
-        "key just before may be missing"
-    )
-    buffer.columns.doubts[f"cut {what}"] = Doubt(what, amid=amid)
-    fields = {"target": buffer.name, "what": what, "help": _VERIFY}
-    return [fx.Log("warning", "rows_may_differ", fields)]
+    found: list[tuple[str, bool]] = []
+    if staged.cut and buffer.state.schema is not None:
+        began = f"reading began amid changes of keys, {place}: a row that took another's key just"
+        found.append((f"{began} before may be missing", amid))
+    if staged.alike:
+        which = f"of two changes of keys, {place}, nothing tells whether they are of one row or of"
+        found.append((f"{which} two that are equal but for their keys: a row may be missing", True))
+    out: list[fx.TargetEffect] = []
+    for why, with_it in found:
+        what = f"{buffer.name}: {why}"
+        buffer.columns.doubts[f"keys {what}"] = Doubt(what, amid=with_it)
+        fields = {"target": buffer.name, "what": what, "help": _VERIFY}
+        out.append(fx.Log("warning", "rows_may_differ", fields))
+    return out
 
 
 def with_column_changes(buffer: TargetBuffer, batch: StagedBatch, router: Router) -> StagedBatch:

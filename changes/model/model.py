@@ -368,6 +368,9 @@ class Changes:
     cut: bool = False
     """Whether it begins amid changes of keys that may cross: a row that came to its key before them
     may be deleted."""
+    alike: bool = False
+    """Whether a row left a key to which one that looks the same had just moved: where these are
+    two rows, the second one's change deletes the first."""
 
     @property
     def lacking(self) -> tuple[str, ...]:

@@ -179,6 +179,17 @@ class AutomaticLoads:
                 fields = {"pipeline": pipeline, "target": target, "reason": reason_of(error)}
                 self._log.warning("loads_not_looked_for", **fields)
 
+    def comes(self, pipeline: str, snapshot: Snapshot) -> bool:
+        """Whether a load at first sight is to be recorded soon: it is due, and no plan has refused
+        it. Any thread. Raises OSError, ValueError."""
+        look = self._look()
+        section = look.config.pipeline[pipeline]
+        known = seen(look.config.daemon.state_dir, pipeline) or set()
+        jobs = self._runner.jobs
+        known |= loaded_by_hand(pipeline, jobs)
+        found = due(snapshot, section, jobs, known, time.time_ns() // 1_000_000)
+        return any(why == FIRST_SIGHT and name not in self._refused for name, why in found)
+
     @property
     def refused(self) -> tuple[LoadRefused, ...]:
         """The loads that are due and that the last plan refused. Any thread."""

@@ -48,8 +48,10 @@ class JobsDesk:
         self._topic: Notifications | None = None
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
-        self._schedule = VerifySchedule(self.runner, lambda: DaemonLook(daemon))
         self._automatic = AutomaticLoads(self.runner, lambda: DaemonLook(daemon))
+        self._schedule = VerifySchedule(
+            self.runner, lambda: DaemonLook(daemon), self._automatic.comes
+        )
 
     @property
     def answers(self) -> dict[str, Answer]:

@@ -14,6 +14,7 @@ from daemon.operations.engine.port import Look
 from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
+from daemon.operations.load.kind import KIND as LOAD
 from daemon.operations.verify.kind import KIND, VerifyKind
 from offsets.snapshot import Snapshot
 from sources.base.port import NotAnswered
@@ -27,27 +28,40 @@ LOOK_EVERY_S = 30.0
 def due(jobs: Iterable[Job], snapshot: Snapshot, every_s: float, now_ms: int) -> bool:
     """Whether the last one that was recorded is so long ago. Where none is, it is due once there is
     something to compare: the first loads have ended. One that has not ended is never followed by
-    another. One of a time that is still to come, since the clock was set back, does not count."""
-    own = [
-        job
-        for job in jobs
-        if (job.wanted.kind, job.wanted.pipeline, job.wanted.origin)
-        == (KIND, snapshot.pipeline, ORIGIN)
-    ]
+    another. One of a time that is still to come, since the clock was set back, does not count.
+
+    What a person asked for counts where it compares all targets, each row of them.
+    """
+    of_pipeline = [job for job in jobs if job.wanted.pipeline == snapshot.pipeline]
+    own = [job for job in of_pipeline if job.wanted.kind == KIND and _covers(job, snapshot)]
     if not own:
-        return bool(snapshot.targets) and not snapshot.rebuilding
+        loads = any(job.wanted.kind == LOAD and not job.state.is_final for job in of_pipeline)
+        return bool(snapshot.targets) and not (snapshot.rebuilding or loads)
     if any(not job.state.is_final for job in own):
         return False
     last = max((job.created_ms for job in own if job.created_ms <= now_ms), default=0)
     return now_ms - last >= every_s * 1000
 
 
+def _covers(job: Job, snapshot: Snapshot) -> bool:
+    wanted = job.wanted
+    whole = wanted.params.get("sample", 1) == 1 and set(wanted.targets) >= snapshot.targets.keys()
+    return wanted.origin == ORIGIN or whole
+
+
 class VerifySchedule:
     """A thread of its own: planning asks databases, which may be away."""
 
-    def __init__(self, runner: JobRunner, look: Callable[[], Look]) -> None:
+    def __init__(
+        self,
+        runner: JobRunner,
+        look: Callable[[], Look],
+        comes: Callable[[str, Snapshot], bool],
+    ) -> None:
+        """``comes``: whether a pipeline's load at first sight is still to be recorded."""
         self._runner = runner
         self._look = look
+        self._comes = comes
         self._tried: dict[str, float] = {}
         self._rounds = Periodic(
             "verify-schedule", self.look, LOOK_EVERY_S, "jobs", "verify_schedule_failed"
@@ -77,7 +91,8 @@ class VerifySchedule:
             return
         try:
             snapshot = self._look().snapshot(pipeline)
-            if not due(self._runner.jobs, snapshot, every_s, now_ms):
+            soon = self._comes(pipeline, snapshot)
+            if soon or not due(self._runner.jobs, snapshot, every_s, now_ms):
                 return
             plan = VerifyKind().plan(self._look(), JobRequest(KIND, pipeline, ("*",), {}, ORIGIN))
             if plan.refusals:

@@ -121,7 +121,7 @@ class TableEngine:
         mode = Mode.UPSERT if keys else Mode.APPEND
         nulled, begins = converter.nulled, pieces.begins
         found = Changes(
-            table, layout.schema, mode, one.count, nulled, carried, begins, pieces, run.cut
+            table, layout.schema, mode, one.count, nulled, carried, begins, pieces, run.cut, run.alike
         )
         return self._with_all_columns(found) if self._rows.whole and keys else found
 

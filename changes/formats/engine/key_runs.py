@@ -68,7 +68,8 @@ class KeyRun:
 
     ``whole``: the run does not begin amid others' changes, before which nothing was seen: after a
     start, or what another member has written. ``cut``: a row left a key while that was not so, and
-    another one may have come there before.
+    another one may have come there before. ``alike``: a row left a key to which one that looks the
+    same had moved: it may be that row, moved twice, or another one, whose key that has taken.
 
     ``deleted`` is the record key of a delete, where that is the lane's latest record. ``earlier``:
     the run as a call before left it, for what is read again from there.
@@ -81,6 +82,7 @@ class KeyRun:
     deleted: bytes | None = None
     whole: bool = False
     cut: bool = False
+    alike: bool = False
     earlier: KeyRun | None = None
 
     def begun(self, offsets: Sequence[int]) -> KeyRun:
@@ -147,6 +149,7 @@ class KeyRun:
         known = image is None or there is None or there.left != image
         if there is not None and known and _differ(there.values, before):
             return False
+        self.alike |= there is not None and image is None and not free
         self.arrived.pop(old, None)
         return True
 

@@ -173,8 +173,10 @@ def test_a_large_table_is_told_and_not_loaded(tmp_path: Path, rows: dict[str, in
     made = loads(tmp_path, look, runner)
     made.look_at("p")
     look.here, rows[NEW], rows[OLD] = snapshot(), 10_000_001, 5
+    assert made.comes("p", look.here)
     made.look_at("p")
     assert [each.wanted.targets for each in runner.jobs] == [(OLD,)]
+    assert not made.comes("p", look.here)
 
 
 def test_a_target_that_can_not_be_planned_stops_no_other(

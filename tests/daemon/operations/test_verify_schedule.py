@@ -23,13 +23,25 @@ def job(age_s: int, state: State = State.DONE, **wanted: str) -> Job:
 
 
 def test_the_first_is_due_once_there_is_something_to_compare() -> None:
-    """Other kinds, other pipelines, and those that people asked for don't count."""
+    """Other kinds and other pipelines don't count, nor does what a person asked for of some
+    tables, or of a sample of their rows."""
     assert not due([], Snapshot("p", "g"), DAY_S, NOW_MS)
     loads = {"lake.s.u": Rebuild("lake.s.u__rebuild_1", {}, load=Load("load-1", {}))}
     assert not due([], replace(HERE, rebuilds=loads), DAY_S, NOW_MS)
     assert due([], HERE, DAY_S, NOW_MS)
+    sample = JobRequest("verify", "p", tuple(HERE.targets), {"sample": 0.1})
     others = [job(1, kind="load"), job(1, pipeline="q"), job(1, origin="command")]
-    assert due(others, HERE, DAY_S, NOW_MS)
+    assert due([*others, new_job(sample, NOW_MS)], HERE, DAY_S, NOW_MS)
+    assert not due([job(1, State.RUNNING, kind="load")], HERE, DAY_S, NOW_MS)
+
+
+def test_what_a_person_asked_for_of_all_rows_counts() -> None:
+    """As does the verification of `binlogd replicate`: none follows it at once."""
+    whole = new_job(JobRequest("verify", "p", (*HERE.targets, "lake.s.v"), {"sample": 1}), NOW_MS)
+    assert not due([whole], HERE, DAY_S, NOW_MS)
+    done = replace(whole, state=State.DONE)
+    assert not due([done], HERE, DAY_S, NOW_MS + DAY_S * 999)
+    assert due([done], HERE, DAY_S, NOW_MS + DAY_S * 1000)
 
 
 def test_the_next_is_due_when_the_last_is_old_enough() -> None:
