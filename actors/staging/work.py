@@ -159,19 +159,18 @@ class StageWork:
     def _decoded(self, request: Stage, decoder: TableDecoder, path: str) -> Staged:
         target = request.route.name
         read, bad = decode_all(decoder, request.lanes)
-        decoded = [changes for _, changes in read]
+        decoded = [found for _, found in read]
         changes, nulled = sum(p.count for p in decoded), sum(p.nulled for p in decoded)
-        schema = decoder.schema
         if not (decoded or request.earlier_files):
             return Staged(target, changes=changes, nulled=nulled, bad=bad)
+        schema = decoder.schema
         assert schema is not None
-        upsert = bool(schema.keys)
-        spread = self._key_partitioning(request, bad, schema)
+        upsert, spread = bool(schema.keys), self._key_partitioning(request, bad, schema)
         table = self._table(request, decoded, schema.keys)
         size = self._tables.write(path, table)
         declared, changed = self._declarations(target, decoder, table, again=request.all_types)
-        if request.earlier_files:
-            changed = tuple(each._replace(amid=True) for each in changed)
+        amid = bool(request.earlier_files)
+        changed = tuple(each._replace(amid=each.amid or amid) for each in changed)
         return Staged(
             target=target,
             path=path,
@@ -191,11 +190,11 @@ class StageWork:
             column_changes=changed,
             begins=decoded[0].begins if decoded else "",
             moves=FROM in table.column_names,
-            carried=common(part.carried for part in decoded),
+            carried=common(p.carried for p in decoded),
             tables=tables_shown(request, read, schema, self._format),
             key_partitioning=spread,
-            cut=any(part.cut for part in decoded),
-            alike=any(part.alike for part in decoded),
+            cut=any(p.cut for p in decoded),
+            alike=any(p.alike for p in decoded),
         )
 
     def _key_partitioning(

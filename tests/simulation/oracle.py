@@ -6,6 +6,8 @@ from tests.simulation.durable import Durable
 from tests.simulation.source import CHANGELOG
 from tests.simulation.stream import Stream
 
+ALIKE, MORE = "nothing tells whether they are of one row", "and more since, which the log names"
+
 
 def assert_equal(durable: Durable, stream: Stream) -> None:
     """Tables equal the oracle's, the changelog has every change once, in lane order; nothing is in
@@ -23,7 +25,10 @@ def assert_equal(durable: Durable, stream: Stream) -> None:
         marked = table is not None and table.differs is not None
         assert marked or name not in stream.doubted, name
         plain = not (stream.shape.ddl or stream.shape.minimal)
-        assert not (marked and plain), (name, table.differs if table else None)
+        # Rows that move twice in a row look as two that are equal would: they may be told.
+        doubts = [] if table is None or table.differs is None else table.differs.split("; ")
+        others = [doubt for doubt in doubts if ALIKE not in doubt]
+        assert not plain or others in ([], [MORE][: len(doubts) - 1]), (name, doubts)
     for name in stream.kept:
         held = sink.tables.get(name)
         assert held is None or held.plan.dropped, name

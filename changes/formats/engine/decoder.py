@@ -118,11 +118,9 @@ class TableEngine:
             return None
         carried = self._keep(one, pieces)
         self._keep_run(partition, run.ended(one.number))
-        mode = Mode.UPSERT if keys else Mode.APPEND
-        nulled, begins = converter.nulled, pieces.begins
-        found = Changes(
-            table, layout.schema, mode, one.count, nulled, carried, begins, pieces, run.cut, run.alike
-        )
+        mode, begins = Mode.UPSERT if keys else Mode.APPEND, pieces.begins
+        told = one.count, converter.nulled, carried, begins, pieces, run.cut, run.alike
+        found = Changes(table, layout.schema, mode, *told)
         return self._with_all_columns(found) if self._rows.whole and keys else found
 
     def _with_all_columns(self, changes: Changes) -> Changes:
