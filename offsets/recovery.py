@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
+from settings.shell import quoted
 
 
 class StartAt(Enum):
@@ -127,11 +128,12 @@ def _recorded(source: TopicPartition, recorded: PartitionState, committed: int |
             "another member or an operator moved on",
         )
     if recorded.confirmed is not None and committed < floor:
+        place = f"--topic {quoted(source.topic)} --partition {source.partition}"
         raise PositionError(
             f"{source}: the group was rewound: the broker's commit is {committed}, the file "
             f"recorded {recorded.confirmed} as confirmed. A group alone can't be rewound, the "
             "targets' marks would skip what is read again: "
-            f"`binlogd offsets reset --topic {source.topic} --partition {source.partition}` moves "
+            f"`binlogd offsets reset {place}` moves "
             f"both, `--to frontier` on from {recorded.frontier}, `--to offset --at {committed}` "
             "back; without --execute it says what it would do"
         )
@@ -215,12 +217,14 @@ def gaps(
 
 def ways_out(pipeline: str, target: str, gap: Gap | None = None) -> str:
     """The commands that put such a target right, for the end of a message."""
-    rebuild = f"`binlogd tables rebuild {target}` reads the whole table again"
+    rebuild = f"`binlogd tables rebuild {quoted(target)}` reads the whole table again"
     if gap is None:
         return rebuild
     source, at = gap.source, gap.found + 1
-    place = f"--topic {source.topic} --partition {source.partition} --to offset --at {at}"
-    reset = f"`binlogd offsets reset --pipeline {pipeline} --table {target} {place}`"
+    place = f"--topic {quoted(source.topic)} --partition {source.partition} --to offset --at {at}"
+    reset = (
+        f"`binlogd offsets reset --pipeline {quoted(pipeline)} --table {quoted(target)} {place}`"
+    )
     return f"{reset} applies them again where the log still has them, {rebuild}"
 
 

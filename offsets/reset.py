@@ -14,6 +14,7 @@ from enum import Enum
 from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import MarkMoves, PartitionState, Snapshot, TargetMark
+from settings.shell import quoted
 
 
 class ResetTo(Enum):
@@ -124,7 +125,7 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
     for name in sorted(recorded.rebuilding):
         yield (
             f"{name} is being rebuilt: wait until it is, or give it up (`binlogd tables rebuild "
-            f"{name} --cancel`)"
+            f"{quoted(name)} --cancel`)"
         )
     for name, spill in sorted(recorded.spills.items()):
         held = sorted(str(s) for s in spill.lanes if s in request.sources)
@@ -133,8 +134,8 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
             way = "wait for its sink" if spill.away else "release it first (`binlogd tables retry`)"
             yield (
                 f"{name} {how} messages of {', '.join(held)}: {way}, or where no route wants it "
-                f"any more give it up (`binlogd tables discard {name}`); or reset others one by "
-                "one with --table"
+                f"any more give it up (`binlogd tables discard {quoted(name)}`); or reset others "
+                "one by one with --table"
             )
 
 

@@ -53,6 +53,13 @@ install_packages() {
             fail "packages could not be installed: see above"
         echo "$wanted" >$venv/packages
     fi
+    wanted=$(hash_of requirements-query.txt)
+    if ! is_done $venv/query-packages "$wanted"; then
+        say "packages of requirements-query.txt: what \`binlogd query\` reads a lake with (120 MB)"
+        pip install --require-hashes --no-deps -r requirements-query.txt ||
+            fail "packages of requirements-query.txt could not be installed: see above"
+        echo "$wanted" >$venv/query-packages
+    fi
     wanted=$(hash_of pyproject.toml)
     if ! is_done $venv/project "$wanted"; then
         say "binlogd itself, from this folder"

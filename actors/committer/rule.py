@@ -19,6 +19,7 @@ from offsets.rebuild import LoadHindered
 from offsets.rebuild_steps import broken
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.store import below_spills
+from settings.shell import quoted
 
 SOME = 20
 """Partitions that an event names."""
@@ -188,7 +189,7 @@ class CommitterLogic:
                 reason = (
                     f"{source} is read from {started.start} on and was left at {left}: the rebuild "
                     f"of {target} lacks what is between. Give it up, `binlogd tables rebuild "
-                    f"{target} --cancel`, and begin it again with one member in the group"
+                    f"{quoted(target)} --cancel`, and begin it again with one member in the group"
                 )
                 failed = msg.PipelineFailed(self._pipeline, reason)
                 return [fx.Tell(self._supervisor, failed)]

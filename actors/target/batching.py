@@ -18,6 +18,7 @@ from changes.routes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.key_partitioning import RELOAD, KeyPartitioning
 from offsets.position import TopicPartition
+from settings.shell import quoted
 
 
 class DataError(Exception):
@@ -199,7 +200,7 @@ def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: 
         raise DataError(
             f"{source} offset {step.offset}: {buffer.name} holds the first {step.done} entries of "
             "this message, and its routes were changed before the rest was written: let the former"
-            f" ones run until it is, or `binlogd tables rebuild {buffer.name}`",
+            f" ones run until it is, or `binlogd tables rebuild {quoted(buffer.name)}`",
             *files,
         )
 

@@ -16,6 +16,7 @@ from actors.contract.writes import TargetState
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import gaps, ways_out
 from offsets.snapshot import TargetMark, unwritten
+from settings.shell import quoted
 
 BEGINS_LATE = (
     "`binlogd tables load` reads its rows from the database, `binlogd offsets reset --to earliest "
@@ -115,13 +116,13 @@ class PublishHistory:
         for source in sorted(self._unrecorded - known.keys()):
             hwm = found.hwms.get(source, NO_OFFSET)
             if hwm > NO_OFFSET and hwm + 1 < starts[source]:
+                place = f"--topic {quoted(source.topic)} --partition {source.partition}"
                 return (
                     f"{name}: holds {source} through {hwm}, no position is recorded, and "
                     f"reading begins at {starts[source]}, as configured: changes in between would "
-                    f"be missing for ever. `binlogd offsets reset --pipeline {pipeline} --topic "
-                    f"{source.topic} --partition {source.partition} --to earliest` reads what the "
-                    "log still has, and targets drop what they hold; where they are right as they "
-                    "are, force the start"
+                    f"be missing for ever. `binlogd offsets reset --pipeline {quoted(pipeline)} "
+                    f"{place} --to earliest` reads what the log still has, and targets drop what "
+                    "they hold; where they are right as they are, force the start"
                 )
         return None
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from actors.runtime.files import close_folder, make_private_folder, write_durably
 from actors.runtime.programs import HOST, free_port, is_free
 from collector.broker.properties import MECHANISM, USER
+from settings.shell import quoted
 
 ClientSettings = dict[str, str | int | float | bool]
 
@@ -97,7 +98,7 @@ class BrokerHome:
         if mode & 0o077:
             raise BrokerUnusable(
                 f"[broker] {self._secret} is open to others, who could read and write the log: "
-                f"`chmod 600 {self._secret}`"
+                f"`chmod 600 {quoted(self._secret)}`"
             )
         if len(text) < 32 or not text.isalnum():
             raise BrokerUnusable(

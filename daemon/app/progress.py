@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from actors.contract.messages import Progress
+from settings.shell import quoted
 
 PLAIN_INTERVAL_S = 5.0
 """Between two lines where there is no terminal to draw on (a pipe, a build's log)."""
@@ -75,7 +76,9 @@ class FailuresShown:
         self._told = ended
         for name, why in new.items():
             self._show.failure(name, self._redacted(why))
-            self._show.failure(name, f"has stopped; with its cause gone: `binlogd resume {name}`")
+            self._show.failure(
+                name, f"has stopped; with its cause gone: `binlogd resume {quoted(name)}`"
+            )
 
     def end(self, failures: Mapping[str, str]) -> None:
         """The process ends: of all that were not told."""

@@ -49,6 +49,7 @@ from daemon.state.pauses import Pauses, PausesUnreadable
 from daemon.tracing.opening import Tracing, missing_packages
 from databases.base.errors import DatabaseError
 from settings.exit import Exit
+from settings.shell import quoted
 from sparkwriter.sinks import SinkTier
 
 
@@ -193,7 +194,10 @@ class Service:
             raise Unusable(str(error)) from error
         paused = sorted(self._pauses.now().keys() & self._config.pipeline.keys())
         if paused and self._until_end:
-            raise Unusable(f"pipeline {paused[0]} is paused and reaches no end: binlogd resume")
+            raise Unusable(
+                f"pipeline {paused[0]} is paused and reaches no end: "
+                f"`binlogd resume {quoted(paused[0])}`"
+            )
 
     def _prepare_stop(self) -> None:
         self._tier.prepare_stop()

@@ -27,6 +27,7 @@ from daemon.operations.load.kind import KIND, LoadKind
 from daemon.operations.load.plan import FIRST_SIGHT, RELOAD
 from offsets.snapshot import Snapshot
 from settings.counted import counted
+from settings.shell import quoted_pattern
 from sources.base.port import NotAnswered
 
 LOOK_EVERY_S = 10.0
@@ -222,7 +223,7 @@ class AutomaticLoads:
         self._show(LoadRefused(pipeline, target, origin, why, time.time_ns() // 1_000_000))
         if self._reported.get(target) != why:
             self._reported[target] = why
-            way = f"binlogd tables load {target}"
+            way = f"binlogd tables load {quoted_pattern(target)}"
             fields = {"pipeline": pipeline, "target": target, "origin": origin}
             self._log.warning("not_loaded_unasked", **fields, reason=why, command=way)
 

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from daemon.operations.engine.record import Job, JobRequest
+from settings.shell import quoted_pattern
 
 REFUSED = "refused"
 """Of a load that is not recorded, because its plan is refused."""
@@ -127,7 +128,8 @@ def _refused(refused: LoadRefused) -> tuple[Job, str]:
     wanted = JobRequest("load", refused.pipeline, (refused.target,), origin=refused.origin)
     offline = refused.since_ms is None
     when = "after the next start" if offline else "again within 10 minutes"
-    said = f"{refused.why}; it is planned {when}, or by `binlogd tables load {refused.target}`"
+    way = f"`binlogd tables load {quoted_pattern(refused.target)}`"
+    said = f"{refused.why}; it is planned {when}, or by {way}"
     job = Job(f"{UNASKED}{refused.target}", wanted, message=said)
     return job, DUE if offline else REFUSED
 

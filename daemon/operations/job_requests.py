@@ -12,6 +12,7 @@ from daemon.operations.engine.rule import JobsLogic
 from daemon.operations.engine.runner import now
 from daemon.operations.figures import UNASKED
 from daemon.state.edits import EditRefused
+from settings.shell import quoted_pattern
 
 
 class JobParams(Params):
@@ -71,5 +72,5 @@ class CancelJob(JobRequest):
 def refuse_unrecorded(id_: str) -> None:
     """Raise EditRefused for a load that is due and not recorded."""
     if id_.startswith(UNASKED):
-        way = f"`binlogd tables load {id_.removeprefix(UNASKED)}` records one"
+        way = f"`binlogd tables load {quoted_pattern(id_.removeprefix(UNASKED))}` records one"
         raise EditRefused(f"{id_} is no job yet: {way}")

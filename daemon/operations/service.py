@@ -28,6 +28,7 @@ from daemon.operations.signals import SignalDesk
 from daemon.operations.verify_schedule import VerifySchedule
 from daemon.state.control import Answer
 from offsets.store import StoreError
+from settings.shell import quoted
 from sources.base.topics import Notifications
 from sources.opening import open_topics
 
@@ -77,7 +78,7 @@ class JobsDesk:
             if snapshot is None:
                 continue
             for target, lost in without_job(snapshot, known).items():
-                way = f"binlogd tables rebuild {target} --cancel --force"
+                way = f"binlogd tables rebuild {quoted(target)} --cancel --force"
                 fields = {"pipeline": name, "target": target, "job": lost, "command": way}
                 self._log.error("load_without_job", **fields)
             for job in adopted(snapshot, known, now_ms):

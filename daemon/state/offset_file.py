@@ -19,6 +19,7 @@ from daemon.state.layout import claim_layout
 from offsets.snapshot import Snapshot
 from offsets.snapshot_text import DamagedSnapshot, NewerSnapshot, decode, encode
 from offsets.store import Loaded, StoreError, merged
+from settings.shell import quoted
 
 
 class NewerFile(OSError):
@@ -97,7 +98,7 @@ def lock_state_dir(state_dir: Path) -> IO[str]:
         file.close()
         raise StateDirBusy(
             f"{state_dir} is used by another binlogd (process {owner}): `binlogd status --state-dir"
-            f" {state_dir}` shows what it does; stop it, or choose another daemon.state_dir"
+            f" {quoted(state_dir)}` shows what it does; stop it, or choose another daemon.state_dir"
         ) from None
     try:
         claim_layout(state_dir)

@@ -14,12 +14,18 @@ import msgspec
 from actors.runtime.files import make_private_folder, write_durably
 from changes.model.printable import own_json_text
 from daemon.state.edits import EditRefused
+from settings.shell import quoted
 
 VERSION = 1
 
 
 class PausesUnreadable(Exception):
     """The file is damaged, or a later version's: one line."""
+
+
+def paused_by_a_person(name: str) -> str:
+    """Why nothing is begun of what is paused, with the command that leads out."""
+    return f"{name}: a person has paused it: `binlogd resume {quoted(name)}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class Pauses:
         with self._lock:
             for name in targets:
                 if name in self._paused:
-                    raise EditRefused(f"{name}: a person has paused it: `binlogd resume {name}`")
+                    raise EditRefused(paused_by_a_person(name))
             yield
 
     def put(self, name: str, pause: Pause | None, check: Callable[[], None] = lambda: None) -> None:

@@ -27,13 +27,17 @@ from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 from sources.base.configuration import Configuration
-from sources.base.port import NotAnswered
+from sources.base.port import NotAllowed, NotAnswered
 from sources.base.set_queue import SET_TIMEOUT_S, SetQueue
 from sources.base.topic_selection import TopicSelection
 from sources.kafka.admin import ANSWER_TIMEOUT_S
-from sources.kafka.answers import asking, when_settled
+from sources.kafka.answers import asking, said_by, when_settled
+from sources.kafka.cluster import Groups
 from sources.kafka.member import member_settings
 from sources.kafka.settings import INSTANCE_ID, connection_settings, consumer_settings
+
+REFUSED_WITHIN_S = 5.0
+"""A refusal is an answer, and comes at once; this is for a broker that gives none."""
 
 POLL_S = 0.005
 """The length of a poll while a commit is running. Its answer arrives inside a poll but does not end
@@ -105,7 +109,7 @@ class KafkaCommitStore:
             sources = self._sources(consumer)
             found = when_settled(lambda: commits_by(consumer, sources), deadline)
         except NotAnswered as error:
-            raise StoreError(f"{self._place}: {error}") from error
+            raise StoreError(f"{self._place}: {self._refusal() or error}") from error
         # What is committed is confirmed: the two are one figure here.
         partitions = {source: PartitionState(at, at) for source, at in found.items()}
         return Loaded(Snapshot(self._pipeline, self._group, {}, partitions) if partitions else None)
@@ -188,10 +192,10 @@ class KafkaCommitStore:
         codes = [p.error.code() for p in partitions if p.error]
         codes += [error.code()] if error is not None else []
         self._outside = KafkaError.UNKNOWN_MEMBER_ID in codes
-        refused = [f"{p.topic}:{p.partition}: {p.error.str()}" for p in partitions if p.error]
+        refused = [f"{p.topic}:{p.partition}: {_said(p.error)}" for p in partitions if p.error]
         self._under_way = False
         if refused or error is not None:
-            self._problem = "; ".join(sorted(refused)) or (error.str() if error else "")
+            self._problem = "; ".join(sorted(refused)) or (_said(error) if error else "")
 
     # --- helpers
 
@@ -200,13 +204,28 @@ class KafkaCommitStore:
             raise StoreError(f"{self.name}: is not open")
         return self._consumer
 
+    def _refusal(self) -> NotAllowed | None:
+        """Which right is missing. The client asks for commits that it may not have until its time
+        is over, and tells just that; a query for the group is refused at once."""
+        try:
+            Groups(self._settings, REFUSED_WITHIN_S).members(self._group)
+        except NotAllowed as refusal:
+            return refusal
+        except NotAnswered:
+            return None  # what it was asked for says the same
+        return None
+
     @property
     def _place(self) -> str:
         where = self._settings.get("bootstrap.servers")
         return f"{self.name}: group {self._group!r} at {where}"
 
     def _error(self, error: KafkaException) -> StoreError:
-        return StoreError(f"{self._place}: {error.args[0].str()}")
+        return StoreError(f"{self._place}: {said_by(error)}")
+
+
+def _said(error: KafkaError) -> str:
+    return said_by(KafkaException(error))
 
 
 def commits_by(

@@ -21,6 +21,7 @@ from uuid import uuid4
 import structlog
 
 from changes.model.model import TableName, TargetName
+from settings.shell import quoted
 from sparkwriter.iceberg.java import LakeTable
 
 BRANCH_PREFIX = "binlogd-"
@@ -146,7 +147,7 @@ class ForeignSnapshots:
                 operation=operation,
                 by=" ".join(filter(None, (engine, app))) or "unknown",
                 what="others changed rows of the table: it may differ from its source until it is"
-                f" read again: binlogd tables rebuild {target}",
+                f" read again: binlogd tables rebuild {quoted(target)}",
             )
 
     def _is_news(self, snapshot: int) -> bool:

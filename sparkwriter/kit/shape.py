@@ -13,6 +13,7 @@ from actors.contract.writes import StagedBatch
 from changes.model.errors import TargetRefused
 from changes.routes.shaping.layout import differing, keeps_history, only_adds
 from offsets.position import TopicPartition
+from settings.shell import quoted
 from sparkwriter.kit.store import E, TableStore
 
 
@@ -26,7 +27,7 @@ def check_shape(batch: StagedBatch, held: str) -> None:
     keys = ", ".join(differing(held, batch.shape))
     raise TargetRefused(
         f"its rows were shaped by another route than the present one ({keys}): fill it again with"
-        f" `binlogd tables rebuild {batch.target}`, or give the route its former keys"
+        f" `binlogd tables rebuild {quoted(batch.target)}`, or give the route its former keys"
     )
 
 

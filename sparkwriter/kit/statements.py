@@ -18,6 +18,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForName
 from changes.model.model import DropTable, TableName, TargetName
 from changes.sql.spark.ddl_plan import ASIDE, DdlTable, apply_ddl
 from offsets.fence import Marks, place_of, place_text
+from settings.shell import quoted_pattern
 from sparkwriter.kit.divergence import mark_after
 from sparkwriter.kit.shape import check_shape
 from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
@@ -172,7 +173,10 @@ class Statements(Generic[E]):
         if not isinstance(other, Absent):
             # It may have been made after the renaming of an empty table, or loaded behind it: then
             # what it held is nowhere, and no mark can say so of a table that is not there.
-            fields = {"renamed_from": str(of), "help": _LOAD_IT.format(batch.target)}
+            fields = {
+                "renamed_from": str(of),
+                "help": _LOAD_IT.format(quoted_pattern(batch.target)),
+            }
             log.warning("renamed_without_a_table", target=str(batch.target), **fields)
         self._store.bury(batch.target, here.marks.after(batch))
         return self._store.look(batch.target).state

@@ -22,6 +22,7 @@ from changes.sql.spark.schema import LakeColumn, SchemaStep, StoredTable
 from offsets.fence import Marks, of_streams
 from offsets.key_partitioning import KeyPartitioning
 from offsets.snapshot import TargetMark
+from settings.shell import quoted
 
 T = TypeVar("T")
 
@@ -263,5 +264,5 @@ def nothing_rebuilt(swap: Swap) -> str:
     """Why there is nothing to exchange, and what leaves the old table as it is."""
     return (
         "nothing was written to its new table: the log holds no row of it. `binlogd tables "
-        f"rebuild {swap.old} --cancel` leaves it as it is"
+        f"rebuild {quoted(swap.old)} --cancel` leaves it as it is"
     )

@@ -18,6 +18,7 @@ from changes.model.errors import LostRace
 from changes.model.model import Mode, TargetName
 from offsets.fence import Marks
 from offsets.recovery import ways_out
+from settings.shell import quoted_pattern
 from sparkwriter.kit.marks_table.table_description import Entry, Made, Shows
 from sparkwriter.sql.base.session import Session, rows_of
 from sparkwriter.sql.base.tables import DbTable
@@ -47,7 +48,7 @@ def without_old(
         return entry
     certain = _surely_another(session, target, table)
     what = "table_made_again" if certain else "table_altered_by_others"
-    log.warning(what, target=str(target), compare=f"binlogd tables verify {target}")
+    log.warning(what, target=str(target), compare=f"binlogd tables verify {quoted_pattern(target)}")
     return replace(entry, marks=Marks(), made=None) if certain else entry
 
 

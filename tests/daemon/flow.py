@@ -222,11 +222,13 @@ class Flow:
         """A request to the control socket."""
         return control.ask(self.folder / "state", {"ask": what, **more})
 
-    def do(self, name: str, /, **params: Any) -> tuple[int, list[str], list[str]]:
-        """An operation: its status, what it said, and what it warns of or is refused for."""
+    def do(
+        self, name: str, /, *, act: bool = True, **params: Any
+    ) -> tuple[int, list[str], list[str]]:
+        """An operation, or its dry run: its status, what it said, what it warns of or refuses."""
         said: dict[bool, list[str]] = {True: [], False: []}
         state = self.folder / "state"
-        done = asked(state, name, params, True, lambda good, line: said[good].append(line))
+        done = asked(state, name, params, act, lambda good, line: said[good].append(line))
         return done.status.value, said[True], said[False]
 
     def did(self, name: str, /, **params: Any) -> str:

@@ -129,4 +129,7 @@ def test_a_missing_right_is_named(
         assert peeks or lacks in said
     status, said = place.run("run", "--until-caught-up")
     assert (status > 0, lacks in said) == (True, True), said
+    status, said = place.run("offsets", "reset", "--to", "earliest")
+    assert (status > 0) is (user != "describer"), said  # it has nothing to move
+    assert status == 0 or lacks in said, said
     assert PASSWORD not in said

@@ -9,7 +9,8 @@ from daemon.admin.page.format import Html, name, tag
 from daemon.admin.page.history import History, SeenEvent
 from daemon.admin.page.pipeline_view import time_left
 from daemon.admin.status import document as doc
-from daemon.admin.status.words import duration, quoted
+from daemon.admin.status.words import duration
+from settings.shell import quoted
 
 
 def hour_section(status: doc.Status, history: History) -> Html | None:

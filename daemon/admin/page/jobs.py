@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.admin.page.format import Html, name, tag
-from daemon.admin.status.words import duration, quoted, short
+from daemon.admin.status.words import duration, short
 from daemon.operations.figures import JobFigures
+from settings.shell import quoted, quoted_pattern
 
 ENDED = ("cancelled", "done")
 
@@ -27,7 +28,7 @@ def jobs_section(jobs: Sequence[JobFigures]) -> Html | None:
 
 def _command(job: JobFigures) -> str:
     if job["state"] == "refused":  # it is not recorded
-        return f"binlogd tables load {quoted(job['targets'][0])}"
+        return f"binlogd tables load {quoted_pattern(job['targets'][0])}"
     return f"binlogd jobs show {quoted(job['job'])}"
 
 

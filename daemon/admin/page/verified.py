@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from daemon.admin.page.format import Html, name, tag
-from daemon.admin.status.words import duration, quoted, short
+from daemon.admin.status.words import duration, short
 from daemon.operations.engine.record import Job, State
 from settings.counted import counted
+from settings.shell import quoted
 
 MOST = 200
 """Tables that are listed, those that are not equal first."""

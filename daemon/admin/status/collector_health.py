@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from collector.figures import CollectorFigures
 from daemon.admin.status.conditions import Condition, Level
-from daemon.admin.status.words import duration, quoted, size
+from daemon.admin.status.words import duration, size
+from settings.shell import quoted
 
 PURGE_SOON_S = 24 * 3600.0
 """A position that the source may remove within a day needs somebody's eye."""
@@ -30,7 +31,7 @@ def of_collectors(found: Iterable[CollectorFigures], lasting_s: float) -> Iterat
 
 
 def _state(one: CollectorFigures, lasting_s: float) -> Iterator[Condition]:
-    name, state = quoted(one["collector"]), one["state"]
+    word, state = quoted(one["collector"]), one["state"]
     lasting: Level = "ill" if one["seconds"] > lasting_s else "passing"
     if state == "lost":
         tables = " ".join(map(quoted, one["tables"]))
@@ -38,7 +39,7 @@ def _state(one: CollectorFigures, lasting_s: float) -> Iterator[Condition]:
             f"its position is gone at the source, and it is stopped: {one['reason']}; it can begin "
             f"at the source's present, and then these need a load: {tables}"
         )
-        command = f"binlogd collector reset {name}"
+        command = f"binlogd collector reset {word}"
         yield Condition("collector_lost", line, "ill", subject=_name(one), command=command)
     elif state == "left":
         line = (
@@ -46,17 +47,17 @@ def _state(one: CollectorFigures, lasting_s: float) -> Iterator[Condition]:
             f"it keeps PostgreSQL's log; put [collector.{one['collector']}] back and remove it, "
             "then take the section away"
         )
-        command = f"binlogd collector remove {name}"
+        command = f"binlogd collector remove {word}"
         yield Condition("collector_left", line, "ill", subject=_name(one), command=command)
     elif state in ("failed", "unfit"):
         again = one["restart_in_seconds"]
         then = "" if again is None else f" (tried again in {duration(again)})"
-        command = "" if again is None else f"binlogd collector restart {name}"
+        command = "" if again is None else f"binlogd collector restart {word}"
         line = f"does not read: {one['reason']}{then}"
         of = (_name(one), command, one["seconds"])
         yield Condition("collector_failed", line, "ill", "", *of, retry_seconds=again)
     elif state in ("paused", "removed"):
-        line, command = f"is {state}", f"binlogd collector resume {name}"
+        line, command = f"is {state}", f"binlogd collector resume {word}"
         yield Condition(
             "collector_paused", line, "passing", "", _name(one), command, one["seconds"]
         )

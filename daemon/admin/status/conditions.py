@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from daemon.admin.status.runbook import DOCS, runbook
-from daemon.admin.status.words import quoted
+from settings.shell import quoted
 
 NEWS_S = {"behind": 0.0, "held": 120.0}
 """Passing conditions that are events, too, and how long each lasts before it is one."""

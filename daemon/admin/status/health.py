@@ -18,9 +18,10 @@ from daemon.admin.status.collector_health import of_collectors
 from daemon.admin.status.conditions import Condition, Level, way_out
 from daemon.admin.status.program_health import of_programs
 from daemon.admin.status.registry_health import of_registry
-from daemon.admin.status.words import duration, quoted, size, some
+from daemon.admin.status.words import duration, size, some
 from daemon.operations.figures import JobFigures, failed_jobs
 from settings.counted import counted
+from settings.shell import quoted, quoted_pattern
 from sources.base.log_figures import OPEN_S
 
 BEHIND_S = 300.0
@@ -84,7 +85,7 @@ def _jobs(jobs: Iterable[JobFigures]) -> Iterator[Condition]:
         line = job["message"] or f"the {job['kind']} has {job['state']}"
         of, targets = (job["pipeline"], job["job"]), tuple(job["targets"])
         if job["state"] == "refused":  # it is not recorded
-            command = f"binlogd tables load {quoted(job['targets'][0])}"
+            command = f"binlogd tables load {quoted_pattern(job['targets'][0])}"
             yield Condition("load_refused", line, "ill", *of, command, targets=targets)
         else:
             command = f"binlogd jobs show {quoted(job['job'])}"
@@ -133,7 +134,7 @@ def _pipeline(p: doc.Pipeline) -> Iterator[Condition]:
     yield from _flow(p, paused=pause is not None)
     yield from _stores(p)
     for target, what in p["rows_may_differ"].items():
-        command = f"binlogd tables verify {quoted(target)} --repair"
+        command = f"binlogd tables verify {quoted_pattern(target)} --repair"
         line = f"stored rows may differ from the source's: {what}"
         yield Condition("rows_may_differ", line, subject=target, command=command, targets=(target,))
 
@@ -295,5 +296,5 @@ def _writes(p: doc.Pipeline, t: doc.Target) -> Iterator[Condition]:
 def _rows(t: doc.Target) -> Iterator[Condition]:
     if t["rows_may_differ"]:
         line = f"stored rows may differ from the source's: {t['rows_may_differ']}"
-        command = f"binlogd tables verify {quoted(t['target'])} --repair"
+        command = f"binlogd tables verify {quoted_pattern(t['target'])} --repair"
         yield Condition("rows_may_differ", line, command=command)

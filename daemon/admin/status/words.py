@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 
-from changes.model.printable import printable
 from daemon.admin.status.document import Lag
 
 
@@ -51,20 +49,6 @@ def behind(item: Lag) -> str:
     if not item["lag_messages"]:
         return "none"
     return f"{duration(item['lag_seconds'])} ({short(item['lag_messages'])} messages)"
-
-
-def quoted(name: str) -> str:
-    r"""A name as a shell's word. One with characters that a page can't show is written as
-    ``$'…'``, with ``\\u`` in their place."""
-    if printable(name) == name:
-        return shlex.quote(name)
-    spelt = "".join(
-        {"\\": "\\\\", "'": "\\'"}.get(char, char)
-        if printable(char) == char
-        else f"\\U{ord(char):08x}"
-        for char in name
-    )
-    return f"$'{spelt}'"
 
 
 def some(names: Iterable[str], count: int | None = None) -> str:

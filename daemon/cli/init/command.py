@@ -22,6 +22,7 @@ from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from databases.base.errors import DatabaseError
 from settings.counted import counted
+from settings.shell import quoted
 from sources.base.port import NotAnswered, TopicMissing
 from sources.opening import open_source
 
@@ -96,7 +97,7 @@ def init(
     text = partial(configuration, settings, place, state=state, database=source)
     for line in _write(output, text, list(dict.fromkeys(topics))):
         print(printable(line))
-    print(f"{output} is written. Next: binlogd check-config --connect --config {output}")
+    print(f"{output} is written. Next: binlogd check-config --connect --config {quoted(output)}")
 
 
 def on_a_terminal() -> bool:
@@ -112,7 +113,7 @@ def _another(taken: Path) -> Path:
         if not os.path.lexists(name := taken.with_stem(f"{taken.stem}-{number}"))
     )
     if not on_a_terminal():
-        refuse(f"{taken} exists already, and is not replaced: --output {offered} is free")
+        refuse(f"{taken} exists already, and is not replaced: --output {quoted(offered)} is free")
     said = Path(typer.prompt(f"{taken} exists already, and is not replaced. Write", str(offered)))
     return _another(said) if os.path.lexists(said) else said
 

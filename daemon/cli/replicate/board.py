@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from collector.figures import reads_log
 from daemon.operations.load.plan import MOST_TARGETS
 from settings.counted import counted
+from settings.shell import quoted_pattern
 
 State = Literal["waits", "loads", "loaded", "equal", "differs", "refused"]
 
@@ -24,6 +25,10 @@ ALONE_S = 60.0
 """So long the first job has the machine to itself: beside the reads of large tables each of its
 small steps would wait for a core. One that waits for something else holds up the others no longer
 than this."""
+
+STEADY_S, STEADY_PART = 30.0, 0.05
+"""So long, or for so much of all rows, a rate is seen before it says when the loads end: in the
+first seconds connections are opened and files begun, and few rows come."""
 
 AGAIN_S = 60.0
 """Between two tries of a table whose load was refused or has failed."""
@@ -45,7 +50,7 @@ class Known:
     comparison. ``refused``: why, and when it is tried again. ``later``: when it is compared again,
     as the last comparison decided nothing. ``alone``: is requested by itself, as one of a group was
     refused. ``failed``: the last job that did. ``alone_until``: when the others are requested,
-    whatever the first job's outcome.
+    whatever the first job's outcome. ``rows_since``: since when the loads under way bring rows.
     """
 
     loaded: set[str] = field(default_factory=set)
@@ -56,6 +61,7 @@ class Known:
     alone: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
     alone_until: float | None = None
+    rows_since: float | None = None
 
 
 class Request(NamedTuple):
@@ -199,10 +205,8 @@ def _state(memory: Known, target: str, busy: Collection[str]) -> tuple[State, st
         at = datetime.fromtimestamp(memory.equal[target], UTC)
         return "equal", f"compared at {at:%Y-%m-%d %H:%M:%S} UTC"
     if target in memory.differs:
-        return (
-            "differs",
-            f"in {counted(memory.differs[target], 'row')}: `binlogd tables verify {target}`",
-        )
+        way = f"`binlogd tables verify {quoted_pattern(target)}`"
+        return "differs", f"in {counted(memory.differs[target], 'row')}: {way}"
     if target in memory.loaded:
         return "loaded", "is compared"
     if target in busy:
@@ -213,7 +217,8 @@ def _state(memory: Known, target: str, busy: Collection[str]) -> tuple[State, st
 
 
 class Flow(NamedTuple):
-    """Rows of all loads: those that are there, those that are expected; None: not known."""
+    """Rows of all loads: those that are there, those that are expected; None: not known, or (of
+    ``left_s``) not yet."""
 
     done: int
     total: int
@@ -222,17 +227,26 @@ class Flow(NamedTuple):
 
 
 def flow_of(
-    jobs: Iterable[Mapping[str, Any]], memory: Known, tables: Sequence[FollowedTable]
+    jobs: Iterable[Mapping[str, Any]],
+    memory: Known,
+    tables: Sequence[FollowedTable],
+    now_s: float,
 ) -> Flow:
     """Of loads that are done the estimates count, of those that go on what they say."""
     done = sum(one.rows for one in tables if one.target in memory.loaded)
-    total, per_s = sum(one.rows for one in tables), 0.0
+    total, coming, per_s = sum(one.rows for one in tables), 0, 0.0
     for job in jobs:
         if job["state"] in ("running", "waiting") and not memory.loaded >= set(job["targets"]):
-            done += job["progress"]["done"]
+            coming += job["progress"]["done"]
             per_s += job["progress"]["per_second"] or 0.0
-    left = max(total - done, 0)
-    return Flow(done, max(total, done), per_s or None, left / per_s if per_s else None)
+    if not per_s:
+        memory.rows_since = None
+        return Flow(done + coming, max(total, done + coming), None, None)
+    if memory.rows_since is None:
+        memory.rows_since = now_s
+    steady = now_s - memory.rows_since >= STEADY_S or coming >= STEADY_PART * total
+    left = max(total - done - coming, 0)
+    return Flow(done + coming, max(total, done + coming), per_s, left / per_s if steady else None)
 
 
 class Board(NamedTuple):

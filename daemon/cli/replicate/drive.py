@@ -91,7 +91,7 @@ class Driver:
                 told.begun(self._memory, request, now_s)
                 self._begin(request)
         rows = told.rows_of(self._memory, self._tables, busy)
-        flow = told.flow_of(jobs, self._memory, self._tables)
+        flow = told.flow_of(jobs, self._memory, self._tables, now_s)
         seconds = now_s - self._began_s
         self._screen.draw(Board(rows, flow, told.notes(status), told.following(status), seconds))
 

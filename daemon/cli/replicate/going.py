@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -20,6 +19,7 @@ from daemon.cli.replicate.text import target_of, unit_name
 from daemon.config.config import Config
 from daemon.operations.automatic_loads import remember, seen
 from settings.exit import Exit
+from settings.shell import quoted
 
 
 def go_on(asked: Replication, place: Folder, note: Note, began_s: float) -> NoReturn:
@@ -43,11 +43,11 @@ def go_on(asked: Replication, place: Folder, note: Note, began_s: float) -> NoRe
     screen.event(_page(config))
     status = serve(config, place.config, around=_around(driver))
     print(f"binlogd: {_ended(status)}. The same command goes on; or without its display:")
-    print(f"  binlogd run --config {shlex.quote(str(place.config))}")
+    print(f"  binlogd run --config {quoted(place.config)}")
     service = place.own / unit_name(asked.source)
     if service.exists():
-        copied = f"sudo cp {shlex.quote(str(service))} /etc/systemd/system/"
-        print(f"  as a service: {copied} && sudo systemctl enable --now {service.stem}")
+        copied = f"sudo cp {quoted(service)} /etc/systemd/system/"
+        print(f"  as a service: {copied} && sudo systemctl enable --now {quoted(service.stem)}")
     if status is Exit.KILLED:
         os._exit(status.value)
     sys.exit(status.value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from daemon.cli.base.address import DatabaseAddress
 from daemon.cli.init.text import TablesPlace, comment, quote, sink_lines
+from settings.shell import quoted
 
 FOLDER = "binlogd"
 """Beside the configuration: everything that binlogd keeps, the broker's log and positions too."""
@@ -53,7 +54,9 @@ def configuration(wanted: Wanted) -> str:
 
 
 def _head(wanted: Wanted) -> Iterator[str]:
-    yield comment(f"Written by `binlogd replicate {wanted.source}`: the same command goes on.")
+    yield comment(
+        f"Written by `binlogd replicate {quoted(wanted.source)}`: the same command goes on."
+    )
     yield "# `binlogd run` does the same without its display. docs/configuration.md has every key."
     yield ""
     yield "[daemon]"

@@ -9,11 +9,15 @@ from typing import Annotated, ClassVar, TypeVar
 
 from daemon.operations.engine.here import Here, InDaemon
 from daemon.operations.engine.operation import Done, Operation, Option, Params, say_plan
+from daemon.operations.engine.paused import pauses_of
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, JobRequest
+from daemon.operations.engine.requested import written_by
 from daemon.state.control import ControlError
+from daemon.state.pauses import paused_by_a_person
 from settings.counted import counted
 from settings.exit import Exit
+from settings.shell import quoted
 
 LOOK_EVERY_S = 0.5
 """Between two looks at a job that is followed."""
@@ -57,11 +61,17 @@ class OfTables(Operation[P]):
             for name in here.config.pipeline
         }
         found = list(together(self.usable(plans) or plans, params.targets).values())
+        jobs = tuple(wanted for plan in found for wanted in plan.wanted)
+        written = (target for wanted in jobs for target in written_by(wanted))
+        paused = pauses_of(here).now()
         return Plan(
-            wanted=tuple(wanted for plan in found for wanted in plan.wanted),
+            wanted=jobs,
             lines=tuple(line for plan in found for line in plan.lines),
             document=[dict(plan.document) for plan in found],
-            refusals=tuple(line for plan in found for line in plan.refusals),
+            refusals=(
+                *(line for plan in found for line in plan.refusals),
+                *(paused_by_a_person(target) for target in written if target in paused),
+            ),
         )
 
     def step(self, params: P, here: Here) -> Done:
@@ -114,4 +124,4 @@ def followed(here: InDaemon, job: Job) -> Job:
         if found.state.is_final:
             return found
         if here.wait(LOOK_EVERY_S):
-            raise ControlError(f"job {job.id} continues: `binlogd jobs show {job.id}`")
+            raise ControlError(f"job {job.id} continues: `binlogd jobs show {quoted(job.id)}`")

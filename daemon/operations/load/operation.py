@@ -13,6 +13,7 @@ from daemon.operations.engine.record import Job, State
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.of_tables import OfTables, TablesParams, followed
 from settings.exit import Exit
+from settings.shell import quoted
 
 
 class LoadParams(TablesParams):
@@ -42,7 +43,7 @@ class LoadOperation(OfTables[LoadParams]):
     def recorded(self, params: LoadParams, plan: Plan, here: InDaemon, jobs: list[Job]) -> Done:
         """See ``OfTables``."""
         here.say(*plan.lines)
-        here.say(*(f"job {job.id} is recorded: binlogd jobs show {job.id}" for job in jobs))
+        here.say(*(f"job {job.id} is recorded: binlogd jobs show {quoted(job.id)}" for job in jobs))
         status = Exit.OK
         for job in [followed(here, job) for job in jobs] if params.wait else ():
             if job.state is not State.DONE:

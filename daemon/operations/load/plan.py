@@ -25,6 +25,7 @@ from databases.base.port import SourceTable
 from databases.opening import Primary
 from offsets.snapshot import Snapshot
 from settings.counted import counted
+from settings.shell import quoted
 from sparkwriter.sinks import left_behind, unreplaceable
 
 FIRST_SIGHT, RELOAD = "first sight", "reload"
@@ -66,7 +67,7 @@ def planned(look: Look, wanted: JobRequest) -> Plan:
     snapshot = look.snapshot(pipeline)
     refusals = [
         f"{one}: no table of pipeline {pipeline} is called so"
-        + f"{_RENAMED.format(one)}" * (one in snapshot.spills)
+        + f"{_RENAMED.format(quoted(one))}" * (one in snapshot.spills)
         for one in missing
     ]
     refusals += [f"{name}: {why}" for name, why in found.refused]

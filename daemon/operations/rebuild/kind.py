@@ -29,6 +29,7 @@ from daemon.operations.rebuild.plan import RebuildRequest, new_table
 from daemon.state.edits import EditRefused
 from offsets.rebuild import Rebuild, SwapRefused
 from offsets.snapshot import Snapshot
+from settings.shell import quoted
 from sparkwriter.sinks import left_behind, unreplaceable
 
 KIND = "rebuild"
@@ -175,7 +176,7 @@ def refuse_live_load(snapshot: Snapshot, target: str, jobs: Iterable[Job]) -> No
     for job in jobs:
         goes_on = not job.state.is_final and job.wish != "cancel"
         if goes_on and load is not None and job.id == load.job:
-            raise EditRefused(f"{target}: `binlogd jobs cancel {job.id}` comes first")
+            raise EditRefused(f"{target}: `binlogd jobs cancel {quoted(job.id)}` comes first")
 
 
 def rebuild_job(wanted: JobRequest, number: str, now_ms: int) -> Job:

@@ -12,6 +12,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipeline_parts import LoadSection
 from daemon.operations.engine.here import Here, InDaemon, Offline
 from daemon.operations.engine.operation import Done, Operation, Option, Params
+from daemon.operations.engine.paused import pauses_of
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, JobRequest, State
 from daemon.operations.engine.runner import now
@@ -28,8 +29,8 @@ from daemon.operations.rebuild.plan import RebuildRequest, pipeline_of
 from daemon.operations.targets.retry import TARGET
 from daemon.state.control import ControlError
 from daemon.state.edits import EditRefused
-from daemon.state.pauses import Pauses, PausesUnreadable
 from offsets.snapshot import Snapshot
+from settings.shell import quoted
 from sparkwriter.sinks import left_behind, unreplaceable
 
 BEGUN_WITHIN_S = 3.0
@@ -83,6 +84,8 @@ class RebuildOperation(Operation[RebuildParams]):
         wanted = RebuildRequest(pipeline, target, uuid4().hex[:8], **flags)
         refuse_live_load(snapshot, target, here.jobs)
         if not params.cancel:
+            with pauses_of(here).none_of([target]):  # the job's record is looked at once more
+                pass
             for why in unreplaceable(here.config, [TargetName.parse(target)]).values():
                 raise EditRefused(f"{target}: {why}")
         replace(wanted, own=1 if here.running else 0)(snapshot)
@@ -105,8 +108,6 @@ class RebuildOperation(Operation[RebuildParams]):
 
     def _offline(self, params: RebuildParams, here: Offline) -> str:
         wanted, snapshot = self._request(params, here)
-        if not params.cancel:
-            _refuse_paused(here, params.target)
         job = job_of(here.jobs, params.target)
         if params.cancel and params.target in snapshot.rebuilds and job and not job.wish:
             # Before the edit: the next start would take a rebuild that is gone for a done one.
@@ -118,17 +119,6 @@ class RebuildOperation(Operation[RebuildParams]):
             except ControlError as error:  # the edit is durable
                 here.note(f"its job is recorded by the next start: {error}")
         return f"{_said(params.target, params.cancel)}, from the next start on"
-
-
-def _refuse_paused(here: Offline, target: str) -> None:
-    """While no daemon runs nobody pauses it meanwhile. Raises EditRefused."""
-    pauses = Pauses(here.config.daemon.state_dir)
-    try:
-        pauses.load()
-    except (PausesUnreadable, OSError) as error:
-        raise EditRefused(str(error)) from error
-    with pauses.none_of([target]):
-        pass
 
 
 def _job_wanted(wanted: RebuildRequest) -> JobRequest:
@@ -146,7 +136,7 @@ def _followed(here: InDaemon, job: Job, is_begun: Callable[[Job], bool]) -> str:
         raise EditRefused(job.message if now is None else now.message)
     if not until(now):
         stops = f"{target}: pipeline {job.wanted.pipeline} is being stopped for it"
-        return f"{stops}; `binlogd jobs show {job.id}`"
+        return f"{stops}; `binlogd jobs show {quoted(job.id)}`"
     return f"{_said(target, now.state is State.CANCELLED)} (job {job.id})"
 
 

@@ -14,6 +14,7 @@ from offsets.position import TopicPartition
 from offsets.rebuild import missing_in_log
 from offsets.rebuild_steps import begun, behind, cancelled, lanes_of
 from offsets.snapshot import Snapshot
+from settings.shell import quoted
 from sources.base.port import NotAnswered
 from sparkwriter.kit.stand_in_names import new_table, put_aside
 
@@ -47,9 +48,9 @@ class RebuildRequest:
             load = snapshot.rebuilds[self.target].load
             if load is not None and not self.force:
                 raise EditRefused(
-                    f"{self.target} is being loaded: `binlogd jobs cancel {load.job}` gives that "
-                    "up. With --force it is given up here: where the daemon does not start, "
-                    "or the job's record is lost"
+                    f"{self.target} is being loaded: `binlogd jobs cancel {quoted(load.job)}` "
+                    "gives that up. With --force it is given up here: where the daemon does not "
+                    "start, or the job's record is lost"
                 )
             return self._cancelled(snapshot)
         if self.target in snapshot.rebuilding:

@@ -25,6 +25,7 @@ from offsets.position import TopicPartition
 from offsets.rebuild import Load, Rebuild, SwapRefused
 from offsets.rebuild_steps import delayed, ended, is_complete, refused, tidied, without_spill
 from offsets.snapshot import Snapshot, TargetMark
+from settings.shell import quoted_pattern
 from sparkwriter.kit.store import DROP_BY_HAND
 
 # Marks a table whose load or rebuild was given up after the log had lost what came meanwhile.
@@ -221,7 +222,7 @@ class Rebuilds:
         """
         below = ", ".join(f"{source} below {at}" for source, at in sorted(lost.items()))
         log: Any = structlog.get_logger().bind(pipeline=snapshot.pipeline, actor="supervisor")
-        way = f"binlogd tables load {target}"
+        way = f"binlogd tables load {quoted_pattern(target)}"
         log.error("changes_lost", target=str(target), lost=below, command=way)
         try:
             sink, shape = self._sink(target), self._shown(target) or ""

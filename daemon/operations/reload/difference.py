@@ -11,6 +11,7 @@ from typing import Any
 from daemon.config.config import Config
 from daemon.config.owners import target_globs
 from daemon.config.pipelines import PipelineSection
+from settings.shell import quoted
 from sources.opening import open_source
 
 LIVE = frozenset({
@@ -132,7 +133,7 @@ def notes(
 
 
 def _note(name: str, section: PipelineSection, where: str, globs: set[str]) -> str:
-    targets = " ".join(f"'{glob}'" for glob in sorted(globs)) or "TARGET…"
+    targets = " ".join(map(quoted, sorted(globs))) or "TARGET…"
     if section.load == "on-first-sight":
         way = 'load = "on-first-sight" brings each table\'s earlier rows'
     else:

@@ -19,6 +19,7 @@ from daemon.operations.reload.difference import Difference
 from daemon.state.dead_letters.index import LetterIndex
 from daemon.state.edits import Fate
 from settings.counted import counted
+from settings.shell import quoted
 
 
 class ReloadStep(NamedTuple):
@@ -129,13 +130,14 @@ def refused_removal(
     own = [job for job in jobs if job.wanted.pipeline == name and not job.state.is_final]
     lines = [
         f"pipeline {name} is removed, and the job {job.id} works on it: "
-        f"`binlogd jobs cancel {job.id}`"
+        f"`binlogd jobs cancel {quoted(job.id)}`"
         for job in own
     ]
     if own or name in discard:
         return lines
     return [
-        f"pipeline {name} is removed, and of {what}: {why}; --discard {name} leaves that as it is"
+        f"pipeline {name} is removed, and of {what}: {why}; --discard {quoted(name)} leaves that "
+        "as it is"
         for what, why in dict(found).items()
         if what not in discard
     ]
@@ -144,7 +146,7 @@ def refused_removal(
 def refused(found: Iterable[tuple[str, str]], discard: Collection[str]) -> list[str]:
     """A line for each target that is not given up by name."""
     return [
-        f"{target} has no route any more, and {why}; --discard {target} gives that up"
+        f"{target} has no route any more, and {why}; --discard {quoted(target)} gives that up"
         for target, why in dict(found).items()
         if target not in discard
     ]

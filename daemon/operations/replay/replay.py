@@ -6,7 +6,6 @@ Decision 28 explains the procedure and its refusals.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Sequence
 
 from daemon.config.pipeline_config import PipelineConfig, pipelines_of
@@ -27,6 +26,7 @@ from daemon.state.dead_letters.index import (
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from settings.exit import Exit
+from settings.shell import quoted
 from sources.base.letter import MARK, Mark
 from sources.base.port import (
     Appender,
@@ -204,10 +204,10 @@ class Replay:
                 for target in _targets(plan, candidate):
                     place = (candidate.source, target)
                     oldest[place] = min(at, oldest.get(place, at))
-        which = f" --pipeline {self._pipeline}" if len(self._config.pipeline) > 1 else ""
+        which = f" --pipeline {quoted(self._pipeline)}" if len(self._config.pipeline) > 1 else ""
         return [
-            f"binlogd offsets reset --to offset --at {at} --topic {source.topic} "
-            f"--partition {source.partition} --table {shlex.quote(target)}{which}"
+            f"binlogd offsets reset --to offset --at {at} --topic {quoted(source.topic)} "
+            f"--partition {source.partition} --table {quoted(target)}{which}"
             for (source, target), at in sorted(oldest.items())
         ]
 

@@ -17,6 +17,7 @@ from actors.contract.ports import ResettableSink
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from offsets.snapshot import Snapshot, TargetMark
+from settings.shell import quoted
 
 ATTEMPTS = 6
 """Attempts at one target. Each waits for a session that is being rebuilt."""
@@ -56,7 +57,7 @@ def _moved(name: str, mark: TargetMark, sinks: Mapping[str, ResettableSink]) -> 
     except (ValueError, KeyError) as error:
         raise MarksNotMoved(
             f"{name}: a reset of it is recorded, and no sink has it: `binlogd tables discard "
-            f"{name}` gives the reset up"
+            f"{quoted(name)}` gives the reset up"
         ) from error
     wait_s = FIRST_WAIT_S
     for attempt in range(1, ATTEMPTS + 1):
@@ -68,7 +69,7 @@ def _moved(name: str, mark: TargetMark, sinks: Mapping[str, ResettableSink]) -> 
         except TargetRefused as error:
             raise MarksNotMoved(
                 f"a reset is recorded and can't be carried out: {error}. Mend that, or "
-                f"`binlogd tables discard {name}` gives the reset up"
+                f"`binlogd tables discard {quoted(name)}` gives the reset up"
             ) from error
         else:
             marks = {str(source): hwm for source, hwm in sorted(state.hwms.items())}

@@ -24,6 +24,7 @@ from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills
 from offsets.snapshot import UNWRITTEN, Snapshot, TargetMark, noted
 from settings.counted import counted
+from settings.shell import quoted
 from sources.base.consumed import tables_of
 
 
@@ -62,7 +63,7 @@ class Discard:
         if self.target in snapshot.rebuilding:
             raise EditRefused(
                 f"{self.target} is being rebuilt, and its spill goes with that: `binlogd tables "
-                f"rebuild {self.target} --cancel` gives the rebuild up"
+                f"rebuild {quoted(self.target)} --cancel` gives the rebuild up"
             )
         found = self._spill(snapshot)
         lines: list[str] = []
@@ -111,11 +112,12 @@ class Discard:
         # A message that can't be read with the present options does not show its routes.
         readable = bool(tables_of(format_, found.first.value)[1])
         if not unwanted or (not readable and router.reaches(found.target)):
+            word = quoted(self.target)
             raise EditRefused(
                 f"{self.target} is still fed, and what comes next would be written behind a hole "
-                f"of {_size(found)}: `binlogd tables retry {self.target}` writes them, `binlogd "
-                f"tables rebuild {self.target}` reads the whole table again. To give the table up, "
-                f"exclude it in the configuration: `binlogd reload --discard {self.target}`"
+                f"of {_size(found)}: `binlogd tables retry {word}` writes them, `binlogd tables "
+                f"rebuild {word}` reads the whole table again. To give the table up, exclude it in "
+                f"the configuration: `binlogd reload --discard {word}`"
             )
         return found
 

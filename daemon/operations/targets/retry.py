@@ -10,6 +10,8 @@ from daemon.operations.engine.operation import Done, Operation, Option, Params
 from daemon.operations.engine.port import Plan
 from daemon.state.control import ControlError
 from daemon.state.edits import EditRefused
+from daemon.state.pauses import paused_by_a_person
+from settings.shell import quoted
 
 TARGET = Option("As tables list names it.", argument=True)
 
@@ -60,12 +62,12 @@ class RetryOperation(Operation[RetryParams]):
 
     def _refuse_paused(self, target: str, here: Here) -> None:
         if target in here.daemon.lent.pauses.now():
-            raise EditRefused(f"{target}: a person has paused it: `binlogd resume {target}`")
+            raise EditRefused(paused_by_a_person(target))
 
 
 def _unknown(target: str) -> str:
     return (
         f"{target}: unknown: no message of it came since the start. Where `binlogd tables list`"
         f" shows a spill of it, no route wants it any more: have one take it again and restart,"
-        f" or `binlogd tables discard {target}`"
+        f" or `binlogd tables discard {quoted(target)}`"
     )

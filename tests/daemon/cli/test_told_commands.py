@@ -57,3 +57,38 @@ def test_each_command_that_is_told_can_be_typed() -> None:
         if (problem := wrong(told.split())) is not None
     }
     assert found == set()
+
+
+HARMLESS = {"at", "committed", "recorded.frontier", "source.partition", "self._me.pipeline"}
+"""Numbers, and names that the configuration holds to letters, digits, ``-`` and ``_``."""
+PUT_TOGETHER = {"of", "place", "targets", "which", "word"}
+"""Variables that hold words which are quoted where they are made."""
+QUOTED = ("quoted(", "quoted_pattern(")
+
+
+def unquoted(node: ast.JoinedStr) -> Iterator[str]:
+    """What of a told command is put in as it is."""
+    text, put_in = "", {}
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            sign = chr(0xE000 + len(put_in))
+            put_in[sign] = ast.unparse(part.value)
+            text += sign
+        else:
+            text += str(part.value) if isinstance(part, ast.Constant) else ""
+    for told in TOLD.findall(text):
+        if told.split()[0] in ROOT_COMMAND.commands:
+            yield from (put_in[sign] for sign in told if sign in put_in)
+
+
+def test_each_name_in_a_told_command_is_quoted() -> None:
+    """A table may be called anything: what is pasted into a shell means its name."""
+    found = {
+        (str(file.relative_to(ROOT)), name)
+        for file, tree in trees(SOURCES).items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for name in unquoted(node)
+        if name not in HARMLESS | PUT_TOGETHER and not name.startswith(QUOTED)
+    }
+    assert found == set()

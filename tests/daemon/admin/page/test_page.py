@@ -20,8 +20,8 @@ from daemon.admin.page.document import POLICY, page, target_page
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import View, target_address
 from daemon.admin.status.health import conditions
-from daemon.admin.status.words import quoted
 from daemon.admin.web import WebServer
+from settings.shell import quoted
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 
 HOSTILE = [

@@ -6,7 +6,8 @@ import pytest
 
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import View, chosen, rows_of, targets_section
-from daemon.admin.status.words import quoted, short
+from daemon.admin.status.words import short
+from settings.shell import quoted
 from tests.daemon.admin.page.documents import failing, quarantined, status, target, writing
 
 WELL = [target(f"lake.shop.t{n:04}", n) for n in range(250)]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from daemon.cli.replicate import board
-from daemon.cli.replicate.board import AGAIN_S, ALONE_S, FollowedTable, Known, Request
+from daemon.cli.replicate.board import AGAIN_S, ALONE_S, STEADY_S, FollowedTable, Known, Request
 
 SMALL = FollowedTable("shop.small", "lake.shop.small", 100)
 MIDDLE = FollowedTable("shop.middle", "lake.shop.middle", 40_000)
@@ -127,5 +129,18 @@ def test_a_load_that_failed_is_asked_for_again_later() -> None:
 def test_rows_and_time_left() -> None:
     """Of loads that are done the estimates count."""
     memory = Known(loaded={SMALL.target})
-    flow = board.flow_of([job("done", SMALL), job("running", LARGE, done=500_000)], memory, ALL)
-    assert flow == (500_100, 1_040_100, 1000.0, 540.0)
+    jobs = [job("done", SMALL), job("running", LARGE, done=500_000)]
+    assert board.flow_of(jobs, memory, ALL, 0.0) == (500_100, 1_040_100, 1000.0, 540.0)
+
+
+def test_no_time_left_is_told_by_the_rate_of_the_first_seconds() -> None:
+    """It is far too slow. A next load begins anew."""
+    memory, first = Known(loaded={SMALL.target}), job("running", LARGE, done=1_000)
+    for now_s, left_s in ((100.0, None), (100.0 + STEADY_S - 1, None), (100.0 + STEADY_S, 1039.0)):
+        assert board.flow_of([first], memory, ALL, now_s).left_s == left_s
+    waits = job("waiting", LARGE)
+    waits["progress"]["per_second"] = None
+    assert board.flow_of([waits], memory, ALL, 200.0).per_s is None
+    assert board.flow_of([first], memory, ALL, 201.0).left_s is None
+    much = job("running", LARGE, done=52_005)
+    assert board.flow_of([much], memory, ALL, 202.0).left_s == pytest.approx(988.0, 0.01)

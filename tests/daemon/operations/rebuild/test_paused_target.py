@@ -33,8 +33,11 @@ def test_it_is_refused_with_a_daemon_and_without(flow: Flow) -> None:
     flow.did("pause", name="copy.shop.a")
     refused = (2, [], [REFUSED_FOR_PAUSE])
     flow.until(lambda: flow.do("tables rebuild", target="copy.shop.a") == refused)
+    assert flow.do("tables rebuild", act=False, target="copy.shop.a") == refused
     flow.stop()
-    done = CliRunner().invoke(app, ["tables", "rebuild", "copy.shop.a", "-c", str(flow.config)])
-    assert (done.exit_code, done.stderr) == (2, f"binlogd: {REFUSED_FOR_PAUSE}\n")
+    for dry_run in ((), ("--dry-run",)):
+        words = ["tables", "rebuild", "copy.shop.a", "-c", str(flow.config), *dry_run]
+        done = CliRunner().invoke(app, words)
+        assert (done.exit_code, done.stderr) == (2, f"binlogd: {REFUSED_FOR_PAUSE}\n")
     flow.start()
     assert flow.ask("jobs") == []
