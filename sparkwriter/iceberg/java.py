@@ -292,6 +292,16 @@ class LakeTable:
         """A branch ref that shows this snapshot."""
         return self._jvm.org.apache.iceberg.SnapshotRef.branchBuilder(snapshot_id).build()
 
+    def tag_at(self, snapshot_id: int) -> Java:
+        """A tag that names this snapshot, for ever: whatever age the table's properties allow."""
+        tag = self._jvm.org.apache.iceberg.SnapshotRef.tagBuilder(snapshot_id)
+        return tag.maxRefAgeMs(_NEVER_MS).build()
+
+    def is_tag(self, ref: str) -> bool:
+        """Whether there is a ref of that name, and it is a tag."""
+        found = self.metadata.ref(ref)
+        return found is not None and bool(found.isTag())
+
     def moved(self, branch: str, snapshot_id: int) -> Java:
         """The branch's ref, its retention settings kept, showing another snapshot."""
         ref = self.metadata.ref(branch)

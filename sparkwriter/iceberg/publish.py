@@ -197,6 +197,16 @@ def change_table(
     _swap(table, fenced, expected=expected, done=done)
 
 
+def change_refs(
+    table: LakeTable, change: Callable[[Java], object], done: Callable[[], bool]
+) -> None:
+    """Change refs beside main in one commit, wherever main is. ``done`` as in ``change_table``.
+
+    Raises SinkUnavailable, and what ``change`` and ``done`` raise.
+    """
+    _swap(table, change, expected=None, done=done)
+
+
 def restamp(table: LakeTable, branch: str, main: int, stamp: tuple[str, str]) -> int:
     """Put a snapshot without changes on top of ``main``, with one entry in its summary.
 
@@ -241,10 +251,10 @@ def _swap(
     table: LakeTable,
     change: Callable[[Java], object],
     *,
-    expected: int,
+    expected: int | None,
     done: Callable[[], bool],
 ) -> None:
-    """Commit a change of refs against metadata in which main shows ``expected``.
+    """Commit a change of refs against metadata in which main shows ``expected``; None: anything.
 
     Raises TargetRefused where the catalog never takes such a change.
     A failed commit is looked at again, not believed: its reply may have been lost. The last one,
@@ -258,7 +268,7 @@ def _swap(
             return
         if attempt == SWAP_ATTEMPTS:
             break
-        if (main := table.head(MAIN)) != expected:
+        if expected is not None and (main := table.head(MAIN)) != expected:
             # Somebody's compaction, or another member's lanes: the next attempt reads the marks
             # again, and those decide whether this batch is still due.
             lost = LostRace if may_land else Overtaken

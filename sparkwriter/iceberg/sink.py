@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
+from offsets.cuts import KeepCuts
 from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
@@ -27,6 +28,7 @@ from sparkwriter.iceberg.refusals import explain
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.store import IcebergStore
 from sparkwriter.iceberg.swap import remove_table, swap_tables
+from sparkwriter.iceberg.tags import tag_version, untag_above
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.session.java_api import JavaFailure
@@ -60,6 +62,16 @@ class IcebergWriter(TargetWriter[Seen]):
         with self._lake.call(target):
             self._lake.look(target)  # refuses what is not ours
             remove_table(self._lake.catalog, target)
+
+    def tag(self, target: TargetName, version: str, number: int, keep: KeepCuts) -> None:
+        """Name a snapshot as a cut's. See ``actors.contract.ports.Tags``."""
+        with self._lake.call(target):
+            tag_version(self._lake.catalog, target, version, number, keep)
+
+    def untag(self, target: TargetName, above: int) -> None:
+        """Remove the tags of later cuts. See ``actors.contract.ports.Tags``."""
+        with self._lake.call(target):
+            untag_above(self._lake.catalog, target, above)
 
 
 def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:

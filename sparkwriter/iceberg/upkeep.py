@@ -91,11 +91,13 @@ class Upkeep:
         if not self._expire(target, table):
             return
         table.refresh()
+        if (kept := table.snapshots()) == before:
+            return  # what is old has a tag
         log.info(
             "snapshots_expired",
             target=str(target),
-            expired=before - table.snapshots(),
-            kept=table.snapshots(),
+            expired=before - kept,
+            kept=kept,
             seconds=round(time.monotonic() - begun, 3),
         )
 

@@ -14,10 +14,11 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import structlog
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from actors.contract.ports import ResettableSink, Swaps
+from actors.contract.ports import ResettableSink, Swaps, Tags
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
+from offsets.cuts import KeepCuts
 from offsets.fence import Fenced
 from offsets.snapshot import MarkMoves, TargetMark
 from sparkwriter.session.java_api import JavaGarbage
@@ -109,7 +110,7 @@ END_SEEN_WITHIN_S = 2.0
 """From a connection that broke to the process's end being noticed: milliseconds, mostly."""
 
 
-class SessionSink(ResettableSink, Swaps, Protocol):
+class SessionSink(ResettableSink, Swaps, Tags, Protocol):
     """A sink of one session."""
 
     def cancel(self) -> None:
@@ -165,6 +166,14 @@ class LivingSink(Generic[J]):
     def remove(self, target: TargetName) -> None:
         """See ``Swaps.remove``; SinkUnavailable too where time is over or the JVM ends."""
         self._call(f"remove {target}", target, lambda sink: sink.remove(target))
+
+    def tag(self, target: TargetName, version: str, number: int, keep: KeepCuts) -> None:
+        """See ``Tags.tag``; SinkUnavailable too where time is over or the JVM ends."""
+        self._call(f"tag {target}", target, lambda sink: sink.tag(target, version, number, keep))
+
+    def untag(self, target: TargetName, above: int) -> None:
+        """See ``Tags.untag``; SinkUnavailable too where time is over or the JVM ends."""
+        self._call(f"untag {target}", target, lambda sink: sink.untag(target, above))
 
     def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
         try:

@@ -193,6 +193,8 @@ def plan(config: Config) -> Iterator[str]:
         yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"
         if pipeline.on_bad_record == "dead-letter":
             yield f"  bad records to {pipeline.dead_letters}"
+        if pipeline.cut_every is not None:
+            yield f"  a cut every {pipeline.cut_every:g} s, listed in {pipeline.cuts_table}"
     if config.metrics.listen:
         yield f"metrics, health and readiness on {config.metrics.listen}"
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"

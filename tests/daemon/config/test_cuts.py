@@ -10,6 +10,7 @@ import pytest
 from changes.model.model import TargetName
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from daemon.operations.checks import check
 from offsets.cuts import KeepCuts
 
 TEXT = """
@@ -57,6 +58,8 @@ def test_one_key_is_enough(tmp_path: Path) -> None:
     assert (section.cut_every, section.cuts.wait) == (60, 10)
     assert section.cuts.keep == KeepCuts(3600, 7)
     assert section.cuts_table == TargetName("lake", "binlogd", "cuts")
+    plan = [*check.plan(read(tmp_path, 'cut_every = "60s"\n' + ALL))]
+    assert "  a cut every 60 s, listed in lake.binlogd.cuts" in plan
 
 
 def test_all_can_be_said(tmp_path: Path) -> None:
