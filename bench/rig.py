@@ -216,14 +216,14 @@ def run_flow(
     caught_up: Callable[[float], None] = lambda seconds: None,
     around: Callable[[Address, Perform], Perform] | None = None,
 ) -> float:
-    """Fetch, route, decode and fold a topic with the real actors, without a sink; seconds.
+    """Fetch, route, decode and fold the topic of the first pipeline with the real actors, without
+    a sink; seconds. The other pipelines run beside it.
 
     The processes are up before the clock starts, as they are in a daemon that has run a while;
     ``begun`` is called then, ``caught_up`` when it stops: before all that was started is ended.
     ``threads``: decode in the processors' threads instead. ``around``: see ``Topology``.
     """
-    (name,) = settings.pipeline
-    section = settings.pipeline[name]
+    name, *others = settings.pipeline
     events = EventQueue()
     calm_collector()
     folder = StagingFolder(settings.daemon.staging_folder, "run-bench")
@@ -238,26 +238,36 @@ def run_flow(
     topology = Topology(settings, "run-bench", stagers, events, around=around)
     sink: BatchWriter = Swallow()
     topology.start_writers(lambda: {"lake": sink})
-    recorded = Snapshot(name, settings.group(name))
-    store = FileStore(settings.daemon.state_dir, name)
-    store.start()
-    spills = SpillFolder(settings.daemon.state_dir, name)
-    resolver = PositionResolver(settings.kafka, recorded.group, section, store.get, False)
-    source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
-    ends = Admin(settings.kafka).topic_ends(section.topics)
+    for other in others:
+        topology.start_pipeline(_parts(settings, other))
+    parts = _parts(settings, name, Admin(settings.kafka).topic_ends(settings.pipeline[name].topics))
     begun()
     began = time.perf_counter()
-    topology.start_pipeline(PipelineParts(name, source, store, recorded, spills, until=ends))
+    topology.start_pipeline(parts)
     try:
         _await(events, CaughtUp)
         seconds = time.perf_counter() - began
         caught_up(seconds)
-        _leave(topology, events, name, count)
+        _leave(topology, events, [name, *others], count)
         return seconds
     finally:
         topology.stop()
         stagers.close()
         folder.close()
+
+
+def _parts(
+    settings: Config, name: str, until: Mapping[TopicPartition, int] | None = None
+) -> PipelineParts:
+    kafka, section = settings.kafka_of(name), settings.pipeline[name]
+    recorded = Snapshot(name, settings.group(name))
+    store = FileStore(settings.daemon.state_dir, name)
+    store.start()
+    spills = SpillFolder(settings.daemon.state_dir, name)
+    resolver = PositionResolver(kafka, recorded.group, section, store.get, False)
+    queue = {"queued.max.messages.kbytes": settings.queue_kbytes(name)}
+    source = KafkaSource({**queue, **kafka}, section.topics, recorded.group, resolver, name)
+    return PipelineParts(name, source, store, recorded, spills, until=until)
 
 
 def _await(events: EventQueue, kind: type) -> None:
@@ -270,17 +280,17 @@ def _await(events: EventQueue, kind: type) -> None:
             end = time.monotonic() + STANDS_STILL_S
 
 
-def _leave(topology: Topology, events: EventQueue, pipeline: str, processors: int) -> None:
-    """Have the consumer leave its group, in the daemon's order.
-
-    Not once the actors have ended: a revoke waits for the processors' word, which nobody would
-    give then.
-    """
-    topology.directory.tell(Address(pipeline, "fetcher"), StopFetching())
-    for _ in range(processors):
+def _leave(topology: Topology, events: EventQueue, pipelines: list[str], processors: int) -> None:
+    """Have the consumers leave their groups, in the daemon's order. Not once the actors have ended:
+    a revoke waits for the processors' word, which nobody would give then."""
+    for pipeline in pipelines:
+        topology.directory.tell(Address(pipeline, "fetcher"), StopFetching())
+    for _ in range(processors * len(pipelines)):
         _await(events, Drained)
-    topology.directory.tell(Address(pipeline, "committer"), SaveNow())
-    _await(events, SourceClosed)
+    for pipeline in pipelines:
+        topology.directory.tell(Address(pipeline, "committer"), SaveNow())
+    for _ in pipelines:
+        _await(events, SourceClosed)
 
 
 def warm_up(stager: Stager) -> None:

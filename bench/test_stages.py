@@ -8,6 +8,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from actors.contract import messages as msg
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
+from actors.runtime.lending import Fixed
 from actors.runtime.mailbox import DataQueue, Mailbox
 from bench.rig import message, messages
 from changes.formats import FORMATS
@@ -82,7 +83,7 @@ def test_net_changes(benchmark: BenchmarkFixture) -> None:
 
 def test_mailbox(benchmark: BenchmarkFixture) -> None:
     """Offer and take one batch, in one thread."""
-    box = Mailbox(DataQueue(1 << 30))
+    box = Mailbox(DataQueue(Fixed(1 << 30)))
 
     def pass_through() -> None:
         for _ in range(1_000):

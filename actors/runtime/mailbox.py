@@ -18,6 +18,8 @@ from pykka._envelope import (
     Envelope,  # not exported, pinned: tests/actors/runtime/test_pykka_contract.py
 )
 
+from actors.runtime.lending import Allowance
+
 Clock = Callable[[], float]
 """Monotonic seconds."""
 
@@ -31,30 +33,34 @@ class Tick:
 class DataQueue:
     """The bounded half. Several mailboxes may share one: a pool of actors on one queue of work.
 
-    ``capacity_bytes`` bounds what waits here. One message larger than the whole capacity is taken
-    when the queue is empty, or it could never pass.
+    ``allowance`` bounds the bytes that wait here. One message larger than that is taken when the
+    queue is empty, or it could never pass.
     """
 
-    capacity_bytes: int
+    allowance: Allowance
     changed: threading.Condition = field(default_factory=threading.Condition)
     items: deque[tuple[Any, int]] = field(default_factory=deque)
     used_bytes: int = 0
     waiting: list[Callable[[], None]] = field(default_factory=list)
+    _refused_at: int = 0
+    """How much waited when an offer was refused last."""
 
-    def has_room(self, size: int) -> bool:
-        """Whether an offer of that size would be taken. Hold ``changed``."""
-        return not self.items or self.used_bytes + size <= self.capacity_bytes
-
-    def add(self, message: Any, size: int) -> None:
-        """Let a message wait behind the others. Hold ``changed``."""
+    def add(self, message: Any, size: int) -> bool:
+        """Let a message wait behind the others, if there is room. Hold ``changed``."""
+        if not self.allowance.hold(self.used_bytes + size) and self.items:
+            self.allowance.hold(self.used_bytes)
+            self._refused_at = self.used_bytes
+            return False
         self.items.append((message, size))
         self.used_bytes += size
+        return True
 
     def take(self) -> tuple[Any, list[Callable[[], None]]]:
         """The next item, and callbacks to call as there is room again. Hold ``changed``."""
         message, size = self.items.popleft()
         self.used_bytes -= size
-        if self.waiting and self.used_bytes * 2 <= self.capacity_bytes:
+        self.allowance.hold(self.used_bytes)
+        if self.waiting and self.used_bytes * 2 <= self._refused_at:
             on_rooms, self.waiting = self.waiting, []
             return message, on_rooms
         return message, []
@@ -84,17 +90,16 @@ class Mailbox:
     def offer(self, message: object, size: int, on_room: Callable[[], None]) -> bool:
         """Take a data message of ``size`` bytes, or refuse it: never blocks.
 
-        After a refusal ``on_room`` is called once, on the thread that made room (at half the
-        capacity, so that sender and receiver don't alternate message by message). It must only
-        leave a note, such as ``tell``. A closed mailbox refuses and calls nothing.
+        After a refusal ``on_room`` is called once, on the thread that made room (when half of what
+        waited is taken, so that sender and receiver don't alternate message by message). It must
+        only leave a note, such as ``tell``. A closed mailbox refuses and calls nothing.
         """
         with self._data.changed:
             if self._closed:
                 return False
-            if not self._data.has_room(size):
+            if not self._data.add(message, size):
                 self._data.waiting.append(on_room)
                 return False
-            self._data.add(message, size)
             self._data.changed.notify_all()
             return True
 

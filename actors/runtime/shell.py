@@ -17,6 +17,7 @@ import structlog
 from actors.contract import effects as fx
 from actors.contract.addresses import Address
 from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAvailable
+from actors.runtime.lending import Fixed
 from actors.runtime.mailbox import Clock, DataQueue, Mailbox
 from changes.model.printable import reason_of
 
@@ -101,7 +102,7 @@ class WorkQueue:
     """
 
     def __init__(self) -> None:
-        self.data = DataQueue(capacity_bytes=1 << 62)
+        self.data = DataQueue(Fixed(1 << 62))
         self._door = Mailbox(self.data)
 
     def tell(self, message: object) -> None:

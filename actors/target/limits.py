@@ -162,9 +162,9 @@ class Relief:
         settings = self._settings
         waiting = filter(self._may_stage, (b for b in buffers if b.queue.chunks))
         candidates = sorted(waiting, key=lambda b: b.queue.size)
-        staged = sum(b.staged_bytes for b in buffers)
-        while self._held(buffers) > settings.memory_bytes and candidates:
-            if staged > settings.staged_bytes:
+        disk_is_full = not settings.staged.hold(self._staged(buffers))
+        while not settings.memory.hold(self._held(buffers)) and candidates:
+            if disk_is_full:
                 break
             out += self._stage_behind(candidates.pop())
         while self._is_full(buffers):
@@ -175,15 +175,19 @@ class Relief:
         hold = self._is_full(buffers)
         if hold != self.holds:
             self.holds = hold
-            staged = sum(b.staged_bytes for b in buffers)
-            fields = {"buffered_bytes": self._held(buffers), "staged_bytes": staged}
+            fields = {
+                "buffered_bytes": self._held(buffers),
+                "staged_bytes": self._staged(buffers),
+            }
             out += [fx.Hold(hold), fx.Log("info", "hold" if hold else "flow", fields)]
         return out
 
     def _held(self, buffers: Collection[TargetBuffer]) -> int:
         return sum(b.held_bytes for b in buffers)
 
+    def _staged(self, buffers: Collection[TargetBuffer]) -> int:
+        return sum(b.staged_bytes for b in buffers)
+
     def _is_full(self, buffers: Collection[TargetBuffer]) -> bool:
-        staged = sum(b.staged_bytes for b in buffers)
-        settings = self._settings
-        return self._held(buffers) > settings.memory_bytes or staged > settings.staged_bytes
+        room = self._settings.memory.hold(self._held(buffers))
+        return not (self._settings.staged.hold(self._staged(buffers)) and room)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from actors.contract.raw_messages import SpillState
 from actors.runtime.backoff import RETRY_BASE_S, RETRY_MAX_S
+from actors.runtime.lending import Allowance
 from changes.model.model import DdlPolicy
 from changes.routes.routing import TargetRoute
 from offsets.rebuild import Load
@@ -16,16 +17,16 @@ from offsets.rebuild import Load
 class ProcessorSettings:
     """When a batch is due, and how much may be held. The configuration has the defaults.
 
-    ``memory_bytes`` bounds the raw messages of all this processor's buffers; at that bound the
-    largest is staged. ``staged_bytes`` bounds its staged files; beyond it data is left waiting.
+    ``memory`` bounds the raw messages of all this processor's buffers, in bytes; at that bound the
+    largest is staged. ``staged`` bounds its staged files; beyond it data is left waiting.
     """
 
     batch_messages: int
     batch_bytes: int
     batch_age_s: float
     buffer_bytes: int
-    memory_bytes: int
-    staged_bytes: int
+    memory: Allowance
+    staged: Allowance
     writers: int
     """Writes in flight at most. No more than there are writers: a batch that would only queue
     grows instead, so under load there are fewer and larger writes. No fewer: a writer that is

@@ -23,6 +23,7 @@ from actors.runtime.effect_handlers import (
     Settling,
     WriterEffects,
 )
+from actors.runtime.lending import NOTHING, Lender
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 from actors.runtime.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from actors.target.rule import ProcessorLogic
@@ -45,9 +46,6 @@ from sources.opening import open_source
 
 STOP_TIMEOUT_S = 1.0
 """How long one idle actor may take to notice its stop. A stuck one is left behind."""
-
-CONTROL_ONLY = 0
-"""The capacity of a mailbox that gets no data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +89,9 @@ class Topology:
         self._run_id = run_id
         self._stagers = stagers
         self._supervisor = supervisor
+        self._mailboxes = Lender(config.memory.mailboxes_bytes)
+        self._buffers = Lender(config.memory.buffers_bytes)
+        self._staged = Lender(config.memory.staged_bytes)
         self.directory = Directory()
         self._registries = Registries(config, self.directory.tell)
         self._work = {name: WorkQueue() for name in config.sink}
@@ -119,8 +120,7 @@ class Topology:
     def start_pipeline(self, parts: PipelineParts) -> None:
         """Start one pipeline. Committer and processors come first, so that no message arrives too
         early."""
-        config = self._config
-        section = config.pipeline[parts.name]
+        config, section = self._config, self._config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         options, topics = config.format_options(parts.name), TopicFormats(parts.recorded.formats)
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
@@ -164,7 +164,7 @@ class Topology:
         self._start(
             Address(parts.name, "committer"),
             logic,
-            Mailbox(DataQueue(CONTROL_ONLY)),
+            Mailbox(DataQueue(NOTHING)),
             _just(CommitterEffects(parts.store)),
         )
 
@@ -177,7 +177,7 @@ class Topology:
         self._start(
             Address(parts.name, "dead-letters"),
             DeadLetterLogic(parts.name, bounds, parts.recent_letters_s),
-            Mailbox(DataQueue(CONTROL_ONLY)),
+            Mailbox(DataQueue(NOTHING)),
             _just(DeadLetterEffects(parts.dead_letters, parts.open_letters)),
         )
 
@@ -195,6 +195,8 @@ class Topology:
         for address, ref in refs.items():
             if not ref.actor_stopped.wait(max(0.0, deadline - time.monotonic())):
                 return f"{address} does not end within {actors_s:g} s"
+        for lender in (self._mailboxes, self._buffers, self._staged):
+            lender.end(name)
         self._registries.forget(Address(name, "fetcher"))
         left = self._requests.wait(name, writes_s)
         return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
@@ -219,14 +221,14 @@ class Topology:
     def _start_processor(
         self, address: Address, format_: Format, router: Router, parts: PipelineParts
     ) -> None:
-        config = self._config
-        section = config.pipeline[parts.name]
+        config, section = self._config, self._config.pipeline[parts.name]
         reader = open_source(config, parts.name).reader()
         own = PipelineSpills(parts.spill_folder, reader, format_, router)
-        processors, share = config.daemon.processors, config.memory_shares()[parts.name]
+        processors, quota = config.daemon.processors, section.quota.memory
         mine = [f for f in parts.found if shard_of(str(f.target), processors) == address.number]
         spills, _ = open_spills(mine, format_, router)
-        held = config.memory.buffer_bytes(share, processors)
+        lent = parts.name, None if quota is None else quota / processors
+        mailbox = Mailbox(DataQueue(self._mailboxes.account(*lent)))
         settings = ProcessorSettings(
             batch_messages=config.batch.max_messages,
             batch_bytes=config.batch.max_bytes,
@@ -240,16 +242,15 @@ class Topology:
             away_after_s=config.away_after_s(parts.name),
             away_spill_bytes=section.away_spill_bytes,
             processors=config.daemon.processors,
-            buffer_bytes=max(1 << 20, held // 4),
-            memory_bytes=held,
-            staged_bytes=config.memory.staged_for(share, processors),
+            buffer_bytes=config.memory.piece_bytes(quota, processors),
+            memory=self._buffers.account(*lent, lambda: mailbox.tell(Tick())),
+            staged=self._staged.account(*lent, lambda: mailbox.tell(Tick())),
             group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
             loads=loads_of(parts.recorded),
             load_spill_bytes=config.load.spill_bytes,
             partitioner=section.partitioner,
         )
-        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(share, processors)))
         known = self._run_id, random.random, spills, parts.recorded.targets
         logic = ProcessorLogic(address, format_, router, settings, *known)
         stager = self._stagers.of(address.pipeline, address.number)
@@ -257,7 +258,7 @@ class Topology:
         mailbox.tell(Tick())  # a loaded target's spill is released without any message
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
-        mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()
+        mailbox, settling = Mailbox(DataQueue(NOTHING)), Settling()
         self.directory.add_endpoint(Address(parts.name, "settling"), settling)
         schemas, of = self._registries.of(parts.name), (parts.source, self.directory, parts.name)
         self._start(

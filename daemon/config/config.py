@@ -23,7 +23,7 @@ from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
 from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
-from daemon.config.pipeline_parts import LoadSection, check_kafka, shares, unfit_shares
+from daemon.config.pipeline_parts import LoadSection, check_kafka, unfit_quotas
 from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (
     shared_groups,
@@ -84,7 +84,6 @@ class Config(Section):
     _file: Path | None = PrivateAttr(default=None)
     _read: Callable[[Path], Config | None] | None = PrivateAttr(default=None)
     _redactor: Redactor | None = PrivateAttr(default=None)
-    _shares: Mapping[str, float] | None = PrivateAttr(default=None)
 
     @field_validator("kafka", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
@@ -123,7 +122,7 @@ class Config(Section):
             *unknown_databases(self.pipeline, self.database),
             *unknown_registries(self.pipeline, self.registry),
             *unfit_collectors(self.collector, self.pipeline, self.database),
-            *unfit_shares({name: pipeline.quota for name, pipeline in self.pipeline.items()}),
+            *unfit_quotas({name: pipeline.quota for name, pipeline in self.pipeline.items()}),
             *unfit_brokers(self.kafka, self.pipeline, self.broker),
         ]
         if problems:
@@ -222,19 +221,16 @@ class Config(Section):
         kept = {name: one for name, one in self.pipeline.items() if name != pipeline}
         object.__setattr__(self, "pipeline", kept)
 
-    def memory_shares(self) -> Mapping[str, float]:
-        """Each pipeline's share of the budgets in ``[memory]``."""
-        own = {name: pipeline.quota for name, pipeline in self.pipeline.items()}
-        return shares(own) if self._shares is None else self._shares
+    def queue_kbytes(self, pipeline: str) -> int:
+        """How much a pipeline's client fetches ahead, in librdkafka's unit."""
+        part = 1 / len(self.pipeline)
+        quota = self.pipeline[pipeline].quota.memory
+        return self.memory.queue_kbytes(part if quota is None else min(part, quota))
 
     def writers_of(self, pipeline: str) -> int | None:
         """How many writers of a sink a pipeline may have at a time; None: all."""
         section = self.pipeline.get(pipeline)
         return None if section is None else section.quota.writers
-
-    def adopt_shares(self, found: Mapping[str, float]) -> None:
-        """Give pipelines their shares of the memory, before others that take of it are known."""
-        self._shares = found
 
     def adopt_log(self, section: LogSection) -> None:
         """Note the log's level as it is now."""

@@ -56,38 +56,29 @@ class FaultSection(Section):
 # ``[pipeline.NAME.quota]``: what one pipeline may take of what all share.
 
 SMALLEST = 0.01
-"""The smallest share of the memory. Less leaves a processor no room for one batch."""
+"""The smallest share of the memory that a quota sets, or leaves to the pipelines without one."""
 
 
 class QuotaSection(Section):
-    """``memory`` is a share of ``[memory]``'s budgets: pipelines without one share evenly what the
-    others leave. ``writers``: so many of each sink's at a time. ``messages_per_s``: what is read
-    at most, on average over a second."""
+    """``memory``: the pipeline may hold so much of ``[memory]``'s budgets at most; one without may
+    hold what the others leave. ``writers``: so many of each sink's at a time. ``messages_per_s``:
+    what is read at most, on average over a second."""
 
     memory: float | None = Field(None, ge=SMALLEST, le=1, strict=False)
     writers: int | None = Field(None, ge=1)
     messages_per_s: float | None = Field(None, ge=1, strict=False)
 
 
-def shares(quotas: Mapping[str, QuotaSection]) -> dict[str, float]:
-    """Each pipeline's share of the memory; together 1 at most."""
-    fixed = {name: quota.memory for name, quota in quotas.items() if quota.memory is not None}
-    others = len(quotas) - len(fixed)
-    each = (1 - sum(fixed.values())) / others if others else 0.0
-    return {name: fixed.get(name, each) for name in quotas}
-
-
-def unfit_shares(quotas: Mapping[str, QuotaSection]) -> Iterator[str]:
-    """What is wrong with the shares together."""
-    found = shares(quotas)
-    fixed = sum(quota.memory or 0.0 for quota in quotas.values())
-    if fixed > 1 + 1e-9:
-        yield f"pipeline.*.quota.memory: together {fixed:g}, which is more than 1"
-    elif min(found.values(), default=1) < SMALLEST:
-        left = [name for name, quota in quotas.items() if quota.memory is None]
+def unfit_quotas(quotas: Mapping[str, QuotaSection]) -> Iterator[str]:
+    """What is wrong with the shares of the memory together."""
+    fixed = [quota.memory for quota in quotas.values() if quota.memory is not None]
+    left, others = 1 - sum(fixed), len(quotas) - len(fixed)
+    if left < -1e-9:
+        yield f"pipeline.*.quota.memory: together {sum(fixed):g}, which is more than 1"
+    elif others and left < SMALLEST - 1e-9:
         yield (
-            f"pipeline.*.quota.memory: together {fixed:g}, which leaves {', '.join(left)} less "
-            f"than {SMALLEST:g} each"
+            f"pipeline.*.quota.memory: together {sum(fixed):g}, which leaves less than "
+            f"{SMALLEST:g} to the pipelines without one"
         )
 
 

@@ -171,29 +171,37 @@ class BatchSection(Section):
 class MemorySection(Section):
     """``[memory]``: one budget for all messages held in memory, and one for staged files on disk.
 
-    Each pipeline has its share of both, an even one if ``quota.memory`` says nothing. An eighth of
-    the memory is librdkafka's queue, a quarter the mailboxes (reading goes on while batches are
-    decoded), the rest the buffers.
+    An eighth of the memory is librdkafka's queues, a quarter the mailboxes (reading goes on while
+    batches are decoded), the rest the buffers. ``actors/runtime/lending.py`` shares mailboxes,
+    buffers and staged files between the pipelines as they need them.
     """
 
     budget_bytes: Bytes = Field(256 << 20, ge=16 << 20)
     staged_bytes: Bytes = Field(8 << 30, ge=1 << 20)
 
-    def queue_kbytes(self, share: float) -> int:
-        """librdkafka's queue of a pipeline with that share, in its unit."""
-        return int(self.budget_bytes * share / 8 / 1024)
+    @property
+    def mailboxes_bytes(self) -> int:
+        """All mailboxes of the process."""
+        return self.budget_bytes // 4
 
-    def mailbox_bytes(self, share: float, processors: int) -> int:
-        """The mailbox of one of such a pipeline's processors."""
-        return int(self.budget_bytes * share / 4 / processors)
+    @property
+    def buffers_bytes(self) -> int:
+        """All buffers of the process."""
+        return self.budget_bytes * 5 // 8
 
-    def buffer_bytes(self, share: float, processors: int) -> int:
-        """The buffers of one of such a pipeline's processors."""
-        return int(self.budget_bytes * share * 5 / 8 / processors)
+    def queue_kbytes(self, part: float) -> int:
+        """librdkafka's queue of a pipeline that has that part of all, in its unit."""
+        return max(SMALLEST_QUEUE_KBYTES, int(self.budget_bytes * part / 8 / 1024))
 
-    def staged_for(self, share: float, processors: int) -> int:
-        """The staged files of one of such a pipeline's processors, in bytes."""
-        return int(self.staged_bytes * share / processors)
+    def piece_bytes(self, quota: float | None, processors: int) -> int:
+        """A target's buffer of that size is staged behind a write; the pipeline has that quota."""
+        whole = self.buffers_bytes * (1.0 if quota is None else quota)
+        return max(1 << 20, int(whole / processors / 4))
+
+
+SMALLEST_QUEUE_KBYTES = 1024
+"""Of a pipeline. A fetch brings up to that much of each partition (``fetch.message.max.bytes``),
+whatever the queue's bound: a smaller one saves nothing."""
 
 
 _POLICY = DdlPolicy()

@@ -23,14 +23,6 @@ class Places(Protocol):
         ...
 
 
-class Budget(Protocol):
-    """``[memory]``."""
-
-    def queue_kbytes(self, share: float) -> int:
-        """The client's queue of a pipeline with that share."""
-        ...
-
-
 class ReadingSection(Protocol):
     """``[pipeline.NAME]``: where it reads, and where it starts."""
 
@@ -63,11 +55,6 @@ class Configuration(Protocol):
         ...
 
     @property
-    def memory(self) -> Budget:
-        """See ``Budget``."""
-        ...
-
-    @property
     def pipeline(self) -> Mapping[str, ReadingSection]:
         """The pipelines by their names."""
         ...
@@ -94,6 +81,6 @@ class Configuration(Protocol):
         """The client's settings for a pipeline."""
         ...
 
-    def memory_shares(self) -> Mapping[str, float]:
-        """Each pipeline's share of the budgets in ``[memory]``."""
+    def queue_kbytes(self, pipeline: str) -> int:
+        """How much a pipeline's client fetches ahead."""
         ...

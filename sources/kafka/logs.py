@@ -206,9 +206,7 @@ class KafkaLogs:
         """See ``Source``."""
         config, section, topics = self._config, self._section, self._topics
         settings = {
-            "queued.max.messages.kbytes": config.memory.queue_kbytes(
-                config.memory_shares()[self._pipeline]
-            ),
+            "queued.max.messages.kbytes": config.queue_kbytes(self._pipeline),
             **member_settings(self._settings, self._pipeline, state_id(config.daemon.state_dir)),
         }
         settings = refresh_settings(settings, topics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from actors.runtime.lending import Fixed
 from actors.target.settings import ProcessorSettings
 from changes.model.model import DdlPolicy
 
@@ -31,4 +32,6 @@ def settings_of(**changes: Any) -> ProcessorSettings:
         "group": "",
         "ddl": DdlPolicy(),
     }
-    return ProcessorSettings(**{**roomy, **changes})
+    given = {**roomy, **changes}
+    bounds = {key: Fixed(given.pop(f"{key}_bytes")) for key in ("memory", "staged")}
+    return ProcessorSettings(**{**bounds, **given})

@@ -1,5 +1,7 @@
 """A process of its own for the memory test: the real flow on the real broker, a sink that hangs.
 
+The first pipeline is measured; the others run beside it.
+
 Prints one JSON line: resident memory before and at its peak, what was read, what is staged.
 """
 
@@ -10,7 +12,9 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import structlog
 from confluent_kafka import Consumer
@@ -25,7 +29,7 @@ from changes.model.model import Mode, TargetName
 from changes.routes.routing import TargetRoute
 from daemon.app.supervisor import EventQueue
 from daemon.app.topology import PipelineParts, Topology
-from daemon.config.config import formats
+from daemon.config.config import Config, formats
 from daemon.config.file import load
 from daemon.state.offset_file import FileStore
 from daemon.state.spills.file import SpillFolder
@@ -90,33 +94,39 @@ def warm_up(stager: Stager) -> None:
     )
 
 
+def parts(config: Config, name: str, settings: Mapping[str, Any]) -> PipelineParts:
+    """One pipeline, as a start makes it."""
+    recorded, section = Snapshot(name, config.group(name)), config.pipeline[name]
+    store = FileStore(config.daemon.state_dir, name)
+    store.start()
+    spills = SpillFolder(config.daemon.state_dir, name)
+    resolver = PositionResolver(dict(settings), recorded.group, section, store.get, False)
+    source = KafkaSource(settings, section.topics, recorded.group, resolver, name)
+    return PipelineParts(name, source, store, recorded, spills)
+
+
 def main(path: str) -> None:
     config = load(Path(path))
     held = Held()
     structlog.configure(processors=[held])
-    (name,) = config.pipeline
-    section = config.pipeline[name]
+    name, *idle = config.pipeline
     config.daemon.state_dir.mkdir(parents=True)
     folder = StagingFolder(config.daemon.staging_folder, "run-stalled")
     stagers = StageProcesses(formats(config), folder, config.daemon.processors)
     topology = Topology(config, "run-stalled", stagers, EventQueue())
     topology.start_writers(lambda: {"lake": Stalled()})
-    recorded = Snapshot(name, config.group(name))
-    settings = {"queued.max.messages.kbytes": config.memory.queue_kbytes(1), **config.kafka}
-    store = FileStore(config.daemon.state_dir, name)
-    store.start()
-    spills = SpillFolder(config.daemon.state_dir, name)
-    resolver = PositionResolver(settings, recorded.group, section, store.get, False)
+    settings = {"queued.max.messages.kbytes": config.queue_kbytes(name), **config.kafka}
     # Metadata, threads and libraries are loaded by a first look, so they are no part of the load.
     warm = Consumer({**settings, "group.id": "warm"})
     warm.list_topics(timeout=20)
     warm.close()
     for number in range(config.daemon.processors):
         warm_up(stagers.of(name, number))
+    for other in idle:
+        topology.start_pipeline(parts(config, other, settings))
     before = peak_bytes(*stagers.pids)
-    source = KafkaSource(settings, section.topics, recorded.group, resolver, name)
     begun = time.monotonic()
-    topology.start_pipeline(PipelineParts(name, source, store, recorded, spills))
+    topology.start_pipeline(parts(config, name, settings))
     standing = held.standing.wait(180)
     staged = sum(file.stat().st_size for file in config.daemon.staging_folder.rglob("*.parquet"))
     print(

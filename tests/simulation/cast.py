@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from actors.committer.rule import CommitterLogic
@@ -12,6 +13,7 @@ from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
 from actors.runtime.effect_handlers import ProcessorEffects
+from actors.runtime.lending import Lender
 from actors.target.rule import ProcessorLogic
 from actors.target.settings import ProcessorSettings
 from changes.formats import TopicFormats, make_format
@@ -44,7 +46,6 @@ SMALL = settings_of(
     batch_bytes=4000,
     batch_age_s=0.5,
     buffer_bytes=1500,
-    memory_bytes=6000,
     writers=2,
     dead_letters=True,
     retry_base_s=0.1,
@@ -52,6 +53,9 @@ SMALL = settings_of(
     group="g@cluster",
 )
 """Bounds that a stream of a few dozen messages reaches."""
+
+SMALL_MEMORY, SMALL_DISK = 6000, 4 << 30
+"""Bytes, for each processor; they lend each other what they don't need."""
 
 
 class Cast:
@@ -65,7 +69,9 @@ class Cast:
         shards: int,
         settings: ProcessorSettings,
         staging: type[RealStaging] | type[PlainStaging],
+        wake: Callable[[Address], None],
     ) -> None:
+        """``wake`` leaves an actor a note that there is room again."""
         shape = durable.shape
         router = Router(routes(shape.route), stand_ins(durable.snapshot))
         topics = TopicFormats(durable.snapshot.formats)
@@ -101,9 +107,15 @@ class Cast:
             loads=loads_of(durable.snapshot),
             partitioner="murmur2" if shape.keyed else None,
         )
+        lenders = {"memory": Lender(SMALL_MEMORY * shards), "staged": Lender(SMALL_DISK * shards)}
         for number in range(shards):
             me = Address(PIPELINE, "processor", number)
             mine = [spill for spill in left if shard_of(str(spill.route.name), shards) == number]
+            accounts = {
+                kind: lender.account(PIPELINE, None, partial(wake, me))
+                for kind, lender in lenders.items()
+            }
+            settings = replace(settings, **accounts)
             logic = ProcessorLogic(
                 me, format_, router, settings, "run", jitter, mine, durable.snapshot.targets
             )

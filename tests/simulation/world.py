@@ -84,7 +84,9 @@ class World(Partitions):
         self._sink = Writers(durable.sink, rng, sink_fails, refused)
         of = durable.shape.registry
         self.registry = None if of is None else SimulatedRegistry(of, rng)
-        cast = Cast(durable, rng.random, self._disk_fails, shards, settings, staging)
+        cast = Cast(
+            durable, rng.random, self._disk_fails, shards, settings, staging, self._room_again
+        )
         self.logics, self._staging, self._spills = cast.logics, cast.staging, cast.spills
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
         self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
@@ -92,6 +94,9 @@ class World(Partitions):
         self.writers = [WriterLogic() for _ in range(2)]
         self.control[COMMITTER].append(Begin())
         self.control[FETCHER].append(Tick())
+
+    def _room_again(self, processor: Address) -> None:
+        self.control[processor].append(Tick())
 
     def _disk_fails(self) -> bool:
         return self.rng.random() < self.disk_fails

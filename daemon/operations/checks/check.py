@@ -86,8 +86,8 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     for key, folder in _folders(config):
         if Path(tempfile.gettempdir()) in folder.parents:
             yield f"daemon.{key}: a folder for temporary files may be emptied by the system"
-    smallest = min(config.memory_shares().values())
-    held = config.memory.buffer_bytes(smallest, config.daemon.processors)
+    smallest = min(pipeline.quota.memory or 1.0 for pipeline in config.pipeline.values())
+    held = int(config.memory.buffers_bytes * smallest / config.daemon.processors)
     asked = "max_bytes" in config.batch.model_fields_set
     asked = asked or "budget_bytes" in config.memory.model_fields_set
     if asked and config.batch.max_bytes > held:  # what nobody set, nobody has to change

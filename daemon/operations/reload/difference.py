@@ -27,9 +27,9 @@ with it: the client's connection, the decoding processes, the group."""
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``pipelines``: those that start again, since keys of theirs or their share of the memory
-    changed. ``added``, ``removed``: pipelines that come and go. ``level``: the log's new level.
-    ``lines``: for people. ``restart``: what takes a restart, a line each."""
+    """``pipelines``: those that start again, since keys of theirs changed. ``added``, ``removed``:
+    pipelines that come and go. ``level``: the log's new level. ``lines``: for people. ``restart``:
+    what takes a restart, a line each."""
 
     pipelines: tuple[str, ...]
     added: tuple[str, ...]
@@ -57,10 +57,7 @@ def difference(old: Config, new: Config) -> Difference:
         restart += [f"pipeline.{name}.{key}" for key in keys if key not in LIVE]
         for key in live:
             lines += _changed(f"pipeline.{name}.{key}", before[key], after[key])
-        share = new.memory_shares()[name]
-        if shrinks := share < old.memory_shares()[name]:
-            lines.append(f"# pipeline.{name}: {share:.1%} of the memory from now on")
-        if live or shrinks:
+        if live:
             changed.append(name)
     added = tuple(sorted(now["pipeline"].keys() - was["pipeline"].keys()))
     removed = tuple(sorted(was["pipeline"].keys() - now["pipeline"].keys()))

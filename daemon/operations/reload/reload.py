@@ -94,19 +94,16 @@ class Reload:
     def carry_out(self) -> tuple[str, ...]:
         """Do it, and return what differed, a line each. Raises EditRefused, EditFailed."""
         fresh, found = self.plan()
-        config, before = self._config, self._config.memory_shares()
-        config.adopt_shares({**before, **fresh.memory_shares()})
+        config = self._config
         done: list[ReloadStep] = []
         for step in steps(config, fresh, found):
             try:
                 self._carry_out(step, fresh)
             except (EditRefused, EditFailed) as error:
-                config.adopt_shares({**config.memory_shares(), **before})
                 half = [] if isinstance(error, EditRefused) else step.half_done
                 undone = self._put_back([*done, *half])
                 raise EditRefused(f"{error}; {undone or 'nothing was changed'}") from error
             done.append(step)
-        config.adopt_shares(fresh.memory_shares())
         if found.level is not None and self._running.levels is not None:
             self._running.levels.set(found.level)
             config.adopt_log(fresh.log)

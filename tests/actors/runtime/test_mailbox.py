@@ -8,11 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from actors.runtime.lending import Fixed
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 
 
 def mailbox(capacity: int = 100) -> Mailbox:
-    return Mailbox(DataQueue(capacity), clock=lambda: 0.0)
+    return Mailbox(DataQueue(Fixed(capacity)), clock=lambda: 0.0)
 
 
 def nothing() -> None:
@@ -87,7 +88,7 @@ def test_a_closed_mailbox_refuses_and_wakes_nobody_later() -> None:
 
 def test_get_waits_until_something_comes() -> None:
     """An idle actor sleeps in the mailbox and wakes for a message."""
-    box = Mailbox(DataQueue(100))
+    box = Mailbox(DataQueue(Fixed(100)))
     got: list[object] = []
     thread = threading.Thread(target=lambda: got.append(box.get().message))
     thread.start()
@@ -98,14 +99,14 @@ def test_get_waits_until_something_comes() -> None:
 
 def test_get_wakes_by_itself_at_the_time_asked_for() -> None:
     """A deadline needs no other thread."""
-    box = Mailbox(DataQueue(100))
+    box = Mailbox(DataQueue(Fixed(100)))
     box.wake_at(0.0)
     assert box.get().message == Tick()
 
 
 def test_a_pool_shares_one_queue_of_work_and_keeps_control_apart() -> None:
     """Whoever is free takes the oldest request; a control message has one addressee."""
-    work = DataQueue(100)
+    work = DataQueue(Fixed(100))
     one, two = Mailbox(work), Mailbox(work)
     one.offer("first", 0, nothing)
     one.offer("second", 0, nothing)

@@ -14,6 +14,7 @@ from pykka._envelope import Envelope
 from actors.contract.addresses import Address
 from actors.contract.effects import Reply, Tell
 from actors.contract.messages import ActorCrashed
+from actors.runtime.lending import Fixed
 from actors.runtime.mailbox import DataQueue, Mailbox
 from actors.runtime.shell import Directory, Perform, Run, Shell
 
@@ -58,7 +59,7 @@ def events() -> Events:
 @pytest.fixture
 def directory(events: Events) -> Iterator[Directory]:
     made = Directory()
-    mailbox = Mailbox(DataQueue(100))
+    mailbox = Mailbox(DataQueue(Fixed(100)))
     made.add_mailbox(ME, mailbox)
     made.add_ref(ME, Shell.start(ME, EchoLogic(), mailbox, made, no_effects, supervisor=events))
     yield made
@@ -103,7 +104,7 @@ def test_a_failure_in_on_start_reaches_the_supervisor(events: Events) -> None:
         def on_start(self) -> None:
             raise RuntimeError("no start")
 
-    mailbox = Mailbox(DataQueue(1))
+    mailbox = Mailbox(DataQueue(Fixed(1)))
     Broken.start(ME, EchoLogic(), mailbox, Directory(), no_effects, supervisor=events)
     assert events.heard.get(timeout=5) == ActorCrashed(ME, "RuntimeError: no start")
 

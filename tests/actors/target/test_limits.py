@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from actors.contract import effects as fx
@@ -9,6 +11,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
+from actors.runtime.lending import Lender
 from actors.runtime.mailbox import Tick
 from actors.target.rule import ProcessorLogic
 from changes.formats import FORMATS
@@ -44,7 +47,7 @@ def staged(request: fx.Stage) -> msg.Staged:
     return msg.Staged(name, f"{name}.parquet", 1, 1, 1, schema=SCHEMA, mode=Mode.UPSERT)
 
 
-def processor(**settings: int) -> ProcessorLogic:
+def processor(**settings: Any) -> ProcessorLogic:
     """A processor whose batches are of one message."""
     return ProcessorLogic(
         Address("p", "processor"), FORMATS["canal-json"](FormatOptions()), ROUTER,
@@ -78,6 +81,21 @@ def test_what_the_disk_did_not_take_is_still_held() -> None:
     assert [e.route.name.table for e in out if isinstance(e, fx.Stage)] == ["small"]
     out = logic.handle(msg.StageFailed(route("small").name, "disk full"), 1.0)
     assert fx.Hold(True) in out
+
+
+def test_who_was_refused_what_is_lent_goes_on_when_it_comes_back() -> None:
+    """Its own targets are at rest meanwhile: only the lender's word wakes it."""
+    lender, woken = Lender(1200), list[str]()
+    other = lender.account("q")
+    logic = processor(memory=lender.account("p", None, lambda: woken.append("p")))
+    logic.handle(batch(0, table=1), 0.0)  # it is being opened: nothing can be staged
+    assert other.hold(150 + 900)
+    out = logic.handle(batch(1, table=200), 1.0)
+    assert fx.Hold(True) in out
+    assert woken == []
+    other.hold(0)
+    assert woken == ["p"]
+    assert fx.Hold(False) in logic.handle(Tick(), 2.0)
 
 
 def test_a_wait_for_another_target_is_said_once_and_is_no_sink_that_is_away() -> None:

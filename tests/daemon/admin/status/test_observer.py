@@ -18,6 +18,7 @@ from actors.contract.figures import FetcherFigures, Figures, ProcessorFigures
 from actors.contract.messages import Assigned, EpochStarted, Polled, SourceState
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
+from actors.runtime.lending import Fixed
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 from actors.runtime.shell import Directory, Shell
 from actors.target.buffer import TargetBuffer
@@ -70,7 +71,7 @@ def fetcher() -> Iterator[tuple[Directory, Mailbox, StalledSource]]:
     logic = FetcherLogic(
         "p", FORMATS["canal-json"](FormatOptions()), Router([]), 0, FetcherSettings()
     )
-    directory, mailbox, source = Directory(), Mailbox(DataQueue(0)), StalledSource()
+    directory, mailbox, source = Directory(), Mailbox(DataQueue(Fixed(0))), StalledSource()
     directory.add_mailbox(FETCHER, mailbox)
     ref = Shell.start(FETCHER, logic, mailbox, directory, lambda run: source)
     directory.add_ref(FETCHER, ref)

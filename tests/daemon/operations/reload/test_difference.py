@@ -91,12 +91,11 @@ def test_pipelines_that_come_and_go_are_shown_whole(tmp_path: Path) -> None:
     assert list(found.lines) == lines
 
 
-def test_those_whose_share_of_the_memory_shrinks_start_again(tmp_path: Path) -> None:
-    """Their budgets are set when they start; together they are never more than there is."""
+def test_a_pipeline_more_starts_no_other_one_again(tmp_path: Path) -> None:
+    """What they may hold follows from who runs: nothing of it is set at their start."""
     more = TEXT + TEXT[TEXT.index("[pipeline.q]") :].replace(".q]", ".r]").replace("other", "more")
     found = difference(read(tmp_path, TEXT), read(tmp_path, more))
-    assert (found.added, found.pipelines) == (("r",), ("p", "q"))
-    assert found.lines[0] == "# pipeline.p: 33.3% of the memory from now on"
+    assert (found.added, found.pipelines) == (("r",), ())
     back = difference(read(tmp_path, more), read(tmp_path, TEXT))
     assert (back.removed, back.pipelines) == (("r",), ())
 
