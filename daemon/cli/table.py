@@ -24,6 +24,7 @@ GROUPS = {
     "tables": "The targets, and those in quarantine.",
     "jobs": "What takes long beside the flow: loads, rebuilds.",
     "dead-letters": "Records that could not be applied.",
+    "cuts": "All tables as of one point of the log.",
     "collector": "What reads a source's log into Kafka.",
     "config": "What a configuration may hold.",
     "topics": "Topics of the broker.",
@@ -97,6 +98,21 @@ COMMANDS = (
         "Show what a SELECT gives over the tables of a sink.",
         "daemon.cli.query.command:query",
         "query 'select * from lake.shop.orders'",
+    ),
+    Command(
+        "cuts list",
+        "Show the cuts, the newest first, and whether the tables of each are still kept.",
+        "daemon.cli.cuts:app",
+    ),
+    Command(
+        "cuts show",
+        "Show one cut: its positions, and of each table the version to read.",
+        "daemon.cli.cuts:app",
+    ),
+    Command(
+        "cuts diff",
+        "Show which tables differ between two cuts, and the positions of both.",
+        "daemon.cli.cuts:app",
     ),
     Command(
         "reload",

@@ -13,11 +13,14 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from changes.model.model import TargetName
-from sparkwriter.kit.queries import At, NoAnswer
+from sparkwriter.kit.queries import NoAnswer, NoTable
 
 _SQLITE = "jdbc:sqlite:"
 _NAMED = "SELECT metadata_location FROM iceberg_tables WHERE (catalog_name, table_namespace, table_name) = (?, ?, ?)"  # noqa: E501
 _ALL = "SELECT table_namespace || '.' || table_name FROM iceberg_tables WHERE catalog_name = ? ORDER BY 1"  # noqa: E501
+State = int | datetime | None
+"""Of one table: a snapshot's id, a time, None: the present one."""
+
 _MOST = 20
 """Tables that are named where one is not there."""
 
@@ -47,7 +50,7 @@ def _in_file(path: Path, target: TargetName) -> Path:
     if found is None:
         more = ", …" if len(others) > _MOST else ""
         there = ", ".join(f"{target.sink}.{name}" for name in others[:_MOST]) or "none"
-        raise NoAnswer(f"{target} is not there; tables: {there}{more}")
+        raise NoTable(f"{target} is not there; tables: {there}{more}")
     return _local(str(found[0]), target)
 
 
@@ -56,8 +59,10 @@ def _in_folder(warehouse: Path, target: TargetName) -> Path:
     folder = warehouse.joinpath(*target.namespace.split("."), target.table, "metadata")
     try:
         version = (folder / "version-hint.text").read_text().strip()
+    except FileNotFoundError as error:
+        raise NoTable(f"{target} is not there: {error.filename}: {error.strerror}") from error
     except OSError as error:
-        raise NoAnswer(f"{target} is not there: {error.filename}: {error.strerror}") from error
+        raise NoAnswer(f"{target} can't be read: {error.filename}: {error.strerror}") from error
     return folder / f"v{version}.metadata.json"
 
 
@@ -71,7 +76,7 @@ def _local(location: str, target: TargetName) -> Path:
     return Path(unquote(parts.path) if parts.scheme else location)
 
 
-def snapshot_of(path: Path, target: TargetName, at: At) -> int | None:
+def snapshot_of(path: Path, target: TargetName, at: State) -> int | None:
     """The id of the state that was current then; None: the present one. Raises NoAnswer."""
     if at is None:
         return None

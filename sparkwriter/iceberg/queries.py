@@ -15,7 +15,7 @@ from typing import Any
 from changes.model.model import TargetName
 from changes.model.printable import reason_of
 from changes.sql.quoted import quoted
-from sparkwriter.iceberg.local_tables import metadata_of, snapshot_of
+from sparkwriter.iceberg.local_tables import State, metadata_of, snapshot_of
 from sparkwriter.kit.queries import At, NoAnswer, QueryRows
 
 _HOW = (
@@ -52,9 +52,10 @@ class LakeQueries:
         duckdb = _duckdb()
         connection = duckdb.connect()
         try:
-            _load(duckdb, connection)
+            load_extensions(duckdb, connection)
             for target, path in there:
-                self._show(connection, target, path, at)
+                own = at[target] if isinstance(at, Mapping) else at
+                self._show(connection, target, path, own)
             connection.execute("SET lock_configuration = true")
             statements = connection.extract_statements(sql)
             if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
@@ -66,7 +67,7 @@ class LakeQueries:
         finally:
             connection.close()
 
-    def _show(self, connection: Any, target: TargetName, path: Path, at: At) -> None:
+    def _show(self, connection: Any, target: TargetName, path: Path, at: State) -> None:
         """Make a target a view of the table with this metadata."""
         snapshot = snapshot_of(path, target, at)
         place = quoted(str(path))
@@ -88,7 +89,7 @@ def _duckdb() -> Any:
         raise NoAnswer(_HOW) from error
 
 
-def _load(duckdb: Any, connection: Any) -> None:
+def load_extensions(duckdb: Any, connection: Any) -> None:
     """Load the extensions from their packages. Raises NoAnswer."""
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET autoload_known_extensions = false")

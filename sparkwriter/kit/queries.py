@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +14,10 @@ class NoAnswer(Exception):
     """The statement can't be answered: one line."""
 
 
+class NoTable(NoAnswer):
+    """A table that it is about is not there."""
+
+
 class QueryRows(NamedTuple):
     """The columns' names, and the rows as Python values."""
 
@@ -21,8 +25,9 @@ class QueryRows(NamedTuple):
     rows: Iterator[Sequence[Any]]
 
 
-At = int | datetime | None
-"""Which state of the tables: a snapshot's id, a time, None: the present one."""
+At = int | datetime | Mapping[TargetName, int] | None
+"""Which state of the tables: a snapshot's id, of each table its own, a time, None: the present
+one."""
 
 
 class Queries(Protocol):

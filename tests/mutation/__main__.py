@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.mutation.cuts import OF_CUTS
 from tests.mutation.databases import OF_DATABASES
 from tests.mutation.loads import OF_LOADS
 from tests.mutation.mutation import Mutation
@@ -37,6 +38,7 @@ COPIED = (
 
 SIMULATION = "tests/simulation"
 MUTATIONS = (
+    *OF_CUTS,
     *OF_DATABASES,
     *OF_LOADS,
     *OF_SPILLS,

@@ -14,12 +14,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from changes.model.printable import json_text, printable
+from daemon.cli.base.cuts import CutsTable, versions_in
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
 from daemon.cli.base.records import plain_value
 from daemon.cli.query.names import sinks_in, spelt
 from daemon.config.config import Config
 from daemon.state.dead_letters.index import parse_since
+from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
+from offsets.cuts import Cut
 from settings.counted import counted
 from sparkwriter.kit.queries import At, NoAnswer, Queries
 from sparkwriter.sections import make_sink
@@ -38,6 +41,13 @@ AtOption = Annotated[
         "such as 2h.",
     ),
 ]
+CutOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="A lake's tables as they are in this cut (cuts list)."),
+]
+PipelineOption = Annotated[
+    str | None, typer.Option(help="Of --cut: the pipeline, where several make cuts.")
+]
 LimitOption = Annotated[int, typer.Option(min=1, help="Rows that are shown at most.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="As CSV, with the columns' names.")]
 
@@ -46,6 +56,8 @@ def query(
     sql: SqlArgument,
     sink: SinkOption = None,
     at: AtOption = None,
+    cut: CutOption = None,
+    pipeline: PipelineOption = None,
     limit: LimitOption = 1000,
     as_csv: CsvOption = False,
     as_json: JsonOption = False,
@@ -58,17 +70,23 @@ def query(
     """
     if as_csv and as_json:
         refuse("--csv or --json, not both")
+    if at is not None and cut is not None:
+        refuse("--at or --cut, not both")
+    if pipeline is not None and cut is None:
+        refuse("--pipeline belongs to --cut")
     settings = load_config(config)
     name = _sink(settings, sql, sink)
     try:
-        state = None if at is None else parse_at(at, datetime.now(UTC))
+        state: At | Cut = None if at is None else parse_at(at, datetime.now(UTC))
+        if cut is not None:
+            (state,) = CutsTable(settings, pipeline).read([cut])
         queries = make_sink(name, settings.sink[name], settings).queries()
         if queries is None:
             raise NoAnswer(
                 f"sink {name} is of kind {settings.sink[name].kind}: nothing reads its tables here"
             )
         columns, rows = _asked(queries, name, sql, state, limit + 1)
-    except (NoAnswer, DatabaseError, ValueError) as error:
+    except (NoAnswer, DatabaseError, EditRefused, ValueError) as error:
         refuse(settings.redactor.text(str(error)))
     _print(columns, rows[:limit], len(rows) > limit, as_csv, as_json)
     if len(rows) > limit:
@@ -100,11 +118,12 @@ def parse_at(text: str, now: datetime) -> At:
 
 
 def _asked(
-    queries: Queries, sink: str, sql: str, at: At, most: int
+    queries: Queries, sink: str, sql: str, at: At | Cut, most: int
 ) -> tuple[list[str], list[Sequence[Any]]]:
     """The columns, and so many rows at most. Raises NoAnswer, DatabaseError."""
     text, targets = spelt(sql.strip().rstrip(";"), sink, queries.spell, queries.backslashes)
-    with queries.answer(text, targets, at) as answer:
+    state = versions_in(at, targets) if isinstance(at, Cut) else at
+    with queries.answer(text, targets, state) as answer:
         return list(answer.columns), list(islice(answer.rows, most))
 
 

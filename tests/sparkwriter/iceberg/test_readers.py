@@ -12,7 +12,7 @@ import pytest
 from actors.runtime.jars import lake_jars
 from actors.runtime.java import find_java
 from changes.model.model import TargetName
-from sparkwriter.iceberg.queries import _duckdb, _load
+from sparkwriter.iceberg.queries import _duckdb, load_extensions
 from sparkwriter.iceberg.readers import lake_readers
 
 TARGET = TargetName("lake", "shop", "Orders")
@@ -34,7 +34,7 @@ def test_each_tool_reads_it(writer, staging, orders, lake, lake_conf, target, tm
 
     duckdb = _duckdb()
     with duckdb.connect() as connection:
-        _load(duckdb, connection)
+        load_extensions(duckdb, connection)
         install, select = found["DuckDB"].splitlines()
         assert install == "INSTALL iceberg; LOAD iceberg;"
         rows = connection.execute(select).fetchall()
