@@ -6,8 +6,10 @@ from collector.connector.config import LARGEST_RECORD, history_topic, topic_of
 from collector.connector.patterns import group_topic
 from collector.wiring import Wiring
 
-_DATA = {"max.message.bytes": str(LARGEST_RECORD)}
-_KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+DATA = {"max.message.bytes": str(LARGEST_RECORD)}
+"""Of a topic with changes."""
+
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Of the schema history: one statement that is gone, and no later row can be read."""
 
 
@@ -16,9 +18,9 @@ def keep_topics(wiring: Wiring) -> None:
     their order; NotAnswered."""
     topics = wiring.topics()
     for each in data_topics(wiring):
-        topics.keep(each, _DATA)
+        topics.keep(each, DATA)
     for each in history_topics(wiring):
-        topics.keep(each, _KEPT, _KEPT)
+        topics.keep(each, KEPT, KEPT)
 
 
 def data_topics(wiring: Wiring) -> list[str]:

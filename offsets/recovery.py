@@ -155,10 +155,11 @@ def _configured(configured: StartAt, offset: int | None, log: Watermarks) -> Sta
 
 
 WITHOUT_IT = (
-    "`binlogd offsets reset` can't move them to the new one. To go on without it, leave it out of "
-    "`topics`, or name it in `exclude_topics` where a pattern takes it. To read the new one, give "
-    "it a pipeline of its own with another group and other targets; or remove the offset file and "
-    "the targets to read all from the start"
+    "`binlogd offsets reset` can't move them to the new one. Where the configuration has left the "
+    "embedded broker for another Kafka, `binlogd offsets move` has them go on there. To go on "
+    "without it, leave it out of `topics`, or name it in `exclude_topics` where a pattern takes "
+    "it. To read the new one, give it a pipeline of its own with another group and other targets; "
+    "or remove the offset file and the targets to read all from the start"
 )
 """The ways out of a topic that was recreated."""
 

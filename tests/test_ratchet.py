@@ -241,6 +241,7 @@ WHOLE_CONFIGURATION = {
     "daemon.cli": "a command's process reads the file",
     "daemon.operations.engine": "the port lends it to operations, which are about any part of it",
     "daemon.operations.checks": "check-config checks all of it",
+    "daemon.operations.move": "a move is between the Kafkas of two of them",
     "daemon.operations.reload": "a reload compares two of them",
 }
 """The folders that may name the class of the whole configuration, each with the reason."""

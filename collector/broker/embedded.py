@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from actors.runtime.files import sync
-from actors.runtime.programs import ProgramError
-from collector.broker.home import BrokerHome, BrokerUnusable
+from actors.runtime.programs import STOP_WITHIN_S, ProgramError, free_port, gist
+from collector.broker.home import BrokerHome, BrokerUnusable, ClientSettings
 from collector.broker.program import Broker
 from collector.broker.properties import BrokerSecrets, BrokerSettings, bounded, durable
 from collector.section import BrokerSection
@@ -16,6 +19,11 @@ from sources.base.port import NotAnswered
 from sources.base.topics import Cluster
 
 _ASK_WITHIN_S = 2.0
+
+_LOOK_EVERY_S = 0.2
+
+OpenCluster = Callable[[Mapping[str, str | int | float | bool], float], Cluster]
+"""By a client's settings, and how long a question takes at most."""
 
 
 class EmbeddedBroker:
@@ -30,7 +38,7 @@ class EmbeddedBroker:
         section: BrokerSection,
         state_dir: Path,
         topics: Callable[[], Collection[str]],
-        open_cluster: Callable[[Mapping[str, str | int | float | bool], float], Cluster],
+        open_cluster: OpenCluster,
     ) -> None:
         """Raises BrokerUnusable."""
         self._home = BrokerHome(state_dir, section.port)
@@ -81,3 +89,40 @@ class EmbeddedBroker:
             raise ProgramError(str(problem)) from problem
         except OSError as problem:
             raise ProgramError(f"the broker's data folder can't be synced: {problem}") from problem
+
+
+@contextmanager
+def broker_alone(
+    section: BrokerSection, state_dir: Path, open_cluster: OpenCluster
+) -> Iterator[ClientSettings]:
+    """The broker without a daemon, under the state directory's lock: what clients need to reach
+    it. It has a port that nobody else knows: no producer writes to it. Raises BrokerUnusable."""
+    section = section.model_copy(update={"port": free_port()})
+    home = BrokerHome(state_dir, section.port)
+    if not home.logs.exists():
+        raise BrokerUnusable(f"there is no log of an embedded broker in {home.folder}")
+    home.make()
+    broker = EmbeddedBroker(section, state_dir, tuple, open_cluster)
+    try:
+        _start(broker)
+        yield home.client_settings()
+    finally:
+        broker.program.stop(STOP_WITHIN_S)
+
+
+def _start(broker: EmbeddedBroker) -> None:
+    """Return once it is up. Raises BrokerUnusable."""
+    program, pause = broker.program, threading.Event()
+    deadline = time.monotonic() + broker.start_within_s
+    try:
+        broker.launch()
+        while True:
+            try:
+                return broker.ask()
+            except ProgramError:
+                if not program.runs or time.monotonic() > deadline:
+                    raise
+            pause.wait(_LOOK_EVERY_S)
+    except ProgramError as problem:
+        said = str(problem) if program.runs else gist(program.tail()) or str(problem)
+        raise BrokerUnusable(f"[broker] does not start: {said}") from problem

@@ -149,6 +149,10 @@ COMMANDS = (
         "Record an exported, perhaps edited file, with the daemon stopped. Status 2: refused.",
     ),
     Command(
+        "offsets move",
+        "Have all pipelines and collectors of the embedded broker go on in the Kafka of [kafka].",
+    ),
+    Command(
         "offsets reset",
         "Read again from an earlier position, or skip to a later one: group and targets together.",
     ),

@@ -29,12 +29,11 @@ def unfit_brokers(
         own = {f"pipeline.{name}.kafka": section.kafka for name, section in pipelines.items()}
         tables: dict[str, Mapping[str, Any]] = {"kafka": kafka, **own}
         for at, table in tables.items():
-            for key in table:
-                if key.startswith(_CONNECTING):
-                    yield (
-                        f"{at}.{key}: the embedded broker ([broker] embedded = true) has an "
-                        "address and a secret of its own: leave this out, or set embedded = false"
-                    )
+            for key in connecting(table):
+                yield (
+                    f"{at}.{key}: the embedded broker ([broker] embedded = true) has an "
+                    "address and a secret of its own: leave this out, or set embedded = false"
+                )
         return
     brokers = kafka.get("bootstrap.servers")
     if brokers is None:
@@ -44,6 +43,11 @@ def unfit_brokers(
         )
     elif not isinstance(brokers, str) or not brokers.strip():
         yield f'kafka.bootstrap.servers: "host:port" is required, not {brokers!r}'
+
+
+def connecting(settings: Mapping[str, Any]) -> list[str]:
+    """The settings that say where a broker is and how one enters."""
+    return [key for key in settings if key.startswith(_CONNECTING)]
 
 
 def embedded_settings(broker: BrokerSection, state_dir: Path, lenient: bool) -> ClientSettings:

@@ -18,6 +18,7 @@ from daemon.operations.engine.port import JobKind
 from daemon.operations.job_requests import CancelJob, PauseJob, ResumeJob
 from daemon.operations.load.operation import LoadOperation
 from daemon.operations.log_level import LogLevelOperation
+from daemon.operations.move.operation import MoveOperation
 from daemon.operations.offsets_import import ImportOperation
 from daemon.operations.rebuild.operation import RebuildOperation
 from daemon.operations.reload.reload import ReloadOperation
@@ -39,6 +40,7 @@ def operations() -> dict[str, Operation[Any]]:
         DrainOperation(),
         LogLevelOperation(),
         ImportOperation(),
+        MoveOperation(),
         ResetOperation(),
         RetryOperation(),
         RebuildOperation(),

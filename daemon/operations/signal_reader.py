@@ -16,7 +16,7 @@ import structlog
 from actors.runtime.files import make_private_folder, write_durably
 from actors.runtime.periodic import Periodic
 from changes.model.printable import reason_of
-from daemon.operations.engine.store import FOLDER
+from daemon.state.signals import SignalsPlace, place_file, stored_place
 from offsets.position import TopicPartition
 from sources.base.port import (
     LogGone,
@@ -31,17 +31,7 @@ from sources.base.topics import TopicLog
 EVERY_S = 2.0
 """Between two looks at the topic's end: an operator waits no longer, and a look is two requests."""
 
-FILE = "signals.offsets"
-
 AWAY = (TopicMissing, NotAnswered, LogUnreadable, LogGone)
-
-
-class Place(msgspec.Struct, forbid_unknown_fields=True):
-    """What is read next of each partition."""
-
-    topic: str
-    topic_id: str
-    offsets: dict[int, int]
 
 
 Carry = Callable[[TopicPartition, LogRecord, str], bool]
@@ -54,9 +44,9 @@ class SignalReader:
 
     def __init__(self, log: TopicLog, state_dir: Path, carry_out: Carry) -> None:
         self._source = log
-        self._file = state_dir / FOLDER / FILE
+        self._state_dir, self._file = state_dir, place_file(state_dir)
         self._carry_out = carry_out
-        self._place: Place | None = None
+        self._place: SignalsPlace | None = None
         self._questions: Questions | None = None
         self._said = ""
         self._rounds = Periodic("signals", self._round, EVERY_S, "jobs", "signals_not_read")
@@ -97,14 +87,14 @@ class SignalReader:
         place = self._place
         if place is None or place.topic != self._source.topic:
             offsets = {source.partition: end for source, end in ends.items()}
-            self._place = Place(self._source.topic, topic_id, offsets)
+            self._place = SignalsPlace(self._source.topic, topic_id, offsets)
             self._log.info("signals_from", offsets=offsets)
             self._save(self._place)
             return
         if place.topic_id != topic_id:
             if place.topic_id:
                 self._log.warning("signals_topic_made_again", before=place.topic_id, now=topic_id)
-            self._place = place = Place(self._source.topic, topic_id, {})
+            self._place = place = SignalsPlace(self._source.topic, topic_id, {})
         if all(place.offsets.get(s.partition) == ends[s] for s in sources):
             return
         begins = self._questions.begins(sources)
@@ -117,11 +107,11 @@ class SignalReader:
         except TopicMissing:
             if self._place is None:
                 # Whatever comes once it is there is new.
-                self._place = Place(self._source.topic, "", {})
+                self._place = SignalsPlace(self._source.topic, "", {})
                 self._save(self._place)
             raise
 
-    def _read(self, place: Place, source: TopicPartition, begin: int, end: int) -> None:
+    def _read(self, place: SignalsPlace, source: TopicPartition, begin: int, end: int) -> None:
         at = place.offsets.get(source.partition, begin)
         if at < begin:
             fields = {"partition": source.partition, "first": at, "last": begin - 1}
@@ -141,15 +131,13 @@ class SignalReader:
             place.offsets[source.partition] = end
             self._save(place)
 
-    def _save(self, place: Place) -> None:
+    def _save(self, place: SignalsPlace) -> None:
         make_private_folder(self._file.parent)
         write_durably(self._file, msgspec.json.encode(place).decode() + "\n")
 
-    def _load(self) -> Place | None:
+    def _load(self) -> SignalsPlace | None:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=Place)
-        except FileNotFoundError:
-            return None
+            return stored_place(self._state_dir)
         except (OSError, msgspec.DecodeError) as error:
             self._log.error("signals_place_lost", file=str(self._file), reason=str(error))
             return None

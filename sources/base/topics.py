@@ -141,6 +141,23 @@ class CollectorTopics(Protocol):
         ...
 
 
+class ContinuedTopic(Protocol):
+    """A topic of one partition that goes on where one of the same name in another cluster ends: its
+    first offset is that one's end. One thread's. Each call raises UnfitTopic where the topic has
+    other partitions, or records of somebody else, or ends beyond that; NotAnswered,
+    LogUnreadable."""
+
+    def lacks(self, at: int) -> int:
+        """How many offsets the topic is short of ``at``, whether it is there or not."""
+        ...
+
+    def begin(self, at: int, settings: Mapping[str, str], tell: Callable[[int], None] = ...) -> str:
+        """Have it begin and end at that offset; gives its id. A topic that is missing is made with
+        these settings. It may be repeated where it was cut short. ``tell`` gets the offsets that
+        were passed over so far."""
+        ...
+
+
 class Cluster(Protocol):
     """What holds the topics, for who runs it. Any thread. Each call raises NotAnswered."""
 
@@ -178,4 +195,8 @@ class Topics(Protocol):
 
     def of_collectors(self) -> CollectorTopics:
         """Those that collectors write."""
+        ...
+
+    def continued(self, topic: str) -> ContinuedTopic:
+        """One that goes on where another cluster's ends."""
         ...

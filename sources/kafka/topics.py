@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sources.kafka.collector_topics import KafkaCollectorTopics
+from sources.kafka.collector_topics import KafkaCollectorTopics, KafkaContinuedTopic
 from sources.kafka.dead_letter_topic import DeadLetterTopic
 from sources.kafka.job_topics import NotificationTopic
 from sources.kafka.log_reader import KafkaTopicLog
@@ -43,3 +43,7 @@ class KafkaTopics:
     def of_collectors(self) -> KafkaCollectorTopics:
         """See ``Topics``."""
         return KafkaCollectorTopics(self._settings)
+
+    def continued(self, topic: str) -> KafkaContinuedTopic:
+        """See ``Topics``."""
+        return KafkaContinuedTopic(self._settings, topic)
