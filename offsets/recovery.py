@@ -27,7 +27,8 @@ class StartAt(Enum):
 NO_FILE = (
     "no local file: the broker's commit is used, and what the targets held is unknown. If the"
     " catalog was restored too, they lack what came since: stop, and read it again with `binlogd"
-    " offsets reset --to earliest`"
+    " offsets reset --to earliest`. If a state directory was lost, so were the dead letters in its"
+    " files, and jobs: docs/runbook/host-lost.md"
 )
 """A target's mark is its own last change's: below the commit it proves nothing."""
 
