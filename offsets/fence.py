@@ -247,7 +247,7 @@ class Marks:
         shown = self.steps.get(lane)
         at = _reach(write, lane) if shown is None else shown.offset
         done = self._done(write, lane)
-        return f"lane {lane} has {done} entries of offset {at}, expected {write.begun}"
+        return f"lane {lane} is at entry {done} of offset {at}, expected {write.begun}"
 
 
 def check_jobs(marks: Mapping[TopicPartition, int], write: FencedWrite) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from offsets.position import TopicPartition
+from settings.counted import counted
 
 UNKNOWN = "unknown"
 """The partitioner that can't be computed: that a key has one partition is believed."""
@@ -95,8 +96,8 @@ class KeyPartitioning:
             self.partitions > held.partitions and not self.checked
         ):
             return (
-                f"{self.topic} had {held.partitions} partitions, and has {self.partitions} here: a "
-                f"key may have changed its partition: {RELOAD}"
+                f"{self.topic} had {counted(held.partitions, 'partition')}, and has "
+                f"{self.partitions} here: a key may have changed its partition: {RELOAD}"
             )
         return None
 

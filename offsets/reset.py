@@ -14,6 +14,7 @@ from enum import Enum
 from offsets.position import LogEpoch, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import MarkMoves, PartitionState, Snapshot, TargetMark
+from settings.counted import counted
 from settings.shell import quoted
 
 
@@ -123,10 +124,8 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
             "the daemon, which does it first of all"
         )
     for name in sorted(recorded.rebuilding):
-        yield (
-            f"{name} is being rebuilt: wait until it is, or give it up (`binlogd tables rebuild "
-            f"{quoted(name)} --cancel`)"
-        )
+        way = f"`binlogd tables rebuild {quoted(name)} --cancel`"
+        yield f"{name} is being rebuilt: wait until it is, or give it up ({way})"
     for name, spill in sorted(recorded.spills.items()):
         held = sorted(str(s) for s in spill.lanes if s in request.sources)
         if held and request.target in (None, name):
@@ -235,9 +234,10 @@ class _Partition:
         if self._forward:
             gone = f", of which the log has none below {log.low}" if log.low > (before or 0) else ""
             who = "" if self._request.target is None else f" for {self._request.target}"
+            skipped = counted(self._at - (before or 0), "offset")
             yield (
-                f"{source}: {before} -> {self._at} goes forward: what is not applied yet of these "
-                f"{self._at - (before or 0)} offsets is skipped{who}{gone}"
+                f"{source}: {before} -> {self._at} goes forward: what is not applied yet of "
+                f"{skipped} is skipped{who}{gone}"
             )
             return
         for move in marks:

@@ -18,6 +18,7 @@ from changes.routes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.key_partitioning import RELOAD, KeyPartitioning
 from offsets.position import TopicPartition
+from settings.counted import counted
 from settings.shell import quoted
 
 
@@ -198,9 +199,10 @@ def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: 
     step = buffer.state.steps.get(source)
     if step is not None and step.offset <= last:
         raise DataError(
-            f"{source} offset {step.offset}: {buffer.name} holds the first {step.done} entries of "
-            "this message, and its routes were changed before the rest was written: let the former"
-            f" ones run until it is, or `binlogd tables rebuild {quoted(buffer.name)}`",
+            f"{source} offset {step.offset}: {buffer.name} holds the first "
+            f"{counted(step.done, 'entry', 'entries')} of this message, and its routes were changed"
+            " before the rest was written: let the former ones run until it is, or "
+            f"`binlogd tables rebuild {quoted(buffer.name)}`",
             *files,
         )
 

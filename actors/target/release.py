@@ -16,6 +16,7 @@ from actors.target.buffer import TargetBuffer
 from actors.target.pending import PendingShare
 from changes.model.model import TableName
 from offsets.position import TopicPartition
+from settings.counted import counted
 
 
 class Releases:
@@ -45,8 +46,9 @@ class Releases:
             # They come before all that waits in memory; without them the replay has a hole.
             line = f"{buffer.name}: its spill could not be written yet"
             return [fx.Reply(msg.RetryAnswer(False, line))]
-        held = f"{quarantine.spill.messages} spilled messages ({quarantine.spill.bytes} bytes)"
-        said = f"{buffer.name}: {held} are being replayed"
+        spill = quarantine.spill
+        held = f"{counted(spill.messages, 'spilled message')} ({spill.bytes} bytes)"
+        said = f"{buffer.name}: replaying {held}"
         return [fx.Reply(msg.RetryAnswer(True, said)), *self._begin(buffer)]
 
     def of_load(self, buffer: TargetBuffer, draining: bool) -> list[fx.TargetEffect]:

@@ -16,6 +16,7 @@ from changes.formats.engine.json_text import members
 from changes.formats.engine.layout import Refused
 from changes.formats.wire.frames import frame_of
 from changes.model.registry import Registry
+from settings.counted import counted
 
 
 def confidences(record: Packed) -> dict[str, Confidence]:
@@ -66,7 +67,8 @@ def shape_of(record: Packed) -> str:
     if found:
         names = ", ".join(sorted(found)[:_NAMES_SHOWN])
         return f"an object of {names}{', …' if len(found) > _NAMES_SHOWN else ''}"
-    return f"{len(value)} bytes that begin with {value[:_BYTES_SHOWN].hex(' ')}"
+    begun = counted(len(value), "byte that begins", "bytes that begin")
+    return f"{begun} with {value[:_BYTES_SHOWN].hex(' ')}"
 
 
 def unclear(records: Iterable[Packed]) -> str:
@@ -77,7 +79,11 @@ def unclear(records: Iterable[Packed]) -> str:
         shapes[shape_of(record)] += 1
         may.update(confidences(record).keys())
     seen = "; ".join(f"{shape} ({count})" for shape, count in shapes.most_common(_SHAPES_SHOWN))
-    more = f"; and {len(shapes) - _SHAPES_SHOWN} others" if len(shapes) > _SHAPES_SHOWN else ""
+    more = (
+        f"; and {counted(len(shapes) - _SHAPES_SHOWN, 'other')}"
+        if len(shapes) > _SHAPES_SHOWN
+        else ""
+    )
     names = ", ".join(f"{name} ({count})" for name, count in may.most_common())
     return f"{seen}{more}; it may be of {names or 'none that is known'}"
 

@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from actors.contract.messages import Progress
+from settings.counted import counted
 from settings.shell import quoted
 
 PLAIN_INTERVAL_S = 5.0
@@ -135,9 +136,9 @@ class Bar(Quiet):
         rate = round(seen.changes / max(self._elapsed_s, 0.001))
         return (
             name,
-            f"{seen.changes:,} rows",
+            counted(seen.changes, "row"),
             f"{rate:,} rows/s",
-            f"lag {seen.lag:,} messages",
+            f"lag {counted(seen.lag, 'message')}",
         )
 
     def _table(self) -> Table:

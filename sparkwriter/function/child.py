@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
 
+from settings.counted import counted
 from sparkwriter.function.calls import (
     Apply,
     AskMarks,
@@ -89,7 +90,7 @@ class Handler:
         rows = CountedRows(file, keys)
         self._apply(rows.reader, context)
         if rows.left:
-            text = f"it returned with {rows.left} rows of the batch unread"
+            text = f"it returned with {counted(rows.left, 'row')} of the batch unread"
             return Raised(text, lasting=True)
         return CallDone(rejected=context.rejected)
 

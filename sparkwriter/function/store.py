@@ -24,6 +24,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.model.printable import json_text, printable
 from offsets.fence import Marks
+from settings.counted import counted
 from sparkwriter.function.calls import Apply, AskMarks, CallContext, CallDone, Carry
 from sparkwriter.function.ledger import HandlerLedger
 from sparkwriter.function.process import HandlerProcess
@@ -195,7 +196,7 @@ class HandlerStore(LedgeredStore):
         """The generation, and the sum of the marks, which only grow within one."""
         generation = self._ledger.generation(target)
         if generation >> GENERATION_BITS:
-            raise TargetRefused(f"it was started again more than {generation - 1} times")
+            raise TargetRefused(f"it was started again more than {counted(generation - 1, 'time')}")
         return (generation << OFFSET_BITS) + sum(at + 1 for at in marks.offsets.values())
 
     def _keep_rejected(self, target: TargetName, done: CallDone) -> None:

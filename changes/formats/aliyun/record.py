@@ -11,6 +11,7 @@ from typing import Any
 
 from changes.formats.engine.layout import Refused
 from changes.model.model import TableName
+from settings.counted import counted
 
 # The Avro schema of Alibaba DTS's records, which no message carries.
 
@@ -167,7 +168,8 @@ class _Cursor:
     def _length(self) -> int:
         length = self.long()
         if not 0 <= length <= len(self._value) - self._at:
-            raise Refused(f"a text of {length} bytes where {len(self._value) - self._at} are left")
+            left = len(self._value) - self._at
+            raise Refused(f"a text of {counted(length, 'byte')} where {left} are left")
         return length
 
 
@@ -218,7 +220,7 @@ def _check_rest(rest: bytes) -> None:
     if not rest:
         return
     if len(rest) > _LONGEST_LONG or rest[-1] >= 0x80 or any(byte < 0x80 for byte in rest[:-1]):
-        raise Refused(f"{len(rest)} bytes are left behind the record, which are no bornTimestamp")
+        raise Refused(f"{counted(len(rest), 'byte')} left behind the record: no bornTimestamp")
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from changes.formats.aliyun.values import declared_types, text_of
 from changes.formats.engine.image_rows import ImageRows
 from changes.formats.engine.images import RowImage, RowShape
 from changes.formats.engine.layout import Refused
+from settings.counted import counted
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
 """What happened to a row, by the operation of its record."""
@@ -80,7 +81,7 @@ def _image(
     if not images or isinstance(images, str):
         return None
     if len(images) != len(record.fields):
-        raise Refused(f"{len(images)} values for {len(record.fields)} fields")
+        raise Refused(f"{counted(len(images), 'value')} for {counted(len(record.fields), 'field')}")
     found: Image = {}
     for (name, _), value in zip(record.fields, images, strict=True):
         try:

@@ -15,6 +15,7 @@ from changes.formats.engine.charsets import decode_text
 from changes.formats.engine.layout import Refused
 from changes.model.types import TIMESTAMP_UTC, TextForm, is_digits
 from changes.sql.mysql.types import from_mysql
+from settings.counted import counted
 
 Cell = str | UnsetType | None
 """A value as text; None is null, UNSET is one that the row does not hold."""
@@ -66,7 +67,7 @@ def cells_of(
 ) -> list[Cell]:
     """The values of one row as text; raises Refused."""
     if len(values) != len(names):
-        raise Refused(f"{len(values)} values for {len(names)} columns")
+        raise Refused(f"{counted(len(values), 'value')} for {counted(len(names), 'column')}")
     cells: list[Cell] = []
     try:
         for value, way in zip(values, ways, strict=True):

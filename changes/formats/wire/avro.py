@@ -39,6 +39,7 @@ from changes.formats.wire.connect import (
     structure,
 )
 from changes.formats.wire.schemas import Reference, Schema
+from settings.counted import counted
 
 _TYPES = {
     "boolean": "boolean", "int": "int32", "long": "int64", "float": "float", "double": "double",
@@ -79,8 +80,8 @@ class AvroTranslation:
             raise Refused(f"its bytes are no value of its Avro schema: {error}") from error
         if end != len(data):
             raise Refused(
-                f"its bytes are no value of its Avro schema: it takes {end - begin} bytes of "
-                f"{len(data) - begin}"
+                f"its bytes are no value of its Avro schema: it takes "
+                f"{counted(end - begin, 'byte')} of {len(data) - begin}"
             )
         return found
 

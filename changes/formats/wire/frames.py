@@ -15,6 +15,7 @@ from changes.formats.engine.format import VALUE_AT, Headers, packed_headers, siz
 from changes.formats.engine.layout import Refused
 from changes.formats.wire.schemas import SchemaFolder, SchemaId
 from changes.model.registry import Registry
+from settings.counted import counted
 
 _CONFLUENT = {True: "__key_schema_id", False: "__value_schema_id"}
 _APICURIO = {True: "apicurio.key.", False: "apicurio.value."}
@@ -68,13 +69,13 @@ def frame_of(
 def _prefixed(begin: bytes, registry: Registry) -> Frame:
     """The frame in the first bytes of a payload."""
     if len(begin) < _ID:
-        raise Refused(f"a schema registry's frame of {len(begin)} bytes: it is cut off")
+        raise Refused(f"a schema registry's frame of {counted(len(begin), 'byte')}: it is cut off")
     if registry.kind == "confluent":
         return Frame(SchemaId("id", _number(begin[1:_ID])), _ID)
     if any(begin[1:_ID]):
         return Frame(SchemaId(registry.ids, _number(begin[1:_ID])), _ID)
     if len(begin) < _LONG_ID:  # No schema has the number 0.
-        raise Refused(f"a schema registry's frame of {len(begin)} bytes: it is cut off")
+        raise Refused(f"a schema registry's frame of {counted(len(begin), 'byte')}: it is cut off")
     return Frame(SchemaId("global", _number(begin[1:_LONG_ID])), _LONG_ID)
 
 
@@ -141,7 +142,9 @@ def _hyphened(digits: str) -> str:
 
 
 def _shown(value: bytes | None) -> str:
-    return "null" if value is None else f"{len(value)} bytes {value[:20].hex(' ')}".rstrip()
+    return (
+        "null" if value is None else f"{counted(len(value), 'byte')} {value[:20].hex(' ')}".rstrip()
+    )
 
 
 def needed(values: Iterable[bytes | None], registry: Registry) -> set[SchemaId]:

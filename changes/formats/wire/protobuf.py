@@ -32,6 +32,7 @@ from changes.formats.wire.protobuf_values import (
     timestamp,
 )
 from changes.formats.wire.schemas import Schema
+from settings.counted import counted
 
 _WAYS_OUT = (
     'set optional.for.nullables=true in the converter, or options.absent_fields = "zero" where '
@@ -264,8 +265,8 @@ def _parsed(into: Any, payload: bytes) -> Any:
     into.DiscardUnknownFields()
     if into.ByteSize() != len(payload):
         raise Refused(
-            f"its bytes are no message of its Protobuf schema: that takes {into.ByteSize()} bytes "
-            f"of {len(payload)}"
+            f"its bytes are no message of its Protobuf schema: that takes "
+            f"{counted(into.ByteSize(), 'byte')} of {len(payload)}"
         )
     return into
 

@@ -33,6 +33,7 @@ from changes.routes.expressions.types import (
     spread,
     wanted,
 )
+from settings.counted import counted
 
 
 def check_call(name: str, count: int) -> None:
@@ -43,7 +44,7 @@ def check_call(name: str, count: int) -> None:
         raise ExpressionError(f"{name} is no function; there are {known}")
     least, most, _ = found
     if not least <= count <= most:
-        raise ExpressionError(f"{name} does not take {count} values")
+        raise ExpressionError(f"{name} does not take {counted(count, 'value')}")
 
 
 def function(name: str, args: Sequence[Typed]) -> Typed:

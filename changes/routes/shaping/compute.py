@@ -37,6 +37,7 @@ from changes.routes.shaping.partial import (
     with_own_time,
 )
 from changes.routes.shaping.shape import Shape
+from settings.counted import counted
 
 LARGEST_BYTES = 256 << 20
 """Of a computed column of one batch."""
@@ -124,8 +125,8 @@ class Compute:
             column = self._of_rows(changes, f"computed.{name}", bound, alive)
             if column.nbytes > LARGEST_BYTES:
                 raise ShapeRefused(
-                    f"computed.{name} makes {column.nbytes} bytes of {len(column)} rows; "
-                    f"{LARGEST_BYTES} are allowed"
+                    f"computed.{name} makes {column.nbytes} bytes of "
+                    f"{counted(len(column), 'row')}; {LARGEST_BYTES} are allowed"
                 )
             found.append((name, pa.chunked_array([column])))
         return found

@@ -56,7 +56,7 @@ def page(
     """The whole page."""
     found = shown(status)
     pipelines = status["pipelines"]
-    main = join(
+    first = _part(
         _head(status, found),
         hour_section(status, history),
         matters_section(status),
@@ -74,6 +74,8 @@ def page(
             id="pipelines",
         ),
         jobs_section(status["jobs"]),
+    )
+    then = _part(
         targets_section(rows_of(status, history), view),
         verified_section(verified, status["time_ms"]),
         letters_section(status),
@@ -81,7 +83,8 @@ def page(
         events_section(history.events(), status["time_ms"]),
         tag("p", tag("a", "Configuration in force", href="/config"), class_="quiet"),
     )
-    return _document(state_of(found), choice(view), main)
+    # What one types into stands between the parts, which the script replaces.
+    return _document(state_of(found), None, join(first, choice(view), then))
 
 
 def state_of(found: Sequence[Condition]) -> PageState:
@@ -94,7 +97,7 @@ def config_page(text: str) -> str:
     """The configuration that is in force."""
     lines = (part for line in text.splitlines() for part in (line, Html("\n")))
     section = tag("section", tag("h2", "Configuration in force"), tag("pre", *lines), id="config")
-    return _document(PageState("Configuration - binlogd"), BACK, section)
+    return _document(PageState("Configuration - binlogd"), BACK, _part(section))
 
 
 BACK = tag("a", "All pipelines and targets", href="/")
@@ -110,7 +113,7 @@ def target_page(
                 course = history.course(pipeline, target)
                 pause = status["paused_targets"].get(target)
                 found = [*of_target(p, t, pause)]
-                main = target_section(pipeline, t, course, found, log)
+                main = _part(target_section(pipeline, t, course, found, log))
                 level = found[0].level if found else None
                 return _document(PageState(f"{target} - binlogd", level), BACK, main)
     return None
@@ -173,7 +176,12 @@ def _session(session: doc.Session | None) -> str:
     return f"Spark's JVM up {duration(session['age_seconds'])}{restarted}"
 
 
-def _document(state: PageState, bar: Html, main: Html) -> str:
+def _part(*sections: Html | None) -> Html:
+    """What the script reads again, and puts in place as a whole."""
+    return tag("div", *sections, class_="part")
+
+
+def _document(state: PageState, bar: Html | None, main: Html) -> str:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -1,6 +1,6 @@
 "use strict";
-// Reads the page again and puts its main part in place: the server makes the same document with
-// and without a script. Nothing is built from texts here.
+// Reads the page again and puts its parts in place: the server makes the same document with and
+// without a script. Nothing is built from texts here.
 const EVERY_MS = 2000, TYPED_MS = 250;
 const away = document.getElementById("away");
 const choice = document.getElementById("choice");
@@ -23,12 +23,14 @@ async function read() {
     const text = await reply.text();
     if (!reply.ok) throw new Error(text.slice(0, 200));
     const page = new DOMParser().parseFromString(text, "text/html");
-    const found = page.querySelector("main"), now = document.querySelector("main");
-    keep_details(now, found);
+    const found = [...page.querySelectorAll(".part")];
     document.title = page.title;
     const icon = (of) => of.querySelector("link[rel=icon]");
     if (icon(document).href !== icon(page).href) icon(document).href = icon(page).href;
-    now.replaceWith(document.adoptNode(found));
+    document.querySelectorAll(".part").forEach((now, number) => {
+      keep_details(now, found[number]);
+      now.replaceWith(document.adoptNode(found[number]));
+    });
     away.hidden = true;
   } catch (error) {
     away.textContent = "not up to date: " + error.message;

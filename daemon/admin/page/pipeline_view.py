@@ -10,7 +10,7 @@ from daemon.admin.page.history import History, PipelineCourse
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.status_table import log_end
-from daemon.admin.status.words import behind, duration, short, size
+from daemon.admin.status.words import behind, duration, messages, short, size
 from settings.counted import counted
 
 
@@ -141,8 +141,8 @@ def _stage(title: str, main: str, beside: str, ill: bool, flows: bool = False) -
 def _log(p: doc.Pipeline) -> str:
     if p["broker_unreachable_seconds"] is not None:
         return f"no broker for {duration(p['broker_unreachable_seconds'])}"
-    if p["messages_awaiting_schemas"]:
-        return f"{short(p['messages_awaiting_schemas'])} messages wait for a schema"
+    if waiting := p["messages_awaiting_schemas"]:
+        return f"{messages(waiting)} waiting for a schema"
     return f"lag: {behind(p)}"
 
 
@@ -162,11 +162,11 @@ def _held(p: doc.Pipeline) -> str:
     if not held:
         return "nothing waits"
     most = max(held, key=lambda holder: holder["messages"])
-    return f"{most['target']} holds {short(most['messages'])} messages"
+    return f"{most['target']} holds {messages(most['messages'])}"
 
 
 def _count(partitions: int) -> str:
-    return "1 partition" if partitions == 1 else f"{partitions} partitions"
+    return counted(partitions, "partition")
 
 
 def _partitions(p: doc.Pipeline) -> Html | None:

@@ -41,6 +41,11 @@ def short(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
 
 
+def messages(count: int) -> str:
+    """``1 message``, ``1.2k messages``."""
+    return f"{short(count)} message" + "s" * (count != 1)
+
+
 def behind(item: Lag) -> str:
     """The lag of a pipeline, partition or target."""
     if item["lag_messages"] is None:
@@ -48,7 +53,7 @@ def behind(item: Lag) -> str:
         return f"unknown, at least {duration(oldest)}" if oldest else "unknown"
     if not item["lag_messages"]:
         return "none"
-    return f"{duration(item['lag_seconds'])} ({short(item['lag_messages'])} messages)"
+    return f"{duration(item['lag_seconds'])} ({messages(item['lag_messages'])})"
 
 
 def some(names: Iterable[str], count: int | None = None) -> str:

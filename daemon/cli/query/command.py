@@ -90,7 +90,7 @@ def query(
         refuse(settings.redactor.text(str(error)))
     _print(columns, rows[:limit], len(rows) > limit, as_csv, as_json)
     if len(rows) > limit:
-        print(f"binlogd: cut at {limit:,} rows: --limit shows more", file=sys.stderr)
+        print(f"binlogd: cut at {counted(limit, 'row')}: --limit shows more", file=sys.stderr)
 
 
 def _sink(settings: Config, sql: str, named: str | None) -> str:

@@ -93,9 +93,10 @@ def _tables(tables: Sequence[SourceTable]) -> Iterator[str]:
     width = max((len(str(one.name)) for one in largest), default=0)
     for one in largest:
         key = ", ".join(one.keys)
-        yield f"  {one.name!s:{width}}  {one.rows:>13,} rows  {shown_bytes(one.bytes):>9}  {key}"
+        many = counted(one.rows, "row")
+        yield f"  {one.name!s:{width}}  {many:>18}  {shown_bytes(one.bytes):>9}  {key}"
     if len(tables) > MOST_TABLES:
-        yield f"  and {len(tables) - MOST_TABLES:,} smaller ones"
+        yield f"  and {counted(len(tables) - MOST_TABLES, 'smaller one')}"
 
 
 def _left_out(tables: Sequence[SeenTable]) -> Iterator[str]:

@@ -43,7 +43,7 @@ def words(board: Board) -> str:
     flow = board.flow
     if flow.done >= flow.total or all(row.state == "equal" for row in board.rows):
         return ", ".join(filter(None, (equal, board.following)))
-    parts = [f"{flow.done:,} of about {flow.total:,} rows"]
+    parts = [f"{flow.done:,} of about {counted(flow.total, 'row')}"]
     if flow.per_s:
         parts.append(f"{flow.per_s:,.0f} rows/s")
     if flow.left_s is not None:

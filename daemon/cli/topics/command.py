@@ -32,6 +32,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import CommandSchemas, command_schemas
 from daemon.state.offset_transfer import format_of
 from offsets.store import StoreError
+from settings.counted import counted
 from settings.exit import Exit
 from sources.base.consumed import as_consumed, topics_format
 from sources.base.port import LogGone, LogUnreadable, NotAnswered, TopicMissing
@@ -218,4 +219,4 @@ def _short(value: Mapping[str, str] | None) -> str:
     if len(text) <= LONGEST_VALUE:
         return text
     more = len(text) - LONGEST_VALUE
-    return f"{text[:LONGEST_VALUE]}… ({more:,} characters more; --json has it whole)"
+    return f"{text[:LONGEST_VALUE]}… ({counted(more, 'character')} more; --json has it whole)"

@@ -13,6 +13,7 @@ from databases.base.database import Database
 from databases.base.errors import DatabaseAway, DatabaseRefused
 from databases.base.port import Findings
 from databases.opening import open_database
+from settings.counted import counted
 from sparkwriter.sinks import sinks_of
 
 MOST_TABLES = 200
@@ -36,7 +37,7 @@ def planned(config: Config) -> Iterator[str]:
     """What is configured, without secrets."""
     for name, database in config.database.items():
         url = config.redactor.text(database.url)
-        most = f"at most {database.connections} connections"
+        most = f"at most {counted(database.connections, 'connection')}"
         yield f"database {name}: {url} ({database.role}), {most}"
 
 

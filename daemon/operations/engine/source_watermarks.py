@@ -24,6 +24,7 @@ from databases.base.log_end import NOT_ASKED, LogEnd, NoEnd, ReaderPosition
 from databases.base.port import Moment
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from settings.counted import counted
 from sources.base.consumed import as_consumed, topics_format
 from sources.base.port import Questions, Reader
 
@@ -212,5 +213,5 @@ def behind(
 def some(sources: Iterable[TopicPartition]) -> str:
     """The first few by name, and how many others."""
     names = [str(source) for source in sources]
-    more = f" and {len(names) - 3} others" if len(names) > 3 else ""
+    more = f" and {counted(len(names) - 3, 'other')}" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more

@@ -10,6 +10,7 @@ from daemon.operations.rebuild.exchange import wait_before_next_s, waits_for_nam
 from offsets.position import TopicPartition
 from offsets.rebuild_steps import behind, cancelled
 from offsets.snapshot import Snapshot
+from settings.counted import counted
 from sources.base.port import NotAnswered
 
 HOUR_MS = 3_600_000
@@ -110,7 +111,7 @@ def renew(step: Step) -> bool:
         filled.reads = [at for at in filled.reads if at > step.now_ms - HOUR_MS]
         if len(filled.reads) >= step.settings.attempts_per_hour:
             filled.stage = "failing"
-            filled.why = f"{len(filled.reads)} attempts in an hour: {filled.why}"
+            filled.why = f"{counted(len(filled.reads), 'attempt')} in an hour: {filled.why}"
             found = True
             continue
         behind = places(filled.behind).items()

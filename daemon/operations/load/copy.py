@@ -39,7 +39,7 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
     if filled.parts is None:
         ranges = step.tables.ranges(filled.source, step.settings.chunk_rows)
         filled.parts = [StoredRange(each.low, each.high) for each in ranges]
-        return f"{target}: {len(filled.parts)} ranges", 0.0
+        return f"{target}: {counted(len(filled.parts), 'range')}", 0.0
     if filled.next == len(filled.parts):
         _write(step, target, _end(step, target, filled, described))
         filled.stage = "filled"

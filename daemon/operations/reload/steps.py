@@ -117,8 +117,8 @@ def left_behind(
     """What a pipeline that ``config`` lacks would leave behind, by target or by its own name."""
     if pipeline["failure"] is not None:
         yield pipeline["pipeline"], f"it has failed: {pipeline['failure']}"
-    if pipeline["dead_letters"]["waiting"]:
-        yield pipeline["pipeline"], f"{pipeline['dead_letters']['waiting']} dead letters wait"
+    if waiting := pipeline["dead_letters"]["waiting"]:
+        yield pipeline["pipeline"], counted(waiting, "dead letter waits", "dead letters wait")
     yield from orphans(config, pipeline, jobs, letters)
 
 

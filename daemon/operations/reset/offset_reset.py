@@ -22,6 +22,7 @@ from offsets.recovery import PositionError, check_topic_ids
 from offsets.reset import ResetPlan, ResetRequest, ResetSurroundings, ResetTo, plan_reset
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
+from settings.counted import counted
 from sources.base.port import NotAnswered, Questions, Source, TopicMissing, committed
 
 MOST_NAMED = 20
@@ -123,8 +124,8 @@ def _effect(before: int | None, after: int) -> str:
     if before is None or before == after:
         return ""
     if after < before:
-        return f", {before - after} offsets are read again"
-    return f", {after - before} offsets are skipped"
+        return f", {counted(before - after, 'offset is', 'offsets are')} read again"
+    return f", {counted(after - before, 'offset is', 'offsets are')} skipped"
 
 
 def _mark(target: str, before: int | None, after: int) -> str:

@@ -11,6 +11,7 @@ from daemon.operations.engine.port import Plan
 from daemon.state.control import ControlError
 from daemon.state.edits import EditRefused
 from daemon.state.pauses import paused_by_a_person
+from settings.counted import counted
 from settings.shell import quoted
 
 TARGET = Option("As tables list names it.", argument=True)
@@ -42,7 +43,7 @@ class RetryOperation(Operation[RetryParams]):
                     raise EditRefused(f"{target} is not in quarantine")
                 if held["releasing"]:
                     raise EditRefused(f"{target} is being released already")
-                spill = f"{held['messages']} spilled messages ({held['bytes']} bytes)"
+                spill = f"{counted(held['messages'], 'spilled message')} ({held['bytes']} bytes)"
                 return Plan(lines=(f"{target}: {spill} would be replayed",))
         raise EditRefused(_unknown(target))
 

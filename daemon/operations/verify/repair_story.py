@@ -178,7 +178,8 @@ def _notes(moving: int, kept: int, left: int) -> list[str]:
         found.append(f"not repaired: {counted(moving, 'row')}, which the source changes just now")
     if kept:
         found.append(
-            f'not repaired: {kept} rows that the source has not: delete = "soft" keeps deleted rows'
+            f"not repaired: {counted(kept, 'row')} that the source has not: "
+            'delete = "soft" keeps deleted rows'
         )
     if left:
         found.append(f"not repaired: {counted(left, 'row')} more, for so many others are refused")

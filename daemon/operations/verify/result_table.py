@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from settings.counted import counted
+
 ROWS_SHOWN = 20
 """Rows of one table; the others are in ``--json``."""
 
@@ -65,7 +67,7 @@ def _rows(one: Mapping[str, Any]) -> Iterator[str]:
         yield f"{one['target']}: {key}: not repaired: {row['why']}"
     hidden = one["differing"] - min(ROWS_SHOWN, len(one["rows_that_differ"]))
     if hidden > 0:
-        yield f"{one['target']}: and {hidden:,} others (--json)"
+        yield f"{one['target']}: and {counted(hidden, 'other')} (--json)"
     for row in one["undecided"][:ROWS_SHOWN]:
         key = ", ".join(row["key"]) or "any row"
         yield f"{one['target']}: {key}: undecided: {row['why']}"

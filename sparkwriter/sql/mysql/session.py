@@ -11,6 +11,7 @@ from databases.base.session import Purpose
 from databases.base.session_settings import Server, writing
 from databases.base.url import Login
 from databases.mysql.session import MySqlSession
+from settings.counted import counted
 from sparkwriter.sql.base.session import LOCK_WITHIN_S, LoadedColumn, Session
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.mysql import catalog
@@ -53,7 +54,9 @@ class MySqlWriter(MySqlSession, Session):
             with self._errors():
                 added += self._connection.query(statement)
         if added != len(columns[0].texts):
-            raise self.error(Cause.REFUSED, f"{added} rows were inserted, not all")
+            raise self.error(
+                Cause.REFUSED, f"{counted(added, 'row was', 'rows were')} inserted, not all"
+            )
 
     def describe(self, target: TargetName) -> DbTable | None:
         name = (target.namespace, target.table)

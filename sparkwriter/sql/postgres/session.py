@@ -10,6 +10,7 @@ from databases.base.session import Purpose
 from databases.base.session_settings import Server, writing
 from databases.base.url import Login
 from databases.postgres.session import PostgreSqlSession
+from settings.counted import counted
 from sparkwriter.sql.base.session import LOCK_WITHIN_S, CatalogQueries, LoadedColumn, Session
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.postgres.catalog import DEPENDENTS, HELD, REFERENCED, RIGHTS, TABLE, table_of
@@ -46,7 +47,9 @@ class PostgreSqlWriter(PostgreSqlSession, Session):
                 for at in range(0, len(data), PIECE_BYTES):
                     copy.write(data[at : at + PIECE_BYTES])
             if cursor.rowcount != len(columns[0].texts):
-                raise self.error(Cause.REFUSED, f"COPY took {cursor.rowcount} rows, not all")
+                raise self.error(
+                    Cause.REFUSED, f"COPY took {counted(cursor.rowcount, 'row')}, not all"
+                )
 
     def describe(self, target: TargetName) -> DbTable | None:
         found = self.rows(TABLE, (target.namespace, target.table))

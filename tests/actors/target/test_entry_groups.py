@@ -316,5 +316,5 @@ def test_a_message_that_was_begun_by_other_routes_is_not_gone_past() -> None:
     rig.send("t", (5, packet(rows(1), rows(2))))
     rig.settle()
     (failed,) = rig.heard(msg.PipelineFailed)
-    assert "binlog:0 offset 5: lake.db.t holds the first 1 entries" in failed.reason
+    assert "binlog:0 offset 5: lake.db.t holds the first 1 entry of" in failed.reason
     assert rig.rows[TARGET] == {(0,): "n", (1,): "n"}

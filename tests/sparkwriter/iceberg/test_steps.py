@@ -80,16 +80,16 @@ def test_a_step_is_published_with_its_rows_and_found_again(
 
 def test_a_segment_out_of_turn_is_fenced(writer, begun, orders, rows: Rows) -> None:
     """One that another has written, one before its time, and a write that knows of no step."""
-    with pytest.raises(Fenced, match="has 0 entries of offset 5, expected 1"):
+    with pytest.raises(Fenced, match="is at entry 0 of offset 5, expected 1"):
         writer.write(part(begun, orders(("U", 3, "c", 3)), 2, begun=1, mark=1))
     writer.write(part(begun, orders(("U", 2, "b", 2)), 1))
     other_cut = part(begun, orders(("U", 3, "c", 3)), 3, mark=4)
-    with pytest.raises(Straggler, match="has 1 entries of offset 5, expected 0"):
+    with pytest.raises(Straggler, match="is at entry 1 of offset 5, expected 0"):
         writer.write(other_cut)
     with pytest.raises(Fenced, match=f"moved by group {GROUP}") as fenced:
         writer.write(replace(other_cut, group="g2@here"))
     assert type(fenced.value) is Fenced
-    with pytest.raises(Fenced, match="has 1 entries of offset 5, expected 0"):
+    with pytest.raises(Fenced, match="is at entry 1 of offset 5, expected 0"):
         writer.write(begun.batch(orders(("U", 3, "c", 3)), 9, after=4))
     assert rows(begun.target) == [(1, "a", 1), (2, "b", 2)]
 

@@ -103,7 +103,7 @@ def test_steps_of_a_message_fence_and_end_with_it(writer, table, rows, orders) -
     assert (state.hwms, state.steps) == ({LANE: 4}, {LANE: EntryStep(5, 1, 7)})
     assert writer.write(first).covered
     skipped = replace(first, lanes={LANE: Span(4, 5)}, step=EntryStep(5, 3), begun=2)
-    with pytest.raises(Straggler, match="has 1 entries of offset 5, expected 2"):
+    with pytest.raises(Straggler, match="is at entry 1 of offset 5, expected 2"):
         writer.write(skipped)
     rest = table.batch(orders(("D", 1, None, None)), 5)
     last = replace(rest, lanes={LANE: Span(4, 5)}, step=EntryStep(5, 2), begun=1, group=OURS)

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,20 @@ def test_a_shell_makes_the_name_of_the_shown_command_again(hostile: str) -> None
         env={**os.environ, "LC_ALL": "C.UTF-8"},
     )
     assert shown.stdout.decode() == hostile
+
+
+@pytest.mark.parametrize("trouble", [target, failing, quarantined])
+def test_three_thousand_targets_do_not_make_the_page_heavy(trouble: Callable[..., Any]) -> None:
+    """Whatever is wrong with each of them: a phone reads it every two seconds."""
+    names = [f"lake.tenant{n % 60:02}.table_{n:04}" for n in range(3_000)]
+    reasons = {failing: "no space left on device", quarantined: "a column is gone"}
+    each = (reasons[trouble],) if trouble in reasons else ()
+    found = status([trouble(name, *each) for name in names], recorded=names)
+    history = History()
+    history.sample(found)
+    text = page(found, history, View())
+    assert names[0] in text
+    assert len(text.encode()) < 150_000
 
 
 def test_the_page_says_what_waits_and_the_command_for_it() -> None:
