@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+from settings.counted import counted
 from sources.base.port import GroupMember, NotAnswered, TopicMissing
 from sources.base.topics import UnfitTopic
 from sources.kafka.admin import ANSWER_TIMEOUT_S, Admin
@@ -104,7 +105,9 @@ class KafkaContinuedTopic:
         except TopicMissing:
             return at
         if len(sources) != 1:
-            raise UnfitTopic(f"topic {self._topic!r} has {len(sources)} partitions there, not one")
+            raise UnfitTopic(
+                f"topic {self._topic!r} has {counted(len(sources), 'partition')} there, not one"
+            )
         log = self._watermarks()
         if log.high > at:
             raise UnfitTopic(

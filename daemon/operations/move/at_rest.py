@@ -14,6 +14,8 @@ from daemon.state.dead_letters.open import OpenLetters
 from daemon.state.signals import stored_place
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from settings.counted import counted
+from settings.shell import quoted
 from sources.base.port import LogGone, Questions, Reader, TopicMissing
 from sources.opening import open_topics
 
@@ -50,7 +52,7 @@ def jobs_under_way(config: Config) -> Iterator[str]:
         if not job.state.is_final:
             yield (
                 f"job {job.id} ({job.wanted.kind}) is {job.state.value}: wait until it has ended, "
-                f"or `binlogd jobs cancel {job.id}`"
+                f"or `binlogd jobs cancel {quoted(job.id)}`"
             )
 
 
@@ -78,9 +80,10 @@ def not_kept(pipeline: PipelineConfig, recorded: Snapshot) -> Iterator[str]:
             '"kafka-commit"], and one start with it before the move'
         )
     for target in sorted(recorded.spills):
+        word = quoted(target)
         yield (
             f"{target} is in quarantine or away, with messages of its own: release it "
-            f"(`binlogd tables retry {target}`) or give it up (`binlogd tables discard {target}`)"
+            f"(`binlogd tables retry {word}`) or give it up (`binlogd tables discard {word}`)"
         )
     for target in sorted(recorded.rebuilds):
         yield f"{target}: a rebuild of it is not over: start the daemon, which ends it"
@@ -88,8 +91,9 @@ def not_kept(pipeline: PipelineConfig, recorded: Snapshot) -> Iterator[str]:
         yield f"pipeline {name}: a reset is recorded and not carried out yet: start the daemon"
     if section.dead_letter_topic is not None and (count := OpenLetters(pipeline)()):
         yield (
-            f"pipeline {name}: {count} dead letters are open in {section.dead_letter_topic!r}, "
-            "which stays with the embedded broker: `binlogd dead-letters replay` or `discard` them"
+            f"pipeline {name}: {counted(count, 'dead letter is', 'dead letters are')} open in "
+            f"{section.dead_letter_topic!r}, which stays with the embedded broker: "
+            "`binlogd dead-letters replay` or `discard` them"
         )
 
 

@@ -12,6 +12,7 @@ from collector.topics import DATA, KEPT
 from daemon.config.config import Config
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
+from settings.shell import quoted
 from sources.base.port import LogRecord, Outgoing, TopicMissing
 from sources.base.topics import TopicLog
 from sources.opening import open_topics
@@ -56,7 +57,7 @@ def carried(old: Config, refusals: list[str]) -> list[Carried]:
         elif memory.now.lost:
             refusals.append(
                 f"collector {name}: its position is gone ({memory.now.lost}): with embedded = "
-                f"true, `binlogd collector reset {name} --execute`"
+                f"true, `binlogd collector reset {quoted(name)} --execute`"
             )
         elif not memory.now.removed and (memory.now.begun or memory.now.identity):
             topic = topic_of(name, section)

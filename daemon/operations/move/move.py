@@ -22,6 +22,7 @@ from daemon.state.offset_stores import make_stores
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, check_topic_ids
 from offsets.snapshot import PartitionState, Snapshot
+from settings.counted import counted
 from sources.base.port import TopicMissing, committed
 from sources.base.topics import UnfitTopic
 from sources.opening import open_source, open_topics
@@ -168,13 +169,13 @@ class LogMove:
             topic, short = source.topic, found.short[source.topic]
 
             def tell(done: int, topic: str = topic, short: int = short) -> None:
-                self._note(f"{topic}: {done} of {short} offsets are passed over")
+                self._note(f"{topic}: {done} of {counted(short, 'offset')} passed over")
 
             ids[topic] = self._topics.continued(topic).begin(at, DATA, tell)
             yield f"topic {topic} goes on at {at}"
         for one in found.collectors:
-            records = carry(self._old, self._new, one)
-            yield f"collector {one.name}: its position is there, and {records} records of history"
+            records = counted(carry(self._old, self._new, one), "record")
+            yield f"collector {one.name}: its position is there, and {records} of history"
         for name in found.left:
             self._refuse_commits(name, found.ends)
         for name, recorded in found.left.items():

@@ -134,7 +134,7 @@ def test_open_dead_letters_in_a_topic_are_refused_by_name(world: World) -> None:
     stored = pipeline.topics().letters(letters).store("p", LetterMaker("p", format_of(), Log()))
     stored.keep(dead())
     (line,) = world.refusals()
-    assert line.startswith(f"pipeline p: 1 dead letters are open in '{letters}'")
+    assert line.startswith(f"pipeline p: 1 dead letter is open in '{letters}'")
 
 
 def test_a_topic_of_several_partitions_is_refused_by_name(world: World) -> None:
