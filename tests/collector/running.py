@@ -12,7 +12,7 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from actors.runtime.program_keeper import ProgramKeeper, ProgramTimes
 from collector.collectors import Collectors
@@ -138,7 +138,7 @@ def committed(bootstrap: str, topic: str) -> Iterator[Mapping[str, Any]]:
         "enable.partition.eof": True,
     })  # fmt: skip
     try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         while True:
             message = consumer.poll(30.0)
             assert message is not None

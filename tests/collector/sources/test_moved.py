@@ -208,7 +208,7 @@ def test_the_docs_commands_move_a_mariadb(
             changes.run(f"ALTER TABLE {name}.t ADD COLUMN w INT DEFAULT 7")
     changes.applied(run)
     there = [one["source"] for one in committed(kafka.bootstrap, "shop") if one.get("op")]
-    assert len({json.dumps(one) for one in there}) == len(there)
+    assert len({json.dumps(one) for one in there}) == len(there) > 0
     assert run.shell("binlogd offsets move").returncode == 2  # the daemon runs
     assert run.kill(signal.SIGTERM) == 0
     done = run.shell("binlogd offsets move")
@@ -279,5 +279,6 @@ def test_the_docs_commands_move_a_postgresql(
     run.until(lambda: run.rows("public.t") == wanted)
     assert run.jobs() == []
     there = [one["after"]["id"] for one in committed(kafka.bootstrap, f"{name}.public.t")]
+    assert there
     assert there == [id_ for id_, _ in wanted][-len(there) :]
     assert run.kill(signal.SIGTERM) == 0
