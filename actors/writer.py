@@ -15,7 +15,7 @@ class WriterLogic:
     """One per writer actor. Keeps nothing but the present request."""
 
     def __init__(self) -> None:
-        self._request: msg.OpenTarget | msg.WriteBatch | None = None
+        self._request: msg.OpenTarget | msg.WriteBatch | msg.TagVersion | None = None
 
     def handle(self, message: object, now: float) -> list[fx.WriterEffect]:
         """React to one message. ``now`` is not needed: nothing here depends on time."""
@@ -26,7 +26,10 @@ class WriterLogic:
             case msg.WriteBatch(batch):
                 self._request = message
                 return [fx.Publish(batch)]
-            case msg.Opened() | msg.Failed():
+            case msg.TagVersion():
+                self._request = message
+                return [fx.Tag(message)]
+            case msg.Opened() | msg.Failed() | msg.Tagged():
                 return self._answer(message)
             case msg.Published():
                 return self._published(message)
@@ -58,11 +61,11 @@ class WriterLogic:
             "seconds": round(published.seconds, 3),
             "version": published.state.version,
         }
+        # The committer first: the processor's answer may end the drain, and with it the run.
+        to = [each for each in (request.committer, request.reply_to) if each is not None]
         out: list[fx.WriterEffect] = [
             fx.Log("debug", "written", fields),
-            # The committer first: the processor's answer may end the drain, and with it the run.
-            fx.Tell(request.committer, written),
-            fx.Tell(request.reply_to, written),
+            *(fx.Tell(each, written) for each in to),
         ]
         if batch.path is not None:
             out.append(fx.RemoveStaged((batch.path,)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from actors.committer.cutting import CutWatch
 from actors.committer.debt import DebtBounds, FrontierDebt, HeldFrontier
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -44,13 +45,15 @@ class CommitterLogic:
         until: Mapping[TopicPartition, int] | None,
         commits: bool = True,
         debt: DebtBounds | None = None,
+        cut_patience_s: float = 10.0,
     ) -> None:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
         ``until``: report ``CaughtUp`` once the frontier of each of these partitions is there. They
         are all of the topics', queried before any was assigned. None: never. ``commits``: the
         group's commit is one of the configured stores, the last. ``debt``: from where on the
-        target that holds a frontier is named; None: never.
+        target that holds a frontier is named; None: never. ``cut_patience_s``: how long a cut
+        waits for a target.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
@@ -60,6 +63,7 @@ class CommitterLogic:
         self._recorded = recorded
         self._ledger = LaneLedger()
         self._debt = None if debt is None else FrontierDebt(debt)
+        self._cut = CutWatch(pipeline, cut_patience_s)
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
         self._report_caught_up = until is not None
@@ -102,6 +106,10 @@ class CommitterLogic:
                 out = self._written(message)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
+            case msg.CutAsked():
+                if self._epochs.get(message.source) == message.epoch:
+                    self._cut.ask(message, now)
+                out = []
             case msg.FormatDetected() | msg.SpillListed() | msg.LoadBroken():
                 out = self._noted(message)
             case msg.EpochStarted():
@@ -120,6 +128,7 @@ class CommitterLogic:
                 self._ending = True
                 out = [*self._save(), fx.WakeAt(None)]
             case msg.Release(sources):
+                self._cut.drop()
                 self._releasing = sources
                 out = self._save()
             case msg.Saved():
@@ -131,6 +140,7 @@ class CommitterLogic:
                 out = self._save_failed(reason)
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
+        out += self._cut.look(self._ledger, self._marks, self._spills, self._rebuilds, now)
         caught_up = self._caught_up()
         return out + self._rebuilt() + self._progressed(now, last=bool(caught_up)) + caught_up
 
@@ -154,6 +164,7 @@ class CommitterLogic:
         holes = self._holes(started)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
+        self._cut.drop()
         self._timelines[source] = Timeline()
         self._logs[source] = LogEpochs(started.log)
         self._running[source] = RunningTrail(started.running)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from actors.contract.addresses import Address
-from actors.contract.of_outcomes import DeadLetter
+from actors.contract.of_outcomes import DeadLetter, TagVersion
 from actors.contract.of_targets import RecordBatch
 from actors.contract.raw_messages import Messages, SpillRecord
 from actors.contract.writes import StagedBatch
 from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TableSchema, TargetName
 from changes.routes.routing import TargetRoute
+from offsets.cuts import Cut
 from offsets.key_partitioning import Partitioned
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, TargetMark
@@ -256,6 +257,23 @@ class Publish:
     batch: StagedBatch
 
 
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """Name a table's version; ``Tagged`` or ``Failed`` comes back."""
+
+    wanted: TagVersion
+
+
+# --- cuts
+
+
+@dataclass(frozen=True, slots=True)
+class StageCut:
+    """Write the row of a cut into a staged file; ``CutStaged`` or ``CutNotStaged`` comes back."""
+
+    cut: Cut
+
+
 # --- the committer
 
 
@@ -275,10 +293,12 @@ Shared = Tell | WakeAt | Reply | Log | Hold | Offer
 """What the shell itself carries out, for any actor."""
 OfFetcher = Consume | Pause | Resume | WantSchemas | Commit | ReleaseSources | Restart | CloseSource
 OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
-OfWriter = OpenInSink | Publish | RemoveStaged
+OfWriter = OpenInSink | Publish | Tag | RemoveStaged
+OfCuts = StageCut | RemoveStaged
 FetcherEffect = Shared | OfFetcher
 TargetEffect = Shared | OfTarget
 OfDeadLetters = KeepDeadLetter | CountDeadLetters
 DeadLetterEffect = Shared | OfDeadLetters
 WriterEffect = Shared | OfWriter
+CutEffect = Shared | OfCuts
 CommitterEffect = Shared | SaveSnapshot

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from actors.contract.histogram import FRESH_S, WRITE_S, Histogram, HistogramFigures
+from offsets.cuts import Cut
 from offsets.position import TopicPartition
 
 
@@ -206,6 +207,15 @@ class DeadLetterFigures:
     waiting: int
     error: str | None
     open: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CutFigures:
+    """``last``: the last cut of this run; None: none yet. ``error``: why the one after it was not
+    made."""
+
+    last: Cut | None
+    error: str | None
 
 
 @dataclass(slots=True)

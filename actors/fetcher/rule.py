@@ -15,6 +15,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
+from actors.fetcher.cutting import Cutting
 from actors.fetcher.offers import Offers, Rate
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
 from actors.fetcher.recognition import NotRecognised, Recognised, Recognition
@@ -80,6 +81,7 @@ class FetcherLogic:
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
         )
         self._parts = Reassembly(format_, settings.part_bytes)
+        self._cutting = Cutting(format_, settings.cut_every_s)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
         self._dead_letters = Address(pipeline, "dead-letters")
@@ -118,11 +120,13 @@ class FetcherLogic:
                 return self._reread(epochs)
             case msg.CommitFrontiers():
                 return self._commit(message)
+            case msg.CutOver(asked):
+                return self._cut_over(asked, now)
             case msg.SchemasKept(identities):
                 self._schemas.kept(identities)
-                return self._settle(identities)
+                return self._settle(identities, now)
             case msg.SchemaMissing(identity, reason):
-                return [self._schemas.missing(identity, reason), *self._settle((identity,))]
+                return [self._schemas.missing(identity, reason), *self._settle((identity,), now)]
             case msg.SchemaRefused(_, reason):
                 return self._fail(reason)
             case msg.RegistryState():
@@ -141,7 +145,7 @@ class FetcherLogic:
 
     @property
     def _blocked(self) -> bool:
-        waits = self._offers.waiting or self._recognition.full
+        waits = self._offers.waiting or self._recognition.full or self._cutting.at_rest
         return self._stopped or self._asked_to_pause or waits
 
     def _poll(self, now: float) -> list[fx.FetcherEffect]:
@@ -149,7 +153,8 @@ class FetcherLogic:
         if self._closed:
             return []
         if self._blocked:
-            patient_until = self._offers.blocked_at + settings.patience_s
+            since = max(self._offers.blocked_at, self._cutting.since)
+            patient_until = since + settings.patience_s
             if not self._paused and now < patient_until:
                 return [fx.WakeAt(patient_until)]
             keep_alive = fx.Consume(settings.max_messages, 0.0)
@@ -168,7 +173,7 @@ class FetcherLogic:
         self._rate.read(sum(len(fetched.offsets) for fetched in polled.batches))
         for fetched in polled.batches:
             if fetched.source in self._partitions and not self._stopped:
-                out += self._look_at(fetched)
+                out += self._look_at(fetched, now)
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
@@ -176,7 +181,7 @@ class FetcherLogic:
         if not any(isinstance(each, fx.WantSchemas) for each in out):  # whose answer does it
             out += self._schemas.flow(paused=self._paused)
         for source, position in polled.positions.items():
-            if self._recognition.holds(source):
+            if self._recognition.holds(source) or self._cutting.holds(source):
                 continue
             if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
@@ -186,7 +191,11 @@ class FetcherLogic:
         return out + self._undetected(polled, now) + self._flush()
 
     def _flush(self) -> list[fx.FetcherEffect]:
-        """Report the end of a run that reads only what is there, once all is taken."""
+        """Have what was read written, once all of it is taken: where a run reads only what is
+        there, and where a cut is made."""
+        if self._cutting.at_rest and not self._cutting.flushed and self._offers.settled:
+            self._cutting.flushed = True
+            return [] if self._stopped else list(self._offers.flush())
         ends, assigned = self._settings.until, self._partitions
         if ends is None or self._flushed or self._stopped or not self._offers.settled:
             return []
@@ -195,19 +204,19 @@ class FetcherLogic:
         self._flushed = True
         return list(self._offers.flush())
 
-    def _look_at(self, fetched: msg.Fetched) -> list[fx.FetcherEffect]:
+    def _look_at(self, fetched: msg.Fetched, now: float) -> list[fx.FetcherEffect]:
         """Hold messages that can't be read yet, and send on the others."""
         try:
-            return self._go_on(self._recognition.take(fetched))
+            return self._go_on(self._recognition.take(fetched), now)
         except NotRecognised as unknown:
             return self._fail(str(unknown))
 
-    def _settle(self, identities: tuple[SchemaId, ...]) -> list[fx.FetcherEffect]:
+    def _settle(self, identities: tuple[SchemaId, ...], now: float) -> list[fx.FetcherEffect]:
         """Schemas are kept, or will not come: what waited for them goes on."""
         if self._stopped:
             return []
         try:
-            out = self._go_on(self._recognition.settle(identities))
+            out = self._go_on(self._recognition.settle(identities), now)
         except NotRecognised as unknown:
             return self._fail(str(unknown))
         if self._stopped:
@@ -215,7 +224,7 @@ class FetcherLogic:
         out += self._schemas.flow(paused=self._paused)
         return out if self._blocked else [*out, *self._resume(), fx.WakeAt(0.0)]
 
-    def _go_on(self, recognised: Recognised) -> list[fx.FetcherEffect]:
+    def _go_on(self, recognised: Recognised, now: float) -> list[fx.FetcherEffect]:
         out: list[fx.FetcherEffect] = []
         for detected in recognised.detected:
             fields = {"topic": detected.topic, "format": detected.format}
@@ -224,8 +233,27 @@ class FetcherLogic:
             out.append(fx.WantSchemas(recognised.wanted))
         for batch in recognised.batches:
             if not self._stopped:
-                out += self._take(batch)
+                out += self._take_to_cut(batch, now)
         return out
+
+    # --- cuts
+
+    def _take_to_cut(self, fetched: msg.Fetched, now: float) -> list[fx.FetcherEffect]:
+        """Send a batch on, up to the boundary of a cut that is due."""
+        epoch = self._partitions[fetched.source].epoch
+        head, asked = self._cutting.take(fetched, epoch, now)
+        out = [] if head is None else self._take(head)
+        if asked is not None and not self._stopped:
+            out.append(fx.Tell(self._committer, asked))
+        return out
+
+    def _cut_over(self, asked: msg.CutAsked, now: float) -> list[fx.FetcherEffect]:
+        """What was held goes on; no other cut is due so soon."""
+        out: list[fx.FetcherEffect] = []
+        for fetched in self._cutting.over(asked, now):
+            if not self._stopped:
+                out += self._take_to_cut(fetched, now)
+        return out if self._blocked else [*out, *self._resume(), fx.WakeAt(0.0)]
 
     def _undetected(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:
         """Fail a run that reads only what is there, where messages still wait for a format, or too
@@ -392,7 +420,12 @@ class FetcherLogic:
 
     def _counted(self, counts: Mapping[str, int]) -> list[fx.FetcherEffect]:
         """Tell the processors how many partitions topics have."""
-        return [fx.Tell(p, msg.PartitionCounts(counts)) for p in self._processors if counts]
+        out: list[fx.FetcherEffect] = [
+            fx.Tell(p, msg.PartitionCounts(counts)) for p in self._processors if counts
+        ]
+        if (why := self._cutting.unfit(counts, len(self._partitions))) is not None:
+            out.append(fx.Log("warning", "cuts_not_made", {"what": why}))
+        return out
 
     def _assigned(self, assigned: msg.Assigned) -> list[fx.FetcherEffect]:
         out: list[fx.FetcherEffect] = self._counted(assigned.counts)
@@ -452,6 +485,7 @@ class FetcherLogic:
             self._parts.drop(source)
             self._recognition.drop(source)
         self._offers.keep(self._partitions)
+        self._cutting.keep(self._partitions)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
 
     def _commit(self, commit: msg.CommitFrontiers) -> list[fx.FetcherEffect]:

@@ -41,6 +41,8 @@ class FetcherSettings:
     ends the run with an error, as does a schema that can't be had. None: the run goes on."""
     messages_per_s: float | None = None
     """What is read at most, on average over a second."""
+    cut_every_s: float | None = None
+    """How often all tables are cut at one boundary of the log. None: never."""
     paused: bool = False
     """A person paused reading in an earlier run."""
     dead_letters: bool = False

@@ -24,6 +24,7 @@ from actors.contract.ports import (
     Spills,
     StagedFiles,
     Stager,
+    Tags,
 )
 from actors.contract.writes import StagedBatch
 from actors.runtime.shell import Directory, Run
@@ -248,6 +249,8 @@ class WriterEffects:
                 )
             case fx.Publish(batch):
                 return self._guard(batch.target, lambda sink: _timed(sink, batch))
+            case fx.Tag(wanted):
+                return self._guard(wanted.target, lambda sink: _tagged(sink, wanted))
             case fx.RemoveStaged(paths):
                 self._staged.remove(paths)
                 return None
@@ -269,6 +272,14 @@ class WriterEffects:
             return msg.Failed(target, msg.FailureKind.STRAGGLER, reason_of(error))
         except Fenced as error:
             return msg.Failed(target, msg.FailureKind.FENCED, reason_of(error))
+
+
+def _tagged(sink: BatchWriter, wanted: msg.TagVersion) -> msg.Tagged:
+    assert isinstance(sink, Tags)  # the configuration was checked
+    if wanted.above is not None:
+        sink.untag(wanted.target, wanted.above)
+    sink.tag(wanted.target, wanted.version, wanted.number, wanted.keep)
+    return msg.Tagged(wanted.target)
 
 
 def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:

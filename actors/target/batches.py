@@ -136,9 +136,13 @@ class Batches:
         return out + self.submit(buffer, barrier.batch, epochs, through, firsts, now)
 
     def nothing_to_write(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
-        """Replays and messages without effect are done as soon as what came before them is."""
+        """Replays and messages without effect are done as soon as what came before them is.
+
+        What an earlier run has written may not be recorded yet: so the target's state goes along.
+        """
         through, epochs = buffer.uncover()
-        done = msg.Written(buffer.route.name, epochs, through, None)
+        state = None if buffer.state.schema is None else buffer.state
+        done = msg.Written(buffer.route.name, epochs, through, state)
         return [fx.Tell(self._committer, done)] if done.through else []
 
     def _files_of_one_write(self, buffer: TargetBuffer) -> tuple[StagedFile, ...]:

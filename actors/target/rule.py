@@ -490,7 +490,7 @@ class ProcessorLogic:
 
     @property
     def _flushing(self) -> bool:
-        return self._flush_after is not None and self._received >= self._flush_after
+        return self._received == self._flush_after  # more came: it was of a cut before
 
     def _after(self, now: float) -> list[fx.TargetEffect]:
         """Say ``Drained`` when it is so, and ask for the next moment at which something is due."""

@@ -19,4 +19,12 @@ class Place(NamedTuple):
     lsn: int | None = None
 
 
+class TransactionEnd(NamedTuple):
+    """The end of a transaction in the log: its name there, and when it was committed by the
+    source's clock, in milliseconds since 1970, where that is told."""
+
+    id: str
+    time_ms: int | None
+
+
 NOWHERE = Place()

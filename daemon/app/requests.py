@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from actors.contract.messages import OpenTarget, WriteBatch
+from actors.contract.messages import OpenTarget, TagVersion, WriteBatch
 from actors.runtime.shell import Directory, Endpoint
 
 # What waits for a sink's writers, of one pipeline: in its order, but writes pass openings.
 
-Request = OpenTarget | WriteBatch
+Request = OpenTarget | WriteBatch | TagVersion
 
 
 class InTurns:
@@ -81,7 +81,7 @@ class Requests:
     def tell(self, message: object) -> None:
         """Queue a request."""
         match message:
-            case msg.OpenTarget(target):
+            case msg.OpenTarget(target) | msg.TagVersion(target):
                 sink = self._sinks[target.sink]
             case msg.WriteBatch(batch):
                 sink = self._sinks[batch.target.sink]
@@ -138,6 +138,6 @@ class WritersDirectory(Directory):
     def tell(self, address: Address, message: object) -> None:
         """Deliver the message before the count falls: a waiting edit then finds it delivered."""
         self._whole.tell(address, message)
-        if address.role == "processor":
-            assert isinstance(message, msg.Opened | msg.Written | msg.Failed)
+        if address.role in ("processor", "cuts"):
+            assert isinstance(message, msg.Opened | msg.Written | msg.Tagged | msg.Failed)
             self._requests.answered(address.pipeline, message.target.sink)

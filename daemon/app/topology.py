@@ -12,6 +12,7 @@ from actors.committer.debt import DebtBounds
 from actors.committer.rule import Begin, CommitterLogic
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
+from actors.cuts import CutsLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -26,6 +27,8 @@ from actors.runtime.effect_handlers import (
 from actors.runtime.lending import NOTHING, Lender
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 from actors.runtime.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
+from actors.staging.cut_rows import CutEffects
+from actors.staging.staged_tables import ParquetTables
 from actors.target.rule import ProcessorLogic
 from actors.target.settings import ProcessorSettings
 from actors.writer import WriterLogic
@@ -126,6 +129,7 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
+        self._start_cuts(parts)
         for index in range(config.daemon.processors):
             self._start_processor(
                 Address(parts.name, "processor", index),
@@ -145,6 +149,8 @@ class Topology:
                 registry=options.registry,
                 schema_patience_s=self._registries.patience_s(parts.name),
                 messages_per_s=section.quota.messages_per_s,
+                # A run that ends where the log ends has one moment of its own: that end.
+                cut_every_s=section.cut_every if parts.until is None else None,
                 paused=parts.name in self._paused(),
             ),
         )
@@ -160,6 +166,7 @@ class Topology:
             parts.until,
             commits="kafka-commit" in self._config.pipeline[parts.name].offset_stores,
             debt=DebtBounds(daemon.frontier_debt_messages, daemon.frontier_debt_s),
+            cut_patience_s=self._config.pipeline[parts.name].cuts.wait,
         )
         self._start(
             Address(parts.name, "committer"),
@@ -179,6 +186,18 @@ class Topology:
             DeadLetterLogic(parts.name, bounds, parts.recent_letters_s),
             Mailbox(DataQueue(NOTHING)),
             _just(DeadLetterEffects(parts.dead_letters, parts.open_letters)),
+        )
+
+    def _start_cuts(self, parts: PipelineParts) -> None:
+        section = self._config.pipeline[parts.name]
+        table = section.cuts_table
+        if table is None:
+            return
+        self._start(
+            Address(parts.name, "cuts"),
+            CutsLogic(parts.name, table, section.cuts.keep, time.time, self._run_id),
+            Mailbox(DataQueue(CONTROL_ONLY)),
+            _just(CutEffects(ParquetTables(), self._stagers.new_path)),
         )
 
     def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:

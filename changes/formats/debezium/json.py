@@ -17,7 +17,7 @@ from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
 from changes.formats.debezium.ignored_create import is_ignored_create, not_followed
 from changes.formats.debezium.layout import NULL, string_of
-from changes.formats.debezium.parts import members
+from changes.formats.debezium.parts import ended, members
 from changes.formats.debezium.places import (
     EnvelopeSource,
     Names,
@@ -54,7 +54,7 @@ from changes.model.model import (
     TableName,
     TruncateTable,
 )
-from changes.model.places import Place
+from changes.model.places import Place, TransactionEnd
 from changes.sql.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
@@ -229,6 +229,15 @@ class DebeziumJson(Format):
                 self._tombstones.flattened()
             if record.letter == "D":
                 self._tombstones.deleted(packed)
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        if value is None or b'"event_count"' not in value or b'"END"' not in value:
+            return None
+        try:
+            record = careful.read(value, self._names)
+        except Refused:
+            return None
+        return None if record.kind is not Kind.NOTHING else ended(record.payload or {})
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         self._tombstones.turn_to(partition)

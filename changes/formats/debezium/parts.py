@@ -14,6 +14,7 @@ from changes.formats.debezium.types import Field
 from changes.formats.engine.format import packed_header, unpack
 from changes.formats.engine.json_text import why_not, with_text_for_bare_numbers
 from changes.formats.engine.layout import Refused
+from changes.model.places import TransactionEnd
 
 Members = Mapping[str, Raw]
 
@@ -142,3 +143,16 @@ def side_topic(found: Mapping[str, Raw], schema_name: str | None) -> str | None:
     if _NOTIFICATION <= names <= _NOTIFICATION | {"timestamp"}:
         return "notification"
     return None
+
+
+def ended(found: Mapping[str, Raw]) -> TransactionEnd | None:
+    """The transaction that ends with a record of the topic of transactions; None: it is none, or
+    the beginning of one. Where a connector restarts, an end may come again: nothing is between."""
+    if not found.keys() >= _TRANSACTION or bytes(found["status"]) != b'"END"':
+        return None
+    try:
+        name = msgspec.json.decode(found["id"], type=str)
+        time_ms = msgspec.json.decode(found.get("ts_ms", b"null"), type=int | None)
+    except msgspec.DecodeError:
+        return None
+    return TransactionEnd(name, time_ms)

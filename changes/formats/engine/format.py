@@ -28,7 +28,7 @@ from changes.model.model import (
     TableName,
     TableSchema,
 )
-from changes.model.places import Place
+from changes.model.places import Place, TransactionEnd
 from changes.sql.convert import check_zone
 from offsets.parts import Part
 
@@ -387,6 +387,11 @@ class Format(ABC):
 
         Of transactions alone: a set of them, or a place that a tool has come to, is no such place.
         """
+        return None
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        """The transaction of which a message is certainly the end, so that what follows it belongs
+        to others; None where it is none, or does not tell. Raises nothing."""
         return None
 
     @abstractmethod

@@ -26,6 +26,7 @@ from changes.formats.maxwell.ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 from changes.formats.maxwell.rows import LETTERS, MaxwellRows, body, is_record_key, moment
 from changes.model.model import BadMessage, Ddl, FormatOptions, Head, Kind, TableName
+from changes.model.places import TransactionEnd
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
 _KINDS |= dict.fromkeys(TYPES, Kind.DDL)
@@ -40,6 +41,18 @@ class _First(Struct, gc=False):
     type: str = ""
     encrypted: Any = None
     reason: str | None = None
+
+
+class _Last(Struct, gc=False):
+    """What tells the end of a transaction."""
+
+    commit: bool = False
+    xid: int | None = None
+    ts: int | None = None
+    type: str = ""
+
+
+_LAST = msgspec.json.Decoder(_Last).decode
 
 
 class MaxwellJson(JsonFormat):
@@ -143,6 +156,18 @@ class MaxwellJson(JsonFormat):
         except (Refused, struct.error, msgspec.DecodeError, ValueError, RecursionError):
             return None
         return explained_ms(self, value) if live else None
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        """Maxwell writes ``commit`` on a transaction's last row alone."""
+        if value is None or b'"commit":true' not in value:
+            return None
+        try:
+            last = _LAST(self._plain(body(value)))
+        except (Refused, struct.error, msgspec.DecodeError, ValueError, RecursionError):
+            return None
+        if not last.commit or last.xid is None or last.type.startswith("bootstrap"):
+            return None
+        return TransactionEnd(str(last.xid), None if last.ts is None else last.ts * 1000)
 
     def _plain(self, text: bytes) -> bytes:
         """The message without encryption; raises Refused."""

@@ -1,0 +1,72 @@
+"""Says when all tables of a pipeline stand at the boundary of a cut, and which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import Address
+from offsets.ledger import LaneLedger
+from offsets.position import NO_OFFSET
+from offsets.rebuild import Rebuild
+from offsets.snapshot import SpillMark, TargetMark
+
+
+class CutWatch:
+    """One per pipeline; used by the committer's thread alone. Times are monotonic seconds.
+
+    A target that is still on its way when the patience ends is left out by name: it holds up
+    neither the other tables' cut nor the reading.
+    """
+
+    def __init__(self, pipeline: str, patience_s: float) -> None:
+        self._cuts, self._fetcher = Address(pipeline, "cuts"), Address(pipeline, "fetcher")
+        self._patience_s = patience_s
+        self._asked: msg.CutAsked | None = None
+        self._until = 0.0
+
+    def ask(self, asked: msg.CutAsked, now: float) -> None:
+        """The fetcher stands at a boundary."""
+        self._asked, self._until = asked, now + self._patience_s
+
+    def drop(self) -> None:
+        """The partition is another assignment's now: the fetcher holds nothing of it."""
+        self._asked = None
+
+    def look(
+        self,
+        ledger: LaneLedger,
+        marks: Mapping[str, TargetMark],
+        spills: Mapping[str, SpillMark],
+        rebuilds: Mapping[str, Rebuild],
+        now: float,
+    ) -> list[fx.CommitterEffect]:
+        """Say so where the boundary is reached, or waited for in vain."""
+        asked = self._asked
+        if asked is None:
+            return []
+        reached = ledger.frontier(asked.source) >= asked.next_offset
+        if not reached and now < self._until:
+            return []
+        self._asked = None
+        behind = [] if reached else [name for name, _ in ledger.holders(asked.source)]
+        stand_ins = {rebuild.into for rebuild in rebuilds.values()}
+        left_out = dict.fromkeys(behind, f"not written within {self._patience_s:g} s")
+        left_out |= dict.fromkeys(spills, "its messages are in its spill")
+        versions: dict[str, str] = {}
+        for name, mark in marks.items():
+            if name in stand_ins or name in left_out:
+                continue
+            if mark.version is None:
+                left_out[name] = "it shows no version that can be named"
+            elif mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
+                # After a restart the log is read again from the frontier, which some are beyond.
+                left_out[name] = "it is beyond the boundary since an earlier run"
+            else:
+                versions[name] = mark.version
+        left_out = {name: why for name, why in left_out.items() if name not in stand_ins}
+        return [
+            fx.Tell(self._cuts, msg.CutReached(asked, versions, left_out)),
+            fx.Tell(self._fetcher, msg.CutOver(asked)),
+        ]

@@ -1,0 +1,200 @@
+"""Makes cuts: has the versions of a pipeline's tables tagged, then lists the cut in one row.
+
+The row's commit alone makes a cut visible, whole or not at all. The table that lists cuts is a
+target like any other: its mark is the last cut's number, so that a daemon that was replaced can't
+add a cut, and no cut is listed twice. What fails is not tried again here: a table that can't be
+tagged is left out by name, and a cut that can't be listed is followed by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.figures import CutFigures, Figures, bare
+from actors.contract.writes import StagedBatch
+from changes.model.cuts_table import SCHEMA
+from changes.model.model import Mode, TargetName
+from offsets.cuts import Cut, KeepCuts, next_number
+from offsets.fence import Span
+from offsets.position import NO_OFFSET, TopicPartition
+
+
+@dataclass(slots=True)
+class _Making:
+    """The cut that is being made. ``awaited``: the targets that are being tagged."""
+
+    reached: msg.CutReached
+    number: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    awaited: set[str] = field(default_factory=set)
+    path: str | None = None
+
+    def cut(self, pipeline: str) -> Cut:
+        """As it is listed."""
+        asked = self.reached.asked
+        return Cut(
+            number=self.number,
+            pipeline=pipeline,
+            boundary=asked.boundary,
+            positions={asked.source: asked.next_offset},
+            time_ms=asked.time_ms,
+            transaction=asked.transaction,
+            versions=self.versions,
+            left_out=self.left_out,
+        )
+
+
+class CutsLogic:
+    """One per pipeline that is cut. Deterministic; see ``handle``."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        table: TargetName,
+        keep: KeepCuts,
+        unix_s: Callable[[], float],
+        run_id: str,
+    ) -> None:
+        """``table``: lists the cuts. ``unix_s``: the time, in Unix seconds. ``run_id`` makes names
+        of writes unique over restarts."""
+        self._pipeline, self._table, self._keep = pipeline, table, keep
+        self._unix_s, self._run_id = unix_s, run_id
+        self._me = Address(pipeline, "cuts")
+        self._lane = TopicPartition(f"(cuts of {pipeline})", 0)
+        self._is_open, self._last = False, NO_OFFSET
+        self._unlisted = True
+        self._tagged: dict[str, str] = {}
+        self._making: _Making | None = None
+        self._made: Cut | None = None
+        self._error: str | None = None
+
+    def handle(self, message: object, now: float) -> list[fx.CutEffect]:
+        """React to one message. ``now`` is not needed: nothing here waits."""
+        match message:
+            case msg.CutReached():
+                return self._reached(message)
+            case msg.Opened(_, state):
+                self._is_open, self._last = True, state.hwms.get(self._lane, NO_OFFSET)
+                return self._tag()
+            case msg.Tagged(target):
+                return self._answered(str(target), None)
+            case msg.Failed(target, _, reason):
+                if target != self._table:
+                    return self._answered(str(target), bare(str(target), reason))
+                return self._give_up(reason)
+            case msg.CutStaged():
+                return self._write(message)
+            case msg.CutNotStaged(reason):
+                return self._give_up(reason)
+            case msg.Written():
+                return self._written()
+            case Figures():
+                return [fx.Reply(CutFigures(self._made, self._error))]
+            case _:
+                raise TypeError(f"an actor for cuts does not know {message!r}")
+
+    def _reached(self, reached: msg.CutReached) -> list[fx.CutEffect]:
+        if self._making is not None:
+            return [self._not_made("the cut before it is not listed yet")]
+        made = self._made
+        if made is not None and (made.versions, made.left_out) == (
+            reached.versions,
+            reached.left_out,
+        ):
+            return []  # no table has changed
+        self._making = _Making(reached)
+        if self._is_open:
+            return self._tag()
+        return [fx.Tell(WRITERS, msg.OpenTarget(self._table, self._me))]
+
+    def _tag(self) -> list[fx.CutEffect]:
+        """Have each table tagged that has another version than at its last tag."""
+        making = self._making
+        assert making is not None
+        last = None if self._last == NO_OFFSET else self._last
+        making.number = next_number(last, self._unix_s())
+        making.versions = dict(making.reached.versions)
+        making.left_out = dict(making.reached.left_out)
+        new = {n: v for n, v in making.versions.items() if self._tagged.get(n) != v}
+        making.awaited = set(new)
+        above = (last or 0) if self._unlisted else None
+        if not new:
+            return self._stage()
+        return [
+            fx.Tell(
+                WRITERS,
+                msg.TagVersion(
+                    TargetName.parse(name), version, making.number, self._keep, self._me, above
+                ),
+            )
+            for name, version in new.items()
+        ]
+
+    def _answered(self, target: str, problem: str | None) -> list[fx.CutEffect]:
+        making = self._making
+        if making is None or target not in making.awaited:
+            return []
+        making.awaited.discard(target)
+        if problem is not None:
+            making.left_out[target] = problem
+            del making.versions[target]
+        return [] if making.awaited else self._stage()
+
+    def _stage(self) -> list[fx.CutEffect]:
+        making = self._making
+        assert making is not None
+        self._unlisted = True
+        if not making.versions:
+            return self._give_up("no table could be tagged")
+        return [fx.StageCut(making.cut(self._pipeline))]
+
+    def _write(self, staged: msg.CutStaged) -> list[fx.CutEffect]:
+        making = self._making
+        assert making is not None
+        making.path = staged.path
+        batch = StagedBatch(
+            batch_id=f"{self._run_id}-{self._pipeline}-cut-{making.number}",
+            target=self._table,
+            mode=Mode.UPSERT,
+            schema=SCHEMA,
+            lanes={self._lane: Span(self._last, making.number)},
+            path=staged.path,
+            rows=1,
+            changes=1,
+            bounds=staged.bounds,
+        )
+        through = {self._lane: making.number}
+        return [fx.Tell(WRITERS, msg.WriteBatch(batch, {self._lane: 0}, through, self._me, None))]
+
+    def _written(self) -> list[fx.CutEffect]:
+        """The cut is visible."""
+        making = self._making
+        if making is None:
+            return []
+        asked = making.reached.asked
+        self._made = making.cut(self._pipeline)
+        self._tagged = dict(making.versions)
+        self._last, self._unlisted, self._error, self._making = making.number, False, None, None
+        fields = {
+            "cut": making.number,
+            "boundary": asked.boundary,
+            "offset": asked.next_offset,
+            "tables": len(making.versions),
+            "left_out": making.left_out,
+        }
+        return [fx.Log("warning" if making.left_out else "debug", "cut", fields)]
+
+    def _give_up(self, reason: str) -> list[fx.CutEffect]:
+        """The next cut begins anew. The table is read again: somebody may have moved its mark."""
+        making, self._making, self._is_open = self._making, None, False
+        left = (making.path,) if making is not None and making.path is not None else ()
+        return [*([fx.RemoveStaged(left)] if left else []), self._not_made(reason)]
+
+    def _not_made(self, reason: str) -> fx.Log:
+        self._error = reason
+        return fx.Log("warning", "cut_not_made", {"reason": reason})

@@ -1,0 +1,140 @@
+"""Brings a pipeline to rest where all its tables can be cut: at the end of a transaction.
+
+When a cut is due, what follows the next boundary in the log is held here. The processors write what
+came before it, and the committer says when all of that is written, or for how long it waited. Then
+what was held goes on. So a cut takes no barrier into any target, and a pipeline without cuts is as
+it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from actors.contract import messages as msg
+from changes.formats.engine.format import Format
+from offsets.cuts import Boundary
+from offsets.position import EpochSpan, TopicPartition
+
+NO_END_S = 5.0
+"""How long messages may come without the end of a transaction, until the cut goes through the log
+at a time instead."""
+
+
+class Cutting:
+    """One per pipeline; used by the fetcher's thread alone. Times are monotonic seconds."""
+
+    def __init__(self, format_: Format, every_s: float | None) -> None:
+        """``every_s``: None: nothing is cut."""
+        self._format = format_
+        self._every_s = every_s
+        self._due_at: float | None = None
+        self._sought_since: float | None = None
+        self._asked: msg.CutAsked | None = None
+        self._held: list[msg.Fetched] = []
+        self._unfit = False
+        self.since = float("-inf")
+        """When the pipeline was last brought to rest."""
+        self.flushed = False
+        """Whether the processors were told to write what they have."""
+
+    def unfit(self, counts: Mapping[str, int], assigned: int) -> str | None:
+        """Why nothing can be cut, where that is news: the log has several partitions. ``counts``:
+        of each topic, empty where that is not known now."""
+        if self._every_s is None:
+            return None
+        partitions = max(sum(counts.values()), assigned)
+        was, self._unfit = self._unfit, partitions > 1 or (self._unfit and not counts)
+        if was or not self._unfit:
+            return None
+        return f"the log has {partitions} partitions: cuts are made of a log of one partition"
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether a boundary was reached, and nothing goes on behind it."""
+        return self._asked is not None
+
+    def holds(self, source: TopicPartition) -> bool:
+        """Whether messages of a partition may wait here."""
+        return self._asked is not None and self._asked.source == source
+
+    def take(
+        self, fetched: msg.Fetched, epoch: int, now: float
+    ) -> tuple[msg.Fetched | None, msg.CutAsked | None]:
+        """What of a batch goes on, and the cut behind it where one is due and its boundary is in
+        the batch. The rest is held."""
+        if self.at_rest:
+            self._held.append(fetched)
+            return None, None
+        if self._every_s is None or self._unfit or not self._is_due(now, self._every_s):
+            return fetched, None
+        place, transaction, time_ms = self._boundary(fetched, now)
+        if place is None:
+            return fetched, None
+        kept = place + 1
+        next_offset = fetched.next_offset
+        head = fetched
+        if kept < len(fetched.offsets):
+            next_offset = fetched.offsets[kept]
+            head = _part(fetched, slice(0, kept), next_offset, fetched.epochs)
+            self._held.append(_part(fetched, slice(kept, None), fetched.next_offset))
+        boundary: Boundary = "time" if transaction is None else "transaction"
+        self._asked = msg.CutAsked(
+            epoch, fetched.source, next_offset, boundary, time_ms, transaction
+        )
+        self.since, self.flushed, self._sought_since = now, False, None
+        return head, self._asked
+
+    def over(self, asked: msg.CutAsked | None, now: float) -> tuple[msg.Fetched, ...]:
+        """The cut is made, or given up: what was held goes on. Nothing where it is another one."""
+        if self._asked is None or asked not in (None, self._asked):
+            return ()
+        held, self._held, self._asked = tuple(self._held), [], None
+        assert self._every_s is not None
+        self._due_at = now + self._every_s
+        return held
+
+    def keep(self, sources: Container[TopicPartition]) -> None:
+        """Drop what is held of other partitions; they are read again."""
+        if self._asked is not None and self._asked.source not in sources:
+            self._asked, self._held = None, []
+
+    def _is_due(self, now: float, every_s: float) -> bool:
+        if self._due_at is None:
+            self._due_at = now + every_s
+        return now >= self._due_at
+
+    def _boundary(
+        self, fetched: msg.Fetched, now: float
+    ) -> tuple[int | None, str | None, int | None]:
+        """The place of the batch's last message before it, the transaction that ends there, and
+        the time there."""
+        for place in range(len(fetched.values) - 1, -1, -1):
+            end = self._format.transaction_end(fetched.values[place])
+            if end is not None:
+                return place, end.id, end.time_ms
+        if (found := self._between(fetched)) is not None:
+            return found
+        if self._sought_since is None:
+            self._sought_since = now
+        if not fetched.offsets or now < self._sought_since + NO_END_S:
+            return None, None, None
+        return len(fetched.offsets) - 1, None, fetched.time_ms
+
+    def _between(self, fetched: msg.Fetched) -> tuple[int, str, int | None] | None:
+        """The last place behind which messages are of another transaction, as their GTIDs say."""
+        after: str | None = None
+        for place in range(len(fetched.values) - 1, -1, -1):
+            at = self._format.place(fetched.values[place])
+            if at is None or at.gtid is None:
+                return None
+            if after is not None and at.gtid != after:
+                return place, at.gtid, self._format.source_ms(fetched.values[place])
+            after = at.gtid
+        return None
+
+
+def _part(
+    fetched: msg.Fetched, which: slice, next_offset: int, epochs: tuple[EpochSpan, ...] = ()
+) -> msg.Fetched:
+    offsets, values = fetched.offsets[which], fetched.values[which]
+    return msg.Fetched(fetched.source, offsets, values, next_offset, fetched.time_ms, epochs)

@@ -1,0 +1,39 @@
+"""Carries out the effects of the actor that makes cuts: each cut is a staged file of one row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.staging.staged_tables import StagedTables
+from changes.model.cuts_table import staged_row
+from changes.model.printable import reason_of
+from changes.routes.fold import key_bounds
+
+
+class CutEffects:
+    """The effects of who makes cuts: staged files of one row."""
+
+    def __init__(self, tables: StagedTables, new_path: Callable[[], str]) -> None:
+        """``new_path``: names a new file."""
+        self._tables, self._new_path = tables, new_path
+
+    def __call__(self, effect: fx.OfCuts) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.StageCut(cut):
+                table, schema = staged_row(cut)
+                path = self._new_path()
+                try:
+                    self._tables.write(path, table)
+                except OSError as error:
+                    return msg.CutNotStaged(reason_of(error))
+                return msg.CutStaged(path, key_bounds(table, schema.keys))
+            case fx.RemoveStaged(paths):
+                for path in paths:
+                    self._tables.remove(path)
+                return None
+            case _:
+                assert_never(effect)

@@ -1,0 +1,122 @@
+"""Cuts: each table that is in one is as it was at that place of the log, whatever fails."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from actors.committer.cutting import CutWatch
+from actors.contract import messages as msg
+from actors.contract.addresses import Address
+from actors.fetcher import cutting
+from actors.fetcher.cutting import Cutting
+from changes.model.model import DdlPolicy
+from tests.simulation.durable import PIPELINE, Durable
+from tests.simulation.partitions import COMMITTER, FETCHER
+from tests.simulation.shape import Shape
+from tests.simulation.staging import RealStaging
+from tests.simulation.stream import SOURCES, Stream, random_stream
+from tests.simulation.world import World
+
+CUTS = Address(PIPELINE, "cuts")
+SHAPE = Shape(ddl=0.1, bad=0.1, quarantine=True, policy=DdlPolicy("keep", "follow"))
+
+
+class CutWorld(World):
+    """Cuts are asked for all the time; each is held against a calm run over the log up to it."""
+
+    def __init__(self, stream: Stream, durable: Durable, rng: random.Random, **more: Any) -> None:
+        super().__init__(durable, rng, **more)
+        self._stream = stream
+        self.counts = Counter[str]()
+        fetcher, committer = self.logics[FETCHER], self.logics[COMMITTER]
+        fetcher._cutting = Cutting(fetcher._sorter._format, rng.choice((0.02, 0.2)))
+        committer._cut = CutWatch(PIPELINE, rng.choice((0.2, 5.0)))
+
+    def _tell(self, to: Address, message: object) -> None:
+        if to != CUTS:
+            return super()._tell(to, message)
+        assert isinstance(message, msg.CutReached)
+        sink, asked = self.durable.sink, message.asked
+        wanted = upto(self._stream, asked.next_offset).sink
+        for name, version in message.versions.items():
+            self.counts["tables"] += 1
+            assert str(sink.versions[name]) == version, name
+            table, other = sink.tables.get(name), wanted.tables.get(name)
+            if table is None or other is None:
+                assert table is other
+                continue
+            assert (table.shown(), table.entries) == (other.shown(), other.entries), name
+        left = set(wanted.tables) - message.versions.keys() - message.left_out.keys()
+        assert not left, left
+        self.counts["left_out"] += len(message.left_out)
+        self.counts["cuts"] += 1
+        return None
+
+
+def upto(stream: Stream, offset: int) -> Durable:
+    """What a calm run makes of the log below an offset."""
+    (source,) = stream.log
+    log = {source: [(at, value) for at, value in stream.log[source] if at < offset]}
+    durable = Durable.of(Stream(stream.shape, log, {source: offset}))
+    assert World(durable, random.Random(1), staging=RealStaging).run()
+    return durable
+
+
+def one_partition(rng: random.Random) -> Stream:
+    """What a random stream has in its first partition."""
+    stream, source = random_stream(rng, rng.choice((60, 200)), shape=SHAPE), SOURCES[0]
+    stream.log = {source: stream.log[source]}
+    stream.end = {source: stream.end[source]}
+    return stream
+
+
+@pytest.fixture(autouse=True)
+def at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages tell no transaction: the end of each batch may be a boundary."""
+    monkeypatch.setattr(cutting, "NO_END_S", 0.0)
+
+
+def live(seed: int) -> Counter[str]:
+    """Several lives over one stream."""
+    rng = random.Random(seed)
+    stream = one_partition(rng)
+    durable, counts = Durable.of(stream), Counter[str]()
+    faults = {
+        "sink_fails": rng.choice((0, 0.4)),
+        "disk_fails": rng.choice((0, 0.3)),
+        "refusals": rng.choice((0, 0, 2)),
+    }
+    crashes = rng.randrange(4)
+    for life in range(crashes + 1):
+        rate = 0.01 if life < crashes else 0.0
+        revokes = rng.choice((0, 4))
+        more = {"crash_rate": rate, "revokes": revokes, "staging": RealStaging, **faults}
+        world = CutWorld(stream, durable, rng, **more)
+        ended = world.run()
+        counts += world.counts
+        if ended:
+            break
+    (end,) = stream.end.values()
+    calm = upto(stream, end).sink.tables
+    shown = {name: table.shown() for name, table in durable.sink.tables.items()}
+    assert shown == {name: table.shown() for name, table in calm.items()}
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cut_is_one_place_of_the_log(seed: int) -> None:
+    """Also amid crashes, revokes, lost replies, full disks and quarantines."""
+    live(seed)
+
+
+def test_cuts_are_made_and_name_who_is_left_out() -> None:
+    """Of many runs: most cuts have all their tables, some leave out by name."""
+    counts = Counter[str]()
+    for seed in range(100, 115):
+        counts += live(seed)
+    assert counts["cuts"] > 15, counts
+    assert 0 < counts["left_out"] < counts["tables"]
