@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from changes.model.cuts_table import SCHEMA
+
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures, bare
 from actors.contract.writes import StagedBatch
-from changes.model.cuts_table import SCHEMA
 from changes.model.model import Mode, TargetName
 from offsets.cuts import Cut, KeepCuts, next_number
 from offsets.fence import Span

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from offsets.ledger import LaneLedger
-from offsets.position import NO_OFFSET
+from offsets.position import NO_OFFSET, TopicPartition
 from offsets.rebuild import Rebuild
 from offsets.snapshot import SpillMark, TargetMark
 
@@ -30,9 +30,10 @@ class CutWatch:
         """The fetcher stands at a boundary."""
         self._asked, self._until = asked, now + self._patience_s
 
-    def drop(self) -> None:
-        """The partition is another assignment's now: the fetcher holds nothing of it."""
-        self._asked = None
+    def drop(self, sources: Container[TopicPartition]) -> None:
+        """These partitions go away, or come anew: the fetcher holds nothing of them."""
+        if self._asked is not None and self._asked.source in sources:
+            self._asked = None
 
     def look(
         self,

@@ -128,7 +128,7 @@ class CommitterLogic:
                 self._ending = True
                 out = [*self._save(), fx.WakeAt(None)]
             case msg.Release(sources):
-                self._cut.drop()
+                self._cut.drop(sources)
                 self._releasing = sources
                 out = self._save()
             case msg.Saved():
@@ -164,7 +164,7 @@ class CommitterLogic:
         holes = self._holes(started)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
-        self._cut.drop()
+        self._cut.drop((source,))
         self._timelines[source] = Timeline()
         self._logs[source] = LogEpochs(started.log)
         self._running[source] = RunningTrail(started.running)

@@ -31,6 +31,8 @@ class Cutting:
         self._sought_since: float | None = None
         self._asked: msg.CutAsked | None = None
         self._held: list[msg.Fetched] = []
+        self._latest: msg.Fetched | None = None
+        self._latest_at = 0.0
         self._unfit = False
         self.since = float("-inf")
         """When the pipeline was last brought to rest."""
@@ -65,7 +67,10 @@ class Cutting:
         if self.at_rest:
             self._held.append(fetched)
             return None, None
-        if self._every_s is None or self._unfit or not self._is_due(now, self._every_s):
+        if self._every_s is None or self._unfit:
+            return fetched, None
+        self._latest, self._latest_at = fetched, now
+        if not self._is_due(now, self._every_s):
             return fetched, None
         place, transaction, time_ms = self._boundary(fetched, now)
         if place is None:
@@ -77,12 +82,35 @@ class Cutting:
             next_offset = fetched.offsets[kept]
             head = _part(fetched, slice(0, kept), next_offset, fetched.epochs)
             self._held.append(_part(fetched, slice(kept, None), fetched.next_offset))
+        return head, self._ask(epoch, fetched.source, next_offset, transaction, time_ms, now)
+
+    def idle(self, epochs: Mapping[TopicPartition, int], now: float) -> msg.CutAsked | None:
+        """The cut that is due behind the last message that came, where no other follows it."""
+        latest = self._latest
+        if self._every_s is None or latest is None or self.at_rest or self._unfit:
+            return None
+        if not self._is_due(now, self._every_s) or latest.source not in epochs:
+            return None
+        end = self._format.transaction_end(latest.values[-1])
+        if end is None and now < self._latest_at + NO_END_S:
+            return None
+        found = (None, latest.time_ms) if end is None else (end.id, end.time_ms)
+        return self._ask(epochs[latest.source], latest.source, latest.next_offset, *found, now)
+
+    def _ask(
+        self,
+        epoch: int,
+        source: TopicPartition,
+        next_offset: int,
+        transaction: str | None,
+        time_ms: int | None,
+        now: float,
+    ) -> msg.CutAsked:
         boundary: Boundary = "time" if transaction is None else "transaction"
-        self._asked = msg.CutAsked(
-            epoch, fetched.source, next_offset, boundary, time_ms, transaction
-        )
+        asked = msg.CutAsked(epoch, source, next_offset, boundary, time_ms, transaction)
+        self._asked, self._latest = asked, None
         self.since, self.flushed, self._sought_since = now, False, None
-        return head, self._asked
+        return asked
 
     def over(self, asked: msg.CutAsked | None, now: float) -> tuple[msg.Fetched, ...]:
         """The cut is made, or given up: what was held goes on. Nothing where it is another one."""
@@ -95,6 +123,8 @@ class Cutting:
 
     def keep(self, sources: Container[TopicPartition]) -> None:
         """Drop what is held of other partitions; they are read again."""
+        if self._latest is not None and self._latest.source not in sources:
+            self._latest = None
         if self._asked is not None and self._asked.source not in sources:
             self._asked, self._held = None, []
 

@@ -186,6 +186,10 @@ class FetcherLogic:
             if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
+        if not polled.batches:
+            epochs = {source: each.epoch for source, each in self._partitions.items()}
+            if (asked := self._cutting.idle(epochs, now)) is not None:
+                out.append(fx.Tell(self._committer, asked))
         if polled.error is not None:
             out += self._fail(polled.error)
         return out + self._undetected(polled, now) + self._flush()
