@@ -75,17 +75,19 @@ class Cutting:
         place, transaction, time_ms = self._boundary(fetched, now)
         if place is None:
             return fetched, None
-        kept = place + 1
-        next_offset = fetched.next_offset
-        head = fetched
+        kept, next_offset, head = place + 1, fetched.next_offset, fetched
         if kept < len(fetched.offsets):
             next_offset = fetched.offsets[kept]
-            head = _part(fetched, slice(0, kept), next_offset, fetched.epochs)
+            head = self._latest = _part(fetched, slice(0, kept), next_offset, fetched.epochs)
             self._held.append(_part(fetched, slice(kept, None), fetched.next_offset))
         return head, self._ask(epoch, fetched.source, next_offset, transaction, time_ms, now)
 
     def idle(self, epochs: Mapping[TopicPartition, int], now: float) -> msg.CutAsked | None:
-        """The cut that is due behind the last message that came, where no other follows it."""
+        """The cut that is due behind the last message that came, where no other follows it.
+
+        Also where one was made there: it may have failed, or left a target out. Who makes cuts
+        makes none where no table is another than in the last one.
+        """
         latest = self._latest
         if self._every_s is None or latest is None or self.at_rest or self._unfit:
             return None
@@ -108,7 +110,7 @@ class Cutting:
     ) -> msg.CutAsked:
         boundary: Boundary = "time" if transaction is None else "transaction"
         asked = msg.CutAsked(epoch, source, next_offset, boundary, time_ms, transaction)
-        self._asked, self._latest = asked, None
+        self._asked = asked
         self.since, self.flushed, self._sought_since = now, False, None
         return asked
 

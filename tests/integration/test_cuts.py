@@ -101,7 +101,7 @@ def test_a_cut_is_between_two_transactions(
     """Each of them, also behind a kill; what is read without one hardly ever is."""
     name = f"lake.{rig.db}.cuts"
     # Maxwell writes numbers without a type.
-    kind = {"format": "maxwell-json", "cut_every": "1s", "cuts.table": name, "cuts.wait": "5s"}
+    kind = {"format": "maxwell-json", "cut_every": "1s", "cuts.table": name}
     section = rig.pipeline(**kind, **{"types": {"held": "bigint"}, "write": None})
     config = rig.write_config(p=section)
     process = daemon("run", "--config", str(config), start_new_session=True)
