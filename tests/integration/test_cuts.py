@@ -105,6 +105,7 @@ def test_a_cut_is_between_two_transactions(
     section = rig.pipeline(**kind, **{"types": {"held": "bigint"}, "write": None})
     config = rig.write_config(p=section)
     process = daemon("run", "--config", str(config), start_new_session=True)
+    follower.wait_for("running")
     follower.wait_for("cut")
     transfers()
     follower.wait_for("cut", times=4)
@@ -112,6 +113,7 @@ def test_a_cut_is_between_two_transactions(
     process.kill()
     ended(process)
     process = daemon("run", "--config", str(config), start_new_session=True)
+    follower.wait_for("running")
     follower.wait_for("cut", times=4)
     process.send_signal(signal.SIGTERM)
     assert ended(process, 120)[0] == 0

@@ -237,7 +237,7 @@ class DebeziumJson(Format):
             record = careful.read(value, self._names)
         except Refused:
             return None
-        return None if record.kind is not Kind.NOTHING else ended(record.payload or {})
+        return ended(record.payload or {}) if record.letter == "transaction" else None
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         self._tombstones.turn_to(partition)

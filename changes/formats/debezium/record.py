@@ -134,7 +134,7 @@ def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Na
     _name_foreign(found)
     side = side_topic(found, None if field is None else field.name)
     if side is not None:
-        return Record(Kind.NOTHING, side)
+        return Record(Kind.NOTHING, side, payload=found)
     return _flat(found, field, prefix, names)
 
 

@@ -19,7 +19,7 @@ from changes.formats.wire.connect import respelled
 from changes.formats.wire.decoder import WireDecoder
 from changes.formats.wire.translation import Meanings, SchemaNotKept, Translations
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode
-from changes.model.places import Place
+from changes.model.places import Place, TransactionEnd
 
 OWN_OPTIONS = frozenset(("absent_fields",))
 """The names of the options that the inner formats don't have."""
@@ -92,6 +92,12 @@ class WireFormat(Format):
     def place(self, value: bytes | None) -> Place | None:
         try:
             return self._inner.place(self.plain(value))
+        except BadMessage:
+            return None
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        try:
+            return self._inner.transaction_end(self.plain(value))
         except BadMessage:
             return None
 

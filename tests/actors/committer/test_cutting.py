@@ -1,0 +1,89 @@
+"""When the tables of a pipeline stand at a cut's boundary, and who is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.committer.rule import CommitterLogic
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.writes import TargetState
+from actors.runtime.mailbox import Tick
+from changes.model.model import TargetName
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot, SpillMark, TargetMark
+
+P0 = TopicPartition("t", 0)
+A, B, C = (f"lake.d.{name}" for name in "abc")
+ASKED = msg.CutAsked(1, P0, 10, "transaction", 7, "x")
+
+
+def committer(**recorded: Any) -> CommitterLogic:
+    """Messages 5 to 9 are on their way to two targets."""
+    logic = CommitterLogic("p", Snapshot("p", "g", **recorded), 1.0, None, cut_patience_s=3.0)
+    logic.handle(msg.EpochStarted(1, P0, 5, 99, None), 0.0)
+    logic.handle(msg.Dispatched(1, P0, 10, {A: (5, 9), B: (6, 6)}), 0.0)
+    return logic
+
+
+def written(target: str, through: int, version: str) -> msg.Written:
+    state = TargetState(hwms={P0: through}, version=version)
+    return msg.Written(TargetName.parse(target), {P0: 1}, {P0: through}, state)
+
+
+def cut(out: list[Any]) -> list[Any]:
+    told = [effect.message for effect in out if isinstance(effect, fx.Tell)]
+    return [each for each in told if isinstance(each, msg.CutReached | msg.CutOver)]
+
+
+def test_a_cut_is_reached_when_all_is_written_below_it() -> None:
+    """With the versions of all targets, also of those that had no change."""
+    logic = committer(targets={C: TargetMark("30", {P0: 2})})
+    assert cut(logic.handle(ASKED, 1.0)) == []
+    assert cut(logic.handle(written(B, 6, "21"), 1.1)) == []
+    versions = {A: "12", B: "21", C: "30"}
+    assert cut(logic.handle(written(A, 9, "12"), 1.2)) == [
+        msg.CutReached(ASKED, versions, {}),
+        msg.CutOver(ASKED),
+    ]
+    assert cut(logic.handle(Tick(), 9.0)) == []
+
+
+def test_a_target_that_takes_long_is_left_out_by_name() -> None:
+    """The others' cut is made, and reading goes on."""
+    logic = committer()
+    logic.handle(written(B, 6, "21"), 0.5)
+    logic.handle(ASKED, 1.0)
+    assert cut(logic.handle(Tick(), 3.9)) == []
+    reached, over = cut(logic.handle(Tick(), 4.0))
+    assert (reached.versions, over) == ({B: "21"}, msg.CutOver(ASKED))
+    assert reached.left_out == {A: "not written within 3 s"}
+
+
+def test_spills_lost_versions_and_what_is_beyond_are_left_out() -> None:
+    """A table may hold more than the frontier says: an earlier run wrote it, and was killed."""
+    marks = {C: TargetMark("30", {P0: 12}), "lake.d.e": TargetMark(None, {P0: 2})}
+    logic = committer(targets=marks, spills={"lake.d.s": SpillMark(9, {P0: (1, 2)})})
+    logic.handle(ASKED, 1.0)
+    logic.handle(written(B, 6, "21"), 1.1)
+    reached, _ = cut(logic.handle(written(A, 9, "12"), 1.2))
+    assert reached.versions == {A: "12", B: "21"}
+    assert reached.left_out == {
+        C: "it is beyond the boundary since an earlier run",
+        "lake.d.e": "it shows no version that can be named",
+        "lake.d.s": "its messages are in its spill",
+    }
+
+
+def test_a_partition_that_comes_anew_ends_the_wait() -> None:
+    """The fetcher has dropped what it held; of another partition's nothing is known here."""
+    logic = committer()
+    logic.handle(ASKED, 1.0)
+    logic.handle(msg.EpochStarted(2, TopicPartition("t", 1), 0, 9, None), 1.1)
+    assert len(cut(logic.handle(Tick(), 4.0))) == 2
+    logic = committer()
+    logic.handle(ASKED, 1.0)
+    logic.handle(msg.EpochStarted(2, P0, 5, 9, None), 1.1)
+    assert cut(logic.handle(Tick(), 9.0)) == []
+    assert cut(logic.handle(ASKED, 9.0)) == []  # of the assignment before
+    assert cut(logic.handle(Tick(), 19.0)) == []

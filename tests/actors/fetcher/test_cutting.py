@@ -1,0 +1,202 @@
+"""Where the fetcher brings a pipeline to rest for a cut, and what it holds meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import Address
+from actors.fetcher.cutting import NO_END_S, Cutting
+from actors.fetcher.rule import FetcherLogic
+from actors.fetcher.settings import FetcherSettings
+from changes.formats import FORMATS
+from changes.formats.engine.format import pack
+from changes.model.model import FormatOptions, Mode
+from changes.routes.routing import Route, Router
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from tests.changes.formats.debezium.messages import MYSQL, change
+
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+NAMES = "maxwell-json", "debezium-json"
+MAXWELL, DEBEZIUM = (FORMATS[name](FormatOptions()) for name in NAMES)
+FETCHER, COMMITTER = (Address("p", role) for role in ("fetcher", "committer"))
+ROUTER = Router((Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),))
+
+
+def row(xid: int, *, last: bool) -> bytes:
+    """A row of a transaction as Maxwell writes it."""
+    told: dict[str, Any] = {"database": "d", "table": "t", "type": "insert", "ts": 7, "xid": xid}
+    told |= {"commit": True} if last else {"xoffset": 0}
+    told["data"] = {"id": xid}
+    value = json.dumps(told, separators=(",", ":")).encode()
+    return pack(json.dumps({"database": "d", "table": "t", "pk.id": xid}).encode(), value)
+
+
+def of_gtid(number: int) -> bytes:
+    """A row as Debezium writes it without its topic of transactions."""
+    source = {**MYSQL, "gtid": f"{UUID}:{number}", "ts_ms": 5000}
+    return change("c", {"id": number}, source=source)
+
+
+def fetched(first: int, values: Sequence[bytes | None], source: TopicPartition = P0) -> msg.Fetched:
+    offsets = list(range(first, first + len(values)))
+    return msg.Fetched(source, offsets, list(values), first + len(values), 9000)
+
+
+def due(format_: Any = MAXWELL) -> Cutting:
+    """Its first cut is due from second 1 on."""
+    cutting = Cutting(format_, 1.0)
+    assert cutting.take(fetched(0, [row(1, last=True)]), 1, 0.0)[1] is None
+    return cutting
+
+
+def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
+    """What follows is held, and so is what comes after."""
+    cutting = due()
+    values = [row(2, last=False), row(2, last=True), row(3, last=True), row(4, last=False)]
+    head, asked = cutting.take(fetched(1, values), 1, 1.0)
+    assert asked == msg.CutAsked(1, P0, 4, "transaction", 7000, "3")
+    assert head is not None
+    assert (head.offsets, head.next_offset) == ([1, 2, 3], 4)
+    assert cutting.take(fetched(5, [row(4, last=True)]), 1, 1.1) == (None, None)
+    assert cutting.holds(P0)
+    other = msg.CutAsked(1, P0, 9, "time", None, None)
+    assert cutting.over(other, 2.0) == ()
+    assert [each.offsets for each in cutting.over(asked, 2.0)] == [[4], [5]]
+    assert not cutting.at_rest
+    assert cutting.take(fetched(6, [row(5, last=True)]), 1, 2.9)[1] is None
+    assert cutting.take(fetched(7, [row(6, last=True)]), 1, 3.0)[1] is not None
+
+
+def test_where_the_gtid_changes_a_transaction_has_ended() -> None:
+    """The last one of a batch may go on in the next."""
+    cutting = Cutting(DEBEZIUM, 1.0)
+    cutting.take(fetched(0, [of_gtid(1)]), 1, 0.0)
+    head, asked = cutting.take(fetched(1, [of_gtid(2), of_gtid(2), of_gtid(3)]), 1, 1.0)
+    assert asked == msg.CutAsked(1, P0, 3, "transaction", 5000, f"{UUID}:2")
+    assert head is not None
+    assert head.offsets == [1, 2]
+
+
+@pytest.mark.parametrize("schema", [True, False])
+def test_debeziums_end_of_a_transaction_is_a_boundary(schema: bool) -> None:
+    """Where its topic of transactions is led into the rows'. One that comes again is none less."""
+    end: Any = {"status": "END", "id": "0-1-7", "event_count": 0, "data_collections": None}
+    end |= {"ts_ms": 4000}
+    if schema:
+        name = "io.debezium.connector.common.TransactionMetadataValue"
+        end = {"schema": {"type": "struct", "fields": [], "name": name}, "payload": end}
+    records = [pack(b'{"id":"0-1-7"}', json.dumps(end).encode()), change("c", {"id": 1})]
+    cutting = due(DEBEZIUM)
+    asked = cutting.take(fetched(1, records), 1, 1.0)[1]
+    assert asked == msg.CutAsked(1, P0, 2, "transaction", 4000, "0-1-7")
+    begin = json.dumps({"status": "BEGIN", "id": "x", "event_count": None}).encode()
+    assert DEBEZIUM.transaction_end(pack(b"{}", begin)) is None
+    row = change("c", {"status": "END", "id": 7, "event_count": 1})
+    assert DEBEZIUM.transaction_end(row) is None
+
+
+def test_where_nothing_ends_for_long_the_cut_says_that_it_is_by_time() -> None:
+    """One transaction may be larger than a batch; some messages tell of none."""
+    cutting, open_ = due(), [row(2, last=False)]
+    assert cutting.take(fetched(1, open_), 1, 1.0)[1] is None
+    assert cutting.take(fetched(2, open_), 1, 1.0 + NO_END_S - 0.1)[1] is None
+    asked = cutting.take(fetched(3, open_), 1, 1.0 + NO_END_S)[1]
+    assert asked == msg.CutAsked(1, P0, 4, "time", 9000, None)
+
+
+def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
+    """A cut there may have failed. In the middle of a transaction it waits for more."""
+    cutting = due()
+    assert cutting.idle({P0: 1}, 0.9) is None
+    asked = cutting.idle({P0: 1}, 1.0)
+    assert asked == msg.CutAsked(1, P0, 1, "transaction", 7000, "1")
+    assert cutting.idle({P0: 1}, 1.1) is None
+    cutting.over(asked, 1.2)
+    assert cutting.idle({P0: 1}, 2.2) == asked
+    cutting.over(asked, 2.3)
+    cutting.take(fetched(1, [row(2, last=False)]), 1, 3.0)
+    assert cutting.idle({P0: 1}, 3.4) is None
+    assert cutting.idle({}, 99.0) is None
+    found = cutting.idle({P0: 1}, 3.0 + NO_END_S)
+    assert found is not None
+    assert found.boundary == "time"
+
+
+def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
+    """It is read again, maybe by another member."""
+    cutting = due()
+    asked = cutting.take(fetched(1, [row(2, last=True), row(3, last=False)]), 1, 1.0)[1]
+    cutting.keep({P1: None})
+    assert not cutting.at_rest
+    assert cutting.over(asked, 2.0) == ()
+    assert cutting.idle({P1: 2}, 9.0) is None
+
+
+def test_a_log_of_several_partitions_is_not_cut_and_that_is_said_once() -> None:
+    """By the count of its partitions, though this member has one."""
+    cutting = due()
+    said = cutting.unfit({"t": 2}, 1)
+    assert said == "the log has 2 partitions: cuts are made of a log of one partition"
+    assert cutting.unfit({"t": 2}, 1) is None
+    assert cutting.unfit({}, 1) is None
+    assert cutting.take(fetched(1, [row(2, last=True)]), 1, 9.0)[1] is None
+    assert cutting.unfit({"t": 1}, 1) is None
+    assert cutting.take(fetched(2, [row(3, last=True)]), 1, 9.0)[1] is not None
+
+
+def fetcher() -> FetcherLogic:
+    logic = FetcherLogic("p", MAXWELL, ROUTER, 1, FetcherSettings(cut_every_s=1.0))
+    logic.handle(msg.Assigned({P0: 0}, {P0: Watermarks(0, 99)}), 0.0)
+    return logic
+
+
+def answered(logic: FetcherLogic, message: object, now: float) -> list[Any]:
+    """What it asks for; its offers are taken."""
+    out, waiting = [], [message]
+    while waiting:
+        for effect in logic.handle(waiting.pop(0), now):
+            out.append(effect)
+            if isinstance(effect, fx.Offer):
+                waiting.append(msg.Offered(effect.to, effect.batch, True))
+    return out
+
+
+def test_the_fetcher_rests_has_all_written_and_goes_on_when_it_hears_so() -> None:
+    """The committer hears of the messages before it hears of the cut."""
+    logic = fetcher()
+    answered(logic, msg.Polled((fetched(0, [row(1, last=True)]),), {P0: 1}), 0.0)
+    batch = fetched(1, [row(2, last=True), row(3, last=False)])
+    out = answered(logic, msg.Polled((batch,), {P0: 3}), 1.0)
+    told = [effect.message for effect in out if isinstance(effect, fx.Tell)]
+    kinds = [type(each).__name__ for each in told]
+    assert kinds == ["Dispatched", "CutAsked", "Flush"]
+    assert told[0].next_offset == told[1].next_offset == 2
+    assert told[2] == msg.Flush(2)
+    out = answered(logic, msg.CutOver(told[1]), 1.2)
+    assert [type(e.message).__name__ for e in out if isinstance(e, fx.Tell)] == ["Dispatched"]
+    assert [e.batch.shares[0].messages.first for e in out if isinstance(e, fx.Offer)] == [2]
+
+
+@pytest.mark.parametrize("every", [None, 1.0])
+def test_positions_are_not_reported_past_what_is_held(every: float | None) -> None:
+    """Else the frontier would pass messages that were never sent on."""
+    settings = FetcherSettings(cut_every_s=every)
+    logic = FetcherLogic("p", MAXWELL, ROUTER, 1, settings)
+    logic.handle(msg.Assigned({P0: 0}, {P0: Watermarks(0, 99)}), 0.0)
+    answered(logic, msg.Polled((fetched(0, [row(1, last=True)]),), {P0: 1}), 0.0)
+    batch = fetched(1, [row(2, last=True), row(3, last=False)])
+    out = answered(logic, msg.Polled((batch,), {P0: 9}), 1.0)
+    ends = [
+        effect.message.next_offset
+        for effect in out
+        if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.Dispatched)
+    ]
+    assert ends == ([2] if every else [3, 9])
