@@ -96,8 +96,9 @@ class Cutting:
         end = self._format.transaction_end(latest.values[-1])
         if end is None and now < self._latest_at + NO_END_S:
             return None
-        found = (None, latest.time_ms) if end is None else (end.id, end.time_ms)
-        return self._ask(epochs[latest.source], latest.source, latest.next_offset, *found, now)
+        transaction, time_ms = (None, latest.time_ms) if end is None else end
+        source, next_offset = latest.source, latest.next_offset
+        return self._ask(epochs[source], source, next_offset, transaction, time_ms, now)
 
     def _ask(
         self,

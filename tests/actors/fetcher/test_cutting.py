@@ -175,7 +175,7 @@ def test_the_fetcher_rests_has_all_written_and_goes_on_when_it_hears_so() -> Non
     answered(logic, msg.Polled((fetched(0, [row(1, last=True)]),), {P0: 1}), 0.0)
     batch = fetched(1, [row(2, last=True), row(3, last=False)])
     out = answered(logic, msg.Polled((batch,), {P0: 3}), 1.0)
-    told = [effect.message for effect in out if isinstance(effect, fx.Tell)]
+    told: list[Any] = [effect.message for effect in out if isinstance(effect, fx.Tell)]
     kinds = [type(each).__name__ for each in told]
     assert kinds == ["Dispatched", "CutAsked", "Flush"]
     assert told[0].next_offset == told[1].next_offset == 2
