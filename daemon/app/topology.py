@@ -196,7 +196,7 @@ class Topology:
         self._start(
             Address(parts.name, "cuts"),
             CutsLogic(parts.name, table, section.cuts.keep, time.time, self._run_id),
-            Mailbox(DataQueue(CONTROL_ONLY)),
+            Mailbox(DataQueue(NOTHING)),
             _just(CutEffects(ParquetTables(), self._stagers.new_path)),
         )
 
