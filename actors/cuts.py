@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from changes.model.cuts_table import SCHEMA
-
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures, bare
 from actors.contract.writes import StagedBatch
-from changes.model.model import Mode, TargetName
+from changes.model.cuts_table import SCHEMA
+from changes.model.model import Mode, TableName, TargetName
 from offsets.cuts import Cut, KeepCuts, next_number
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
@@ -167,6 +166,8 @@ class CutsLogic:
             path=staged.path,
             rows=1,
             changes=1,
+            # Rows of a source's table that a route leads here are refused by name.
+            table=TableName("cuts of pipeline", self._pipeline),
             bounds=staged.bounds,
         )
         through = {self._lane: making.number}

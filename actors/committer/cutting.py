@@ -59,12 +59,10 @@ class CutWatch:
         for name, mark in marks.items():
             if name in stand_ins or name in left_out:
                 continue
-            if mark.version is None:
-                left_out[name] = "it shows no version that can be named"
-            elif mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
+            if mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
                 # After a restart the log is read again from the frontier, which some are beyond.
                 left_out[name] = "it is beyond the boundary since an earlier run"
-            else:
+            elif mark.version is not None:  # else it was dropped, or renamed away
                 versions[name] = mark.version
         left_out = {name: why for name, why in left_out.items() if name not in stand_ins}
         return [

@@ -141,7 +141,8 @@ class Batches:
         What an earlier run has written may not be recorded yet: so the target's state goes along.
         """
         through, epochs = buffer.uncover()
-        state = None if buffer.state.schema is None else buffer.state
+        known = buffer.state.schema is not None or bool(buffer.state.hwms)
+        state = buffer.state if known else None
         done = msg.Written(buffer.route.name, epochs, through, state)
         return [fx.Tell(self._committer, done)] if done.through else []
 
