@@ -28,7 +28,7 @@ class WriterLogic:
                 return [fx.Publish(batch)]
             case msg.TagVersion():
                 self._request = message
-                return [fx.Tag(message)]
+                return [message]
             case msg.Opened() | msg.Failed() | msg.Tagged():
                 return self._answer(message)
             case msg.Published():

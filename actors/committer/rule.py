@@ -106,12 +106,8 @@ class CommitterLogic:
                 out = self._written(message)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
-            case msg.CutAsked():
-                if self._epochs.get(message.source) == message.epoch:
-                    self._cut.ask(message, now)
-                out = []
-            case msg.FormatDetected() | msg.SpillListed() | msg.LoadBroken():
-                out = self._noted(message)
+            case msg.FormatDetected() | msg.SpillListed() | msg.LoadBroken() | msg.CutAsked():
+                out = self._noted(message, now)
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.TopicsGone(topics):
@@ -129,8 +125,7 @@ class CommitterLogic:
                 out = [*self._save(), fx.WakeAt(None)]
             case msg.Release(sources):
                 self._cut.drop(sources)
-                self._releasing = sources
-                out = self._save()
+                out = self._release(sources)
             case msg.Saved():
                 self._saved_at, self._save_error = now, None
                 out = self._saved_as(message)
@@ -140,15 +135,25 @@ class CommitterLogic:
                 out = self._save_failed(reason)
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
-        out += self._cut.look(self._ledger, self._marks, self._spills, self._rebuilds, now)
+        out += self._cut_over(now)
         caught_up = self._caught_up()
         return out + self._rebuilt() + self._progressed(now, last=bool(caught_up)) + caught_up
 
+    def _release(self, sources: tuple[TopicPartition, ...]) -> list[fx.CommitterEffect]:
+        self._releasing = sources
+        return self._save()
+
+    def _cut_over(self, now: float) -> list[fx.CommitterEffect]:
+        return self._cut.look(self._ledger, self._marks, self._spills, self._rebuilds, now)
+
     def _noted(
-        self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken
+        self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken | msg.CutAsked, now: float
     ) -> list[fx.CommitterEffect]:
-        """What the next snapshot says beside the frontiers."""
+        """What the next snapshot says beside the frontiers, and what waits for them."""
         match said:
+            case msg.CutAsked(epoch, source):
+                if self._epochs.get(source) == epoch:
+                    self._cut.ask(said, now)
             case msg.FormatDetected(topic, name):
                 self._formats[topic] = name
             case msg.SpillListed(target, mark):

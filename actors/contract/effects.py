@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from actors.contract.addresses import Address
-from actors.contract.of_outcomes import DeadLetter, TagVersion
+from actors.contract.of_cuts import TagVersion
+from actors.contract.of_outcomes import DeadLetter
 from actors.contract.of_targets import RecordBatch
 from actors.contract.raw_messages import Messages, SpillRecord
 from actors.contract.writes import StagedBatch
@@ -257,13 +258,6 @@ class Publish:
     batch: StagedBatch
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """Name a table's version; ``Tagged`` or ``Failed`` comes back."""
-
-    wanted: TagVersion
-
-
 # --- cuts
 
 
@@ -293,7 +287,7 @@ Shared = Tell | WakeAt | Reply | Log | Hold | Offer
 """What the shell itself carries out, for any actor."""
 OfFetcher = Consume | Pause | Resume | WantSchemas | Commit | ReleaseSources | Restart | CloseSource
 OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
-OfWriter = OpenInSink | Publish | Tag | RemoveStaged
+OfWriter = OpenInSink | Publish | TagVersion | RemoveStaged
 OfCuts = StageCut | RemoveStaged
 FetcherEffect = Shared | OfFetcher
 TargetEffect = Shared | OfTarget

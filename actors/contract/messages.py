@@ -4,12 +4,19 @@ Values only, and batches, never single records. ``from actors.contract import me
 them all; ports and effects import from the modules, so that no import goes round in a circle.
 """
 
+from actors.contract.of_cuts import (
+    CutAsked,
+    CutNotStaged,
+    CutOver,
+    CutReached,
+    CutStaged,
+    Tagged,
+    TagVersion,
+)
 from actors.contract.of_outcomes import (
     DEAD_LETTERS,
     ActorCrashed,
     CaughtUp,
-    CutNotStaged,
-    CutStaged,
     DeadLetter,
     DeadLettered,
     DeadLetterKept,
@@ -27,8 +34,6 @@ from actors.contract.of_outcomes import (
     Rebuilt,
     SourceClosed,
     StopRequested,
-    Tagged,
-    TagVersion,
     WriteBatch,
     Written,
 )
@@ -36,9 +41,6 @@ from actors.contract.of_reading import (
     Assigned,
     CommitFrontiers,
     Confirmed,
-    CutAsked,
-    CutOver,
-    CutReached,
     Dispatched,
     EpochStarted,
     Fetched,

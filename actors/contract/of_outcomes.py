@@ -8,8 +8,7 @@ from enum import Enum
 
 from actors.contract.addresses import Address
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model.model import KeyBound, TargetName
-from offsets.cuts import KeepCuts
+from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
 
@@ -67,41 +66,6 @@ class Written:
     changes: int = 0
     seconds: float = 0.0
     at_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TagVersion:
-    """Name a version of a target's table as a cut's (``ports.Tags``). ``above``: first remove the
-    tags of cuts beyond that number, which a crash left; None: there are none."""
-
-    target: TargetName
-    version: str
-    number: int
-    keep: KeepCuts
-    reply_to: Address
-    above: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tagged:
-    """The version has its name. ``Failed`` says that it has not."""
-
-    target: TargetName
-
-
-@dataclass(frozen=True, slots=True)
-class CutStaged:
-    """A cut's row is in a staged file, with the bounds of its key."""
-
-    path: str
-    bounds: tuple[KeyBound, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CutNotStaged:
-    """The staging folder did not take it (disk full...): nothing of it remains."""
-
-    reason: str
 
 
 class FailureKind(Enum):

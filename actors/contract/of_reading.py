@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from actors.contract.addresses import Address
 from actors.contract.of_targets import RecordBatch
 from changes.formats.wire.schemas import SchemaId
-from offsets.cuts import Boundary
 from offsets.parts import Running
 from offsets.position import EpochSpan, LogEpoch, Run, TopicPartition
 from offsets.rebuild import LoadHindered
@@ -146,42 +145,6 @@ class PauseReading:
     nothing more is read."""
 
     paused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CutAsked:
-    """The fetcher holds what follows this place of a partition until all that comes before it is
-    written. To the committer, behind what it was told of those messages.
-
-    ``next_offset``: everything below it is in the cut. ``time_ms`` and ``transaction``: of the
-    boundary, as of ``offsets.cuts.Cut``.
-    """
-
-    epoch: int
-    source: TopicPartition
-    next_offset: int
-    boundary: Boundary
-    time_ms: int | None
-    transaction: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CutOver:
-    """The cut is recorded, or given up: reading goes on."""
-
-    asked: CutAsked
-
-
-@dataclass(frozen=True, slots=True)
-class CutReached:
-    """All tables of a pipeline stand at a boundary of its log: to the actor that makes cuts.
-
-    ``versions``: by target the version that it shows. ``left_out``: by target why it is elsewhere.
-    """
-
-    asked: CutAsked
-    versions: Mapping[str, str]
-    left_out: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

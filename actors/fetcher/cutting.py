@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from changes.formats.engine.format import Format
 from offsets.cuts import Boundary
 from offsets.position import EpochSpan, TopicPartition
@@ -23,9 +25,9 @@ at a time instead."""
 class Cutting:
     """One per pipeline; used by the fetcher's thread alone. Times are monotonic seconds."""
 
-    def __init__(self, format_: Format, every_s: float | None) -> None:
+    def __init__(self, pipeline: str, format_: Format, every_s: float | None) -> None:
         """``every_s``: None: nothing is cut."""
-        self._format = format_
+        self._committer, self._format = Address(pipeline, "committer"), format_
         self._every_s = every_s
         self._due_at: float | None = None
         self._sought_since: float | None = None
@@ -36,19 +38,25 @@ class Cutting:
         self._unfit = False
         self.since = float("-inf")
         """When the pipeline was last brought to rest."""
-        self.flushed = False
-        """Whether the processors were told to write what they have."""
+        self._flushed = False
 
-    def unfit(self, counts: Mapping[str, int], assigned: int) -> str | None:
-        """Why nothing can be cut, where that is news: the log has several partitions. ``counts``:
-        of each topic, empty where that is not known now."""
+    def unfit(self, counts: Mapping[str, int], assigned: int) -> list[fx.Log]:
+        """Say why nothing can be cut, where that is news: the log has several partitions.
+        ``counts``: of each topic, empty where that is not known now."""
         if self._every_s is None:
-            return None
+            return []
         partitions = max(sum(counts.values()), assigned)
         was, self._unfit = self._unfit, partitions > 1 or (self._unfit and not counts)
         if was or not self._unfit:
-            return None
-        return f"the log has {partitions} partitions: cuts are made of a log of one partition"
+            return []
+        why = f"the log has {partitions} partitions: cuts are made of a log of one partition"
+        return [fx.Log("warning", "cuts_not_made", {"what": why})]
+
+    def flush(self) -> bool:
+        """Whether the processors are to write what they have, which they are told once a cut."""
+        begins = self.at_rest and not self._flushed
+        self._flushed |= begins
+        return begins
 
     @property
     def at_rest(self) -> bool:
@@ -61,28 +69,28 @@ class Cutting:
 
     def take(
         self, fetched: msg.Fetched, epoch: int, now: float
-    ) -> tuple[msg.Fetched | None, msg.CutAsked | None]:
-        """What of a batch goes on, and the cut behind it where one is due and its boundary is in
-        the batch. The rest is held."""
+    ) -> tuple[msg.Fetched | None, list[fx.Tell]]:
+        """What of a batch goes on, and what is asked for behind it where a cut is due and its
+        boundary is in the batch. The rest is held."""
         if self.at_rest:
             self._held.append(fetched)
-            return None, None
+            return None, []
         if self._every_s is None or self._unfit:
-            return fetched, None
+            return fetched, []
         self._latest, self._latest_at = fetched, now
         if not self._is_due(now, self._every_s):
-            return fetched, None
+            return fetched, []
         place, transaction, time_ms = self._boundary(fetched, now)
         if place is None:
-            return fetched, None
+            return fetched, []
         kept, next_offset, head = place + 1, fetched.next_offset, fetched
         if kept < len(fetched.offsets):
             next_offset = fetched.offsets[kept]
             head = self._latest = _part(fetched, slice(0, kept), next_offset, fetched.epochs)
-            self._held.append(_part(fetched, slice(kept, None), fetched.next_offset))
+            self._held += filter(None, (behind(fetched, place),))
         return head, self._ask(epoch, fetched.source, next_offset, transaction, time_ms, now)
 
-    def idle(self, epochs: Mapping[TopicPartition, int], now: float) -> msg.CutAsked | None:
+    def idle(self, epochs: Mapping[TopicPartition, int], now: float) -> list[fx.Tell]:
         """The cut that is due behind the last message that came, where no other follows it.
 
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
@@ -90,12 +98,12 @@ class Cutting:
         """
         latest = self._latest
         if self._every_s is None or latest is None or self.at_rest or self._unfit:
-            return None
+            return []
         if not self._is_due(now, self._every_s) or latest.source not in epochs:
-            return None
+            return []
         end = self._format.transaction_end(latest.values[-1])
         if end is None and now < self._latest_at + NO_END_S:
-            return None
+            return []
         transaction, time_ms = (None, latest.time_ms) if end is None else end
         source, next_offset = latest.source, latest.next_offset
         return self._ask(epochs[source], source, next_offset, transaction, time_ms, now)
@@ -108,12 +116,12 @@ class Cutting:
         transaction: str | None,
         time_ms: int | None,
         now: float,
-    ) -> msg.CutAsked:
+    ) -> list[fx.Tell]:
         boundary: Boundary = "time" if transaction is None else "transaction"
         asked = msg.CutAsked(epoch, source, next_offset, boundary, time_ms, transaction)
         self._asked = asked
-        self.since, self.flushed, self._sought_since = now, False, None
-        return asked
+        self.since, self._flushed, self._sought_since = now, False, None
+        return [fx.Tell(self._committer, asked)]
 
     def over(self, asked: msg.CutAsked | None, now: float) -> tuple[msg.Fetched, ...]:
         """The cut is made, or given up: what was held goes on. Nothing where it is another one."""
@@ -164,6 +172,13 @@ class Cutting:
                 return place, at.gtid, self._format.source_ms(fetched.values[place])
             after = at.gtid
         return None
+
+
+def behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
+    """What follows a place of a fetched batch, None where that was the last."""
+    if place + 1 == len(fetched.offsets):
+        return None
+    return _part(fetched, slice(place + 1, None), fetched.next_offset)
 
 
 def _part(

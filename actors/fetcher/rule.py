@@ -9,56 +9,26 @@ overtake its registration.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
-from actors.fetcher.cutting import Cutting
+from actors.fetcher.cutting import Cutting, behind
 from actors.fetcher.offers import Offers, Rate
+from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
 from actors.fetcher.recognition import NotRecognised, Recognised, Recognition
+from actors.fetcher.remarks import remarks
 from actors.fetcher.schema_wait import SchemaWait
 from actors.fetcher.settings import FetcherSettings
-from actors.fetcher.sorting import PassedOver, Sorter
+from actors.fetcher.sorting import Sorter
 from actors.runtime.mailbox import Tick
 from changes.formats.engine.format import Format
 from changes.formats.wire.schemas import SchemaId
-from changes.model.model import TableName
 from changes.routes.routing import Router, shard_of
 from offsets.parts import MissingPart, TooLarge
 from offsets.position import EpochSpan, TopicPartition
-from offsets.recovery import Watermarks
-
-
-@dataclass(frozen=True, slots=True)
-class _AssignedPartition:
-    """An assigned partition: its epoch and the log as it was when that began."""
-
-    epoch: int
-    log: Watermarks
-    start: int
-    unrecorded: bool = False
-    adopted: int | None = None
-
-
-def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
-    """What follows a place of a fetched batch, None where that was the last."""
-    if place + 1 == len(fetched.offsets):
-        return None
-    offsets, values = fetched.offsets[place + 1 :], fetched.values[place + 1 :]
-    return msg.Fetched(fetched.source, offsets, values, fetched.next_offset, fetched.time_ms)
-
-
-def _left_out(table: TableName, why: str) -> fx.Log:
-    fields = {"database": table.database, "table": table.table, "reason": why}
-    return fx.Log("warning", "table_left_out", fields)
-
-
-def _passed_over(source: TopicPartition, why: str, what: PassedOver) -> fx.Log:
-    fields = {"source": str(source), "offset": what.first, "messages": what.count, "what": why}
-    return fx.Log("warning", "messages_passed_over", fields)
 
 
 class FetcherLogic:
@@ -81,12 +51,12 @@ class FetcherLogic:
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
         )
         self._parts = Reassembly(format_, settings.part_bytes)
-        self._cutting = Cutting(format_, settings.cut_every_s)
+        self._cutting = Cutting(pipeline, format_, settings.cut_every_s)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
         self._dead_letters = Address(pipeline, "dead-letters")
         self._processors = [Address(pipeline, "processor", i) for i in range(shards)]
-        self._partitions: dict[TopicPartition, _AssignedPartition] = {}
+        self._partitions: dict[TopicPartition, AssignedPartition] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._epoch = 0
         self._offers = Offers(self._processors)
@@ -181,15 +151,16 @@ class FetcherLogic:
         if not any(isinstance(each, fx.WantSchemas) for each in out):  # whose answer does it
             out += self._schemas.flow(paused=self._paused)
         for source, position in polled.positions.items():
-            if self._recognition.holds(source) or self._cutting.holds(source):
+            if self._recognition.holds(source):
+                continue
+            if self._cutting.holds(source):
                 continue
             if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
         if not polled.batches:
             epochs = {source: each.epoch for source, each in self._partitions.items()}
-            if (asked := self._cutting.idle(epochs, now)) is not None:
-                out.append(fx.Tell(self._committer, asked))
+            out += self._cutting.idle(epochs, now)
         if polled.error is not None:
             out += self._fail(polled.error)
         return out + self._undetected(polled, now) + self._flush()
@@ -197,9 +168,8 @@ class FetcherLogic:
     def _flush(self) -> list[fx.FetcherEffect]:
         """Have what was read written, once all of it is taken: where a run reads only what is
         there, and where a cut is made."""
-        if self._cutting.at_rest and not self._cutting.flushed and self._offers.settled:
-            self._cutting.flushed = True
-            return [] if self._stopped else list(self._offers.flush())
+        if self._offers.settled and not self._stopped and self._cutting.flush():
+            return list(self._offers.flush())
         ends, assigned = self._settings.until, self._partitions
         if ends is None or self._flushed or self._stopped or not self._offers.settled:
             return []
@@ -247,9 +217,7 @@ class FetcherLogic:
         epoch = self._partitions[fetched.source].epoch
         head, asked = self._cutting.take(fetched, epoch, now)
         out = [] if head is None else self._take(head)
-        if asked is not None and not self._stopped:
-            out.append(fx.Tell(self._committer, asked))
-        return out
+        return out if self._stopped else [*out, *asked]
 
     def _cut_over(self, asked: msg.CutAsked, now: float) -> list[fx.FetcherEffect]:
         """What was held goes on; no other cut is due so soon."""
@@ -318,26 +286,18 @@ class FetcherLogic:
         time_ms, epochs = fetched.time_ms, fetched.epochs
         out: list[fx.FetcherEffect] = [
             self._dispatched(reassembled, next_offset, lanes, time_ms, epochs, last=not letter),
-            *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
-            *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
-            *(_left_out(table, why) for table, why in found.left_out.items()),
-            *(_passed_over(source, why, each) for why, each in found.passed_over.items()),
+            *remarks(source, found),
         ]
         partition = self._partitions[source]
         for to, mine in by_shard.items():
-            size = sum(share.messages.size for share in mine)
-            batch = msg.RecordBatch(
-                partition.epoch, source, tuple(mine), size, partition.log, partition.start,
-                partition.unrecorded, partition.adopted,
-            )  # fmt: skip
-            out += self._offers.give(to, batch)
+            out += self._offers.give(to, partition.batch(source, mine))
         if problem is None:
             return out, None
         reason = self._schemas.why_missing(fetched.values[good]) or problem.reason
         if not letter:
             at = source, fetched.offsets[good]
             return out + self._fail(f"{source} offset {at[1]}: {reason}", at), None
-        rest = _behind(fetched, good)
+        rest = behind(fetched, good)
         sent = self._dead_letter(reassembled, fetched, good, reason, last=rest is None)
         return out + sent, rest
 
@@ -427,9 +387,7 @@ class FetcherLogic:
         out: list[fx.FetcherEffect] = [
             fx.Tell(p, msg.PartitionCounts(counts)) for p in self._processors if counts
         ]
-        if (why := self._cutting.unfit(counts, len(self._partitions))) is not None:
-            out.append(fx.Log("warning", "cuts_not_made", {"what": why}))
-        return out
+        return [*out, *self._cutting.unfit(counts, len(self._partitions))]
 
     def _assigned(self, assigned: msg.Assigned) -> list[fx.FetcherEffect]:
         out: list[fx.FetcherEffect] = self._counted(assigned.counts)
@@ -437,7 +395,7 @@ class FetcherLogic:
         for left, (source, start) in enumerate(assigned.starts.items(), 1 - len(assigned.starts)):
             self._epoch += 1
             known = source in assigned.unrecorded, assigned.adopted.get(source)
-            self._partitions[source] = _AssignedPartition(
+            self._partitions[source] = AssignedPartition(
                 self._epoch, assigned.logs[source], start, *known
             )
             self._positions[source] = start

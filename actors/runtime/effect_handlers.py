@@ -24,9 +24,8 @@ from actors.contract.ports import (
     Spills,
     StagedFiles,
     Stager,
-    Tags,
 )
-from actors.contract.writes import StagedBatch
+from actors.runtime.in_sink import published, tagged
 from actors.runtime.shell import Directory, Run
 from changes.model.errors import LostRace, SinkUnavailable, TargetRefused, WaitsForName
 from changes.model.model import TargetName
@@ -248,9 +247,9 @@ class WriterEffects:
                     target, lambda sink: msg.Opened(target, sink.open(target, recorded))
                 )
             case fx.Publish(batch):
-                return self._guard(batch.target, lambda sink: _timed(sink, batch))
-            case fx.Tag(wanted):
-                return self._guard(wanted.target, lambda sink: _tagged(sink, wanted))
+                return self._guard(batch.target, lambda sink: published(sink, batch))
+            case msg.TagVersion(target):
+                return self._guard(target, lambda sink: tagged(sink, effect))
             case fx.RemoveStaged(paths):
                 self._staged.remove(paths)
                 return None
@@ -272,20 +271,6 @@ class WriterEffects:
             return msg.Failed(target, msg.FailureKind.STRAGGLER, reason_of(error))
         except Fenced as error:
             return msg.Failed(target, msg.FailureKind.FENCED, reason_of(error))
-
-
-def _tagged(sink: BatchWriter, wanted: msg.TagVersion) -> msg.Tagged:
-    assert isinstance(sink, Tags)  # the configuration was checked
-    if wanted.above is not None:
-        sink.untag(wanted.target, wanted.above)
-    sink.tag(wanted.target, wanted.version, wanted.number, wanted.keep)
-    return msg.Tagged(wanted.target)
-
-
-def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
-    begun = time.monotonic()
-    state = sink.write(batch)
-    return msg.Published(state, time.monotonic() - begun, time.time_ns() // 1_000_000)
 
 
 class CommitterEffects:

@@ -12,8 +12,6 @@ from actors.committer.debt import DebtBounds
 from actors.committer.rule import Begin, CommitterLogic
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
-from actors.cuts import CutsLogic
-from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
 from actors.runtime.effect_handlers import (
@@ -27,8 +25,6 @@ from actors.runtime.effect_handlers import (
 from actors.runtime.lending import NOTHING, Lender
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick
 from actors.runtime.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
-from actors.staging.cut_rows import CutEffects
-from actors.staging.staged_tables import ParquetTables
 from actors.target.rule import ProcessorLogic
 from actors.target.settings import ProcessorSettings
 from actors.writer import WriterLogic
@@ -37,6 +33,7 @@ from changes.formats.engine.format import Format
 from changes.routes.routing import Router, shard_of
 from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory
+from daemon.app.side_actors import cuts_of, letters_of
 from daemon.config.config import Config
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
 from daemon.state.dead_letters.open import OpenLetters
@@ -129,7 +126,9 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
-        self._start_cuts(parts)
+        for logic, effects in cuts_of(config, parts.name, self._run_id, self._stagers):
+            queue = DataQueue(NOTHING)
+            self._start(Address(parts.name, "cuts"), logic, Mailbox(queue), _just(effects))
         for index in range(config.daemon.processors):
             self._start_processor(
                 Address(parts.name, "processor", index),
@@ -176,29 +175,13 @@ class Topology:
         )
 
     def _start_dead_letters(self, parts: PipelineParts) -> None:
-        if parts.dead_letters is None or parts.open_letters is None:
-            return
         section = self._config.pipeline[parts.name]
-        per_hour, retry_s = section.max_bad_records_per_hour, section.dead_letter_retry_s
-        bounds = DeadLetterSettings(per_hour, retry_s, count_every_s=parts.open_letters.every_s)
-        self._start(
-            Address(parts.name, "dead-letters"),
-            DeadLetterLogic(parts.name, bounds, parts.recent_letters_s),
-            Mailbox(DataQueue(NOTHING)),
-            _just(DeadLetterEffects(parts.dead_letters, parts.open_letters)),
-        )
-
-    def _start_cuts(self, parts: PipelineParts) -> None:
-        section = self._config.pipeline[parts.name]
-        table = section.cuts_table
-        if table is None:
+        store, count = parts.dead_letters, parts.open_letters
+        if store is None or count is None:
             return
-        self._start(
-            Address(parts.name, "cuts"),
-            CutsLogic(parts.name, table, section.cuts.keep, time.time, self._run_id),
-            Mailbox(DataQueue(NOTHING)),
-            _just(CutEffects(ParquetTables(), self._stagers.new_path)),
-        )
+        logic = letters_of(parts.name, section, count.every_s, parts.recent_letters_s)
+        effects, queue = DeadLetterEffects(store, count), DataQueue(NOTHING)
+        self._start(Address(parts.name, "dead-letters"), logic, Mailbox(queue), _just(effects))
 
     def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:
         """Remove a pipeline's actors, so that it may start again. Any thread.

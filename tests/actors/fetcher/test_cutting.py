@@ -50,10 +50,31 @@ def fetched(first: int, values: Sequence[bytes | None], source: TopicPartition =
     return msg.Fetched(source, offsets, list(values), first + len(values), 9000)
 
 
+def asked_of(told: Sequence[fx.Tell]) -> msg.CutAsked | None:
+    """The cut that the committer hears of."""
+    if not told:
+        return None
+    ((to, message),) = [(each.to, each.message) for each in told]
+    assert to == COMMITTER
+    assert isinstance(message, msg.CutAsked)
+    return message
+
+
+def take(
+    cutting: Cutting, batch: msg.Fetched, now: float
+) -> tuple[msg.Fetched | None, msg.CutAsked | None]:
+    head, told = cutting.take(batch, 1, now)
+    return head, asked_of(told)
+
+
+def idle(cutting: Cutting, epochs: dict[TopicPartition, int], now: float) -> msg.CutAsked | None:
+    return asked_of(cutting.idle(epochs, now))
+
+
 def due(format_: Any = MAXWELL) -> Cutting:
     """Its first cut is due from second 1 on."""
-    cutting = Cutting(format_, 1.0)
-    assert cutting.take(fetched(0, [row(1, last=True)]), 1, 0.0)[1] is None
+    cutting = Cutting("p", format_, 1.0)
+    assert take(cutting, fetched(0, [row(1, last=True)]), 0.0)[1] is None
     return cutting
 
 
@@ -61,25 +82,25 @@ def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
     """What follows is held, and so is what comes after."""
     cutting = due()
     values = [row(2, last=False), row(2, last=True), row(3, last=True), row(4, last=False)]
-    head, asked = cutting.take(fetched(1, values), 1, 1.0)
+    head, asked = take(cutting, fetched(1, values), 1.0)
     assert asked == msg.CutAsked(1, P0, 4, "transaction", 7000, "3")
     assert head is not None
     assert (head.offsets, head.next_offset) == ([1, 2, 3], 4)
-    assert cutting.take(fetched(5, [row(4, last=True)]), 1, 1.1) == (None, None)
+    assert take(cutting, fetched(5, [row(4, last=True)]), 1.1) == (None, None)
     assert cutting.holds(P0)
     other = msg.CutAsked(1, P0, 9, "time", None, None)
     assert cutting.over(other, 2.0) == ()
     assert [each.offsets for each in cutting.over(asked, 2.0)] == [[4], [5]]
     assert not cutting.at_rest
-    assert cutting.take(fetched(6, [row(5, last=True)]), 1, 2.9)[1] is None
-    assert cutting.take(fetched(7, [row(6, last=True)]), 1, 3.0)[1] is not None
+    assert take(cutting, fetched(6, [row(5, last=True)]), 2.9)[1] is None
+    assert take(cutting, fetched(7, [row(6, last=True)]), 3.0)[1] is not None
 
 
 def test_where_the_gtid_changes_a_transaction_has_ended() -> None:
     """The last one of a batch may go on in the next."""
-    cutting = Cutting(DEBEZIUM, 1.0)
-    cutting.take(fetched(0, [of_gtid(1)]), 1, 0.0)
-    head, asked = cutting.take(fetched(1, [of_gtid(2), of_gtid(2), of_gtid(3)]), 1, 1.0)
+    cutting = Cutting("p", DEBEZIUM, 1.0)
+    take(cutting, fetched(0, [of_gtid(1)]), 0.0)
+    head, asked = take(cutting, fetched(1, [of_gtid(2), of_gtid(2), of_gtid(3)]), 1.0)
     assert asked == msg.CutAsked(1, P0, 3, "transaction", 5000, f"{UUID}:2")
     assert head is not None
     assert head.offsets == [1, 2]
@@ -95,7 +116,7 @@ def test_debeziums_end_of_a_transaction_is_a_boundary(schema: bool) -> None:
         end = {"schema": {"type": "struct", "fields": [], "name": name}, "payload": end}
     records = [pack(b'{"id":"0-1-7"}', json.dumps(end).encode()), change("c", {"id": 1})]
     cutting = due(DEBEZIUM)
-    asked = cutting.take(fetched(1, records), 1, 1.0)[1]
+    asked = take(cutting, fetched(1, records), 1.0)[1]
     assert asked == msg.CutAsked(1, P0, 2, "transaction", 4000, "0-1-7")
     begin = json.dumps({"status": "BEGIN", "id": "x", "event_count": None}).encode()
     assert DEBEZIUM.transaction_end(pack(b"{}", begin)) is None
@@ -106,26 +127,26 @@ def test_debeziums_end_of_a_transaction_is_a_boundary(schema: bool) -> None:
 def test_where_nothing_ends_for_long_the_cut_says_that_it_is_by_time() -> None:
     """One transaction may be larger than a batch; some messages tell of none."""
     cutting, open_ = due(), [row(2, last=False)]
-    assert cutting.take(fetched(1, open_), 1, 1.0)[1] is None
-    assert cutting.take(fetched(2, open_), 1, 1.0 + NO_END_S - 0.1)[1] is None
-    asked = cutting.take(fetched(3, open_), 1, 1.0 + NO_END_S)[1]
+    assert take(cutting, fetched(1, open_), 1.0)[1] is None
+    assert take(cutting, fetched(2, open_), 1.0 + NO_END_S - 0.1)[1] is None
+    asked = take(cutting, fetched(3, open_), 1.0 + NO_END_S)[1]
     assert asked == msg.CutAsked(1, P0, 4, "time", 9000, None)
 
 
 def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
     """A cut there may have failed. In the middle of a transaction it waits for more."""
     cutting = due()
-    assert cutting.idle({P0: 1}, 0.9) is None
-    asked = cutting.idle({P0: 1}, 1.0)
+    assert idle(cutting, {P0: 1}, 0.9) is None
+    asked = idle(cutting, {P0: 1}, 1.0)
     assert asked == msg.CutAsked(1, P0, 1, "transaction", 7000, "1")
-    assert cutting.idle({P0: 1}, 1.1) is None
+    assert idle(cutting, {P0: 1}, 1.1) is None
     cutting.over(asked, 1.2)
-    assert cutting.idle({P0: 1}, 2.2) == asked
+    assert idle(cutting, {P0: 1}, 2.2) == asked
     cutting.over(asked, 2.3)
-    cutting.take(fetched(1, [row(2, last=False)]), 1, 3.0)
-    assert cutting.idle({P0: 1}, 3.4) is None
-    assert cutting.idle({}, 99.0) is None
-    found = cutting.idle({P0: 1}, 3.0 + NO_END_S)
+    take(cutting, fetched(1, [row(2, last=False)]), 3.0)
+    assert idle(cutting, {P0: 1}, 3.4) is None
+    assert idle(cutting, {}, 99.0) is None
+    found = idle(cutting, {P0: 1}, 3.0 + NO_END_S)
     assert found is not None
     assert found.boundary == "time"
 
@@ -133,23 +154,24 @@ def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
 def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
     """It is read again, maybe by another member."""
     cutting = due()
-    asked = cutting.take(fetched(1, [row(2, last=True), row(3, last=False)]), 1, 1.0)[1]
+    asked = take(cutting, fetched(1, [row(2, last=True), row(3, last=False)]), 1.0)[1]
     cutting.keep({P1: None})
     assert not cutting.at_rest
     assert cutting.over(asked, 2.0) == ()
-    assert cutting.idle({P1: 2}, 9.0) is None
+    assert idle(cutting, {P1: 2}, 9.0) is None
 
 
 def test_a_log_of_several_partitions_is_not_cut_and_that_is_said_once() -> None:
     """By the count of its partitions, though this member has one."""
     cutting = due()
-    said = cutting.unfit({"t": 2}, 1)
-    assert said == "the log has 2 partitions: cuts are made of a log of one partition"
-    assert cutting.unfit({"t": 2}, 1) is None
-    assert cutting.unfit({}, 1) is None
-    assert cutting.take(fetched(1, [row(2, last=True)]), 1, 9.0)[1] is None
-    assert cutting.unfit({"t": 1}, 1) is None
-    assert cutting.take(fetched(2, [row(3, last=True)]), 1, 9.0)[1] is not None
+    (said,) = cutting.unfit({"t": 2}, 1)
+    what = "the log has 2 partitions: cuts are made of a log of one partition"
+    assert said == fx.Log("warning", "cuts_not_made", {"what": what})
+    assert cutting.unfit({"t": 2}, 1) == []
+    assert cutting.unfit({}, 1) == []
+    assert take(cutting, fetched(1, [row(2, last=True)]), 9.0)[1] is None
+    assert cutting.unfit({"t": 1}, 1) == []
+    assert take(cutting, fetched(2, [row(3, last=True)]), 9.0)[1] is not None
 
 
 def fetcher() -> FetcherLogic:

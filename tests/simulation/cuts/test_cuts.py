@@ -33,7 +33,7 @@ class CutWorld(World):
         self._stream = stream
         self.counts = Counter[str]()
         fetcher, committer = self.logics[FETCHER], self.logics[COMMITTER]
-        fetcher._cutting = Cutting(fetcher._sorter._format, rng.choice((0.02, 0.2)))
+        fetcher._cutting = Cutting(PIPELINE, fetcher._sorter._format, rng.choice((0.02, 0.2)))
         committer._cut = CutWatch(PIPELINE, rng.choice((0.2, 5.0)))
 
     def _tell(self, to: Address, message: object) -> None:
