@@ -8,7 +8,7 @@ tagged is left out by name, and a cut that can't be listed is followed by the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from actors.contract import effects as fx
@@ -33,6 +33,25 @@ class _Making:
     left_out: dict[str, str] = field(default_factory=dict)
     awaited: set[str] = field(default_factory=set)
     path: str | None = None
+
+    def begin(self, number: int, tagged: Mapping[str, str]) -> dict[str, str]:
+        """Give it its number. Returns the versions that have no tag yet: they are awaited."""
+        self.number = number
+        self.versions, self.left_out = dict(self.reached.versions), dict(self.reached.left_out)
+        new = {n: version for n, version in self.versions.items() if tagged.get(n) != version}
+        self.awaited = set(new)
+        return new
+
+    def answered(self, target: str, problem: str | None) -> None:
+        """A target is tagged, or left out for a reason."""
+        self.awaited.discard(target)
+        if problem is not None:
+            self.left_out[target] = problem
+            del self.versions[target]
+
+    def staged(self, path: str) -> None:
+        """Its row is in this file."""
+        self.path = path
 
     def cut(self, pipeline: str) -> Cut:
         """As it is listed."""
@@ -117,11 +136,7 @@ class CutsLogic:
         making = self._making
         assert making is not None
         last = None if self._last == NO_OFFSET else self._last
-        making.number = next_number(last, self._unix_s())
-        making.versions = dict(making.reached.versions)
-        making.left_out = dict(making.reached.left_out)
-        new = {n: v for n, v in making.versions.items() if self._tagged.get(n) != v}
-        making.awaited = set(new)
+        new = making.begin(next_number(last, self._unix_s()), self._tagged)
         above = (last or 0) if self._unlisted else None
         if not new:
             return self._stage()
@@ -139,10 +154,7 @@ class CutsLogic:
         making = self._making
         if making is None or target not in making.awaited:
             return []
-        making.awaited.discard(target)
-        if problem is not None:
-            making.left_out[target] = problem
-            del making.versions[target]
+        making.answered(target, problem)
         return [] if making.awaited else self._stage()
 
     def _stage(self) -> list[fx.CutEffect]:
@@ -156,7 +168,7 @@ class CutsLogic:
     def _write(self, staged: msg.CutStaged) -> list[fx.CutEffect]:
         making = self._making
         assert making is not None
-        making.path = staged.path
+        making.staged(staged.path)
         batch = StagedBatch(
             batch_id=f"{self._run_id}-{self._pipeline}-cut-{making.number}",
             target=self._table,

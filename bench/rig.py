@@ -143,10 +143,6 @@ class InThread:
     def remove(self, paths: tuple[str, ...]) -> None:
         """There are no files."""
 
-    def new_path(self) -> str:
-        """Nothing is cut."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """There is nothing to end."""
 

@@ -256,7 +256,3 @@ class Stagers(StagedFiles, Protocol):
     def of(self, pipeline: str, number: int) -> Stager:
         """The stager of a pipeline's processor."""
         ...
-
-    def new_path(self) -> str:
-        """The name of a new staged file. Any thread."""
-        ...

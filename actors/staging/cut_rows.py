@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from pathlib import Path
 from typing import assert_never
 
 from actors.contract import effects as fx
@@ -16,16 +17,16 @@ from changes.routes.fold import key_bounds
 class CutEffects:
     """The effects of who makes cuts: staged files of one row."""
 
-    def __init__(self, tables: StagedTables, new_path: Callable[[], str]) -> None:
-        """``new_path``: names a new file."""
-        self._tables, self._new_path = tables, new_path
+    def __init__(self, tables: StagedTables, folder: Path) -> None:
+        """``folder``: the run's, which ends with it."""
+        self._tables, self._folder = tables, folder
 
     def __call__(self, effect: fx.OfCuts) -> object | None:
         """Carry out one effect."""
         match effect:
             case fx.StageCut(cut):
                 table, schema = staged_row(cut)
-                path = self._new_path()
+                path = str(self._folder / f"cut-{uuid.uuid4().hex}.parquet")
                 try:
                     self._tables.write(path, table)
                 except OSError as error:

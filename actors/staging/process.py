@@ -197,10 +197,6 @@ class StageProcesses:
         """Remove staged files that are written."""
         self._folder.remove(paths)
 
-    def new_path(self) -> str:
-        """The name of a new staged file."""
-        return self._folder.new_path()
-
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes' ids."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from actors.contract.ports import Stagers
 from actors.cuts import CutsLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.staging.cut_rows import CutEffects
@@ -14,14 +13,12 @@ from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 
 
-def cuts_of(
-    config: Config, pipeline: str, run_id: str, stagers: Stagers
-) -> Iterator[tuple[CutsLogic, CutEffects]]:
+def cuts_of(config: Config, pipeline: str, run_id: str) -> Iterator[tuple[CutsLogic, CutEffects]]:
     """Its logic and what carries out its effects; nothing where the pipeline is not cut."""
     section = config.pipeline[pipeline]
     if (table := section.cuts_table) is not None:
         logic = CutsLogic(pipeline, table, section.cuts.keep, time.time, run_id)
-        yield logic, CutEffects(ParquetTables(), stagers.new_path)
+        yield logic, CutEffects(ParquetTables(), config.daemon.staging_folder / run_id)
 
 
 def letters_of(

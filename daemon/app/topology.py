@@ -126,7 +126,7 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
-        for logic, effects in cuts_of(config, parts.name, self._run_id, self._stagers):
+        for logic, effects in cuts_of(config, parts.name, self._run_id):
             queue = DataQueue(NOTHING)
             self._start(Address(parts.name, "cuts"), logic, Mailbox(queue), _just(effects))
         for index in range(config.daemon.processors):
