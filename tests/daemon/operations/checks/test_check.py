@@ -170,10 +170,16 @@ def test_what_is_legal_but_unwise_is_a_warning(tmp_path: Path, more: str, expect
 
 
 @pytest.mark.parametrize(
-    ("more", "warned"), [("", False), ("[batch]\nmax_bytes = 16777216\n", True)]
+    ("more", "warned"),
+    [
+        ("", False),
+        ("[batch]\nmax_bytes = 16777216\n", False),
+        ("[batch]\nmax_bytes = 268435456\n", True),
+    ],
 )
 def test_defaults_that_nobody_set_are_no_folly(tmp_path: Path, more: str, warned: bool) -> None:
-    """With many pipelines a batch is staged in pieces; that is a warning for who set its size."""
+    """A batch larger than what may be borrowed is staged in pieces; that is a warning for who set
+    its size. Many pipelines alone are no reason."""
     section = TEXT.split("[pipeline.shop]")[1]
     others = "".join(
         f"[pipeline.p{n}]{section.replace('shop', f's{n}')}".replace("{table}", f"{{table}}_{n}")
