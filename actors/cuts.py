@@ -190,7 +190,7 @@ class CutsLogic:
         making = self._making
         if making is None:
             return []
-        asked = making.reached.asked
+        asked, before = making.reached.asked, self._made
         self._made = making.cut(self._pipeline)
         self._tagged = dict(making.versions)
         self._last, self._unlisted, self._error, self._making = making.number, False, None, None
@@ -201,7 +201,8 @@ class CutsLogic:
             "tables": len(making.versions),
             "left_out": making.left_out,
         }
-        return [fx.Log("warning" if making.left_out else "debug", "cut", fields)]
+        news = making.left_out and (before is None or before.left_out != making.left_out)
+        return [fx.Log("warning" if news else "debug", "cut", fields)]
 
     def _give_up(self, reason: str) -> list[fx.CutEffect]:
         """The next cut begins anew. The table is read again: somebody may have moved its mark."""

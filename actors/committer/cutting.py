@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -11,6 +11,9 @@ from offsets.ledger import LaneLedger
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.rebuild import Rebuild
 from offsets.snapshot import SpillMark, TargetMark
+
+OTHERS = "(all other tables)"
+"""Stands for targets that nothing here knows of: their names are in the sink alone."""
 
 
 class CutWatch:
@@ -25,6 +28,7 @@ class CutWatch:
         self._patience_s = patience_s
         self._asked: msg.CutAsked | None = None
         self._until = 0.0
+        self._unseen: set[str] = set()
 
     def ask(self, asked: msg.CutAsked, now: float) -> None:
         """The fetcher stands at a boundary."""
@@ -35,15 +39,25 @@ class CutWatch:
         if self._asked is not None and self._asked.source in sources:
             self._asked = None
 
+    def passed_on(self, targets: Iterable[str]) -> None:
+        """Another member has read on meanwhile: what is recorded of these may be out of date."""
+        self._unseen.update(targets)
+
+    def seen(self, target: str) -> None:
+        """What is recorded of a target is what it shows."""
+        self._unseen.discard(target)
+
     def look(
         self,
         ledger: LaneLedger,
         marks: Mapping[str, TargetMark],
         spills: Mapping[str, SpillMark],
         rebuilds: Mapping[str, Rebuild],
+        adopted: int | None,
         now: float,
     ) -> list[fx.CommitterEffect]:
-        """Say so where the boundary is reached, or waited for in vain."""
+        """Say so where the boundary is reached, or waited for in vain. ``adopted``: where reading
+        began without a record, None where there was one."""
         asked = self._asked
         if asked is None:
             return []
@@ -53,19 +67,40 @@ class CutWatch:
         self._asked = None
         behind = [] if reached else [name for name, _ in ledger.holders(asked.source)]
         stand_ins = {rebuild.into for rebuild in rebuilds.values()}
-        left_out = dict.fromkeys(behind, f"not written within {self._patience_s:g} s")
-        left_out |= dict.fromkeys(spills, "its messages are in its spill")
+        left_out = self._on_their_way(behind, spills, rebuilds)
         versions: dict[str, str] = {}
         for name, mark in marks.items():
             if name in stand_ins or name in left_out:
                 continue
-            if mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
+            if name in self._unseen:
+                left_out[name] = "another member has read meanwhile, and it got no change since"
+            elif mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
                 # After a restart the log is read again from the frontier, which some are beyond.
                 left_out[name] = "it is beyond the boundary since an earlier run"
             elif mark.version is not None:  # else it was dropped, or renamed away
                 versions[name] = mark.version
         left_out = {name: why for name, why in left_out.items() if name not in stand_ins}
+        if adopted is not None:
+            left_out[OTHERS] = (
+                f"they got no change since offset {adopted}, where no record was left"
+            )
         return [
             fx.Tell(self._cuts, msg.CutReached(asked, versions, left_out)),
             fx.Tell(self._fetcher, msg.CutOver(asked)),
         ]
+
+    def _on_their_way(
+        self,
+        behind: Iterable[str],
+        spills: Iterable[str],
+        rebuilds: Mapping[str, Rebuild],
+    ) -> dict[str, str]:
+        """The targets that do not hold all that came for them, each with why."""
+        found = dict.fromkeys(behind, f"not written within {self._patience_s:g} s")
+        found |= dict.fromkeys(spills, "its messages are in its spill")
+        # What came since its rebuild began is in the new table alone.
+        return found | {
+            name: "it is being loaded" if rebuild.load is not None else "it is being rebuilt"
+            for name, rebuild in rebuilds.items()
+            if not rebuild.cancelled
+        }

@@ -144,7 +144,9 @@ class CommitterLogic:
         return self._save()
 
     def _cut_over(self, now: float) -> list[fx.CommitterEffect]:
-        return self._cut.look(self._ledger, self._marks, self._spills, self._rebuilds, now)
+        adopted = min((at for at in self._adopted.values() if at is not None), default=None)
+        known = self._marks, self._spills, self._rebuilds, adopted
+        return self._cut.look(self._ledger, *known, now)
 
     def _noted(
         self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken | msg.CutAsked, now: float
@@ -166,10 +168,13 @@ class CommitterLogic:
 
     def _started(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
         source = started.source
+        left = self._frontiers().get(source)
         holes = self._holes(started)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
         self._cut.drop((source,))
+        if left != started.start:
+            self._cut.passed_on(self._marks)
         self._timelines[source] = Timeline()
         self._logs[source] = LogEpochs(started.log)
         self._running[source] = RunningTrail(started.running)
@@ -256,6 +261,7 @@ class CommitterLogic:
             differs = state.rows_may_differ
             mark = TargetMark(version, dict(state.hwms), rows_may_differ=differs)
             self._marks[target] = mark
+            self._cut.seen(target)
         self._changes += written.changes
         self._moved = True
         return out

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from actors.committer.cutting import OTHERS
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -11,7 +14,8 @@ from actors.contract.writes import TargetState
 from actors.runtime.mailbox import Tick
 from changes.model.model import TargetName
 from offsets.position import TopicPartition
-from offsets.snapshot import Snapshot, SpillMark, TargetMark
+from offsets.rebuild import Load, Rebuild
+from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 
 P0 = TopicPartition("t", 0)
 A, B, C = (f"lake.d.{name}" for name in "abc")
@@ -20,7 +24,9 @@ ASKED = msg.CutAsked(1, P0, 10, "transaction", 7, "x")
 
 def committer(**recorded: Any) -> CommitterLogic:
     """Messages 5 to 9 are on their way to two targets."""
-    logic = CommitterLogic("p", Snapshot("p", "g", **recorded), 1.0, None, cut_patience_s=3.0)
+    left = {P0: PartitionState(5)}
+    here = Snapshot("p", "g", partitions=left, **recorded)
+    logic = CommitterLogic("p", here, 1.0, None, cut_patience_s=3.0)
     logic.handle(msg.EpochStarted(1, P0, 5, 99, None), 0.0)
     logic.handle(msg.Dispatched(1, P0, 10, {A: (5, 9), B: (6, 6)}), 0.0)
     return logic
@@ -73,6 +79,38 @@ def test_spills_and_what_is_beyond_are_left_out() -> None:
     assert reached.left_out == {
         C: "it is beyond the boundary since an earlier run",
         "lake.d.s": "its messages are in its spill",
+    }
+
+
+@pytest.mark.parametrize(
+    ("load", "why"), [(None, "it is being rebuilt"), (Load("load-1", {}), "it is being loaded")]
+)
+def test_a_table_that_is_being_replaced_is_left_out(load: Load | None, why: str) -> None:
+    """Also where it is not there yet. What the source changes goes into the new one alone."""
+    new = "lake.d.c__rebuild_1"
+    rebuild = Rebuild(new, {P0: 4}, load=load)
+    marks = {name: TargetMark("30", {P0: 2}) for name in (C, new)}
+    for known in (marks, {}):
+        logic = committer(targets=known, rebuilds={C: rebuild})
+        logic.handle(ASKED, 1.0)
+        logic.handle(written(B, 6, "21"), 1.1)
+        reached, _ = cut(logic.handle(written(A, 9, "12"), 1.2))
+        assert reached.versions == {A: "12", B: "21"}
+        assert reached.left_out == {C: why}
+
+
+def test_what_another_member_may_have_written_is_left_out_until_it_is_seen() -> None:
+    """Here nothing is recorded of what it did; and of a machine that is lost, nothing at all."""
+    marks = {name: TargetMark("30", {P0: 2}) for name in (A, C)}
+    logic = CommitterLogic("p", Snapshot("p", "g", targets=marks), 1.0, None)
+    logic.handle(msg.EpochStarted(1, P0, 5, 99, None, adopted=5), 0.0)
+    logic.handle(msg.Dispatched(1, P0, 10, {A: (5, 9)}), 0.0)
+    logic.handle(ASKED, 1.0)
+    reached, _ = cut(logic.handle(written(A, 9, "31"), 1.2))
+    assert reached.versions == {A: "31"}
+    assert reached.left_out == {
+        C: "another member has read meanwhile, and it got no change since",
+        OTHERS: "they got no change since offset 5, where no record was left",
     }
 
 
