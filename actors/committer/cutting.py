@@ -84,10 +84,8 @@ class CutWatch:
             left_out[OTHERS] = (
                 f"they got no change since offset {adopted}, where no record was left"
             )
-        return [
-            fx.Tell(self._cuts, msg.CutReached(asked, versions, left_out)),
-            fx.Tell(self._fetcher, msg.CutOver(asked)),
-        ]
+        told = msg.CutReached(asked, versions, left_out)
+        return [fx.Tell(self._cuts, told), fx.Tell(self._fetcher, msg.CutOver(asked))]
 
     def _on_their_way(
         self,
