@@ -9,7 +9,7 @@ tagged is left out by name, and a cut that can't be listed is followed by the ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -78,11 +78,13 @@ class CutsLogic:
         keep: KeepCuts,
         unix_s: Callable[[], float],
         run_id: str,
+        routed: Callable[[str], bool] = lambda target: True,
     ) -> None:
         """``table``: lists the cuts. ``unix_s``: the time, in Unix seconds. ``run_id`` makes names
-        of writes unique over restarts."""
+        of writes unique over restarts. ``routed``: whether a route may lead to a target; what is
+        recorded of others is of an earlier configuration."""
         self._pipeline, self._table, self._keep = pipeline, table, keep
-        self._unix_s, self._run_id = unix_s, run_id
+        self._unix_s, self._run_id, self._routed = unix_s, run_id, routed
         self._me = Address(pipeline, "cuts")
         self._lane = TopicPartition(f"(cuts of {pipeline})", 0)
         self._is_open, self._last = False, NO_OFFSET
@@ -118,6 +120,11 @@ class CutsLogic:
                 raise TypeError(f"an actor for cuts does not know {message!r}")
 
     def _reached(self, reached: msg.CutReached) -> list[fx.CutEffect]:
+        versions = {n: v for n, v in reached.versions.items() if self._routed(n)}
+        unrouted = dict.fromkeys(
+            reached.versions.keys() - versions, "no route leads to it any more"
+        )
+        reached = replace(reached, versions=versions, left_out={**reached.left_out, **unrouted})
         if self._making is not None:
             return [self._not_made("the cut before it is not listed yet")]
         made = self._made

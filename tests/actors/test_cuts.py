@@ -135,6 +135,19 @@ def test_a_table_that_can_not_be_tagged_is_left_out_by_name() -> None:
     assert [tag.target for tag in maker.tags[2:]] == [A]
 
 
+def test_what_no_route_leads_to_any_more_is_left_out() -> None:
+    """It gets no changes, and its sink may be gone from the configuration."""
+    maker = Maker()
+    maker.logic = CutsLogic("p", TABLE, KEEP, lambda: NOW, "run", lambda name: name != "lake.d.b")
+    maker.feed(reached(a="11", b="21"))
+    (cut,) = maker.cuts
+    assert cut.versions == {"lake.d.a": "11"}
+    assert cut.left_out == {"lake.d.b": "no route leads to it any more"}
+    assert [tag.target for tag in maker.tags] == [A]
+    maker.feed(reached(12, a="11", b="21"))
+    assert len(maker.cuts) == 1
+
+
 def test_a_cut_that_can_not_be_listed_is_followed_by_the_next() -> None:
     """The table is read again, and what was tagged for it is removed."""
     maker = Maker(last=NOW - 9)

@@ -1,0 +1,47 @@
+"""Who makes a pipeline's cuts, as it is configured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import WRITERS
+from actors.contract.writes import TargetState
+from changes.model.model import TargetName
+from daemon.app.side_actors import cuts_of
+from daemon.config.file import load
+from offsets.position import TopicPartition
+
+TEXT = """
+[kafka]
+bootstrap.servers = "127.0.0.1:1"
+[sink.lake]
+kind = "iceberg"
+[sink.lake.catalog]
+type = "rest"
+uri = "http://127.0.0.1:1"
+[pipeline.shop]
+topics = ["shop"]
+format = "canal-json"
+include = ["shop.*"]
+target = "lake.{database}.{table}"
+"""
+
+
+def test_what_is_recorded_of_another_route_is_not_cut(tmp_path: Path) -> None:
+    """Its sink may be gone; and a pipeline without cuts has nobody who makes them."""
+    file = tmp_path / "config.toml"
+    file.write_text(TEXT)
+    assert list(cuts_of(load(file), "shop", "run")) == []
+    file.write_text(TEXT + 'cut_every = "60s"\n')
+    ((logic, _),) = cuts_of(load(file), "shop", "run")
+    asked = msg.CutAsked(1, TopicPartition("shop", 0), 9, "time", None, None)
+    versions = {"lake.shop.a": "1", "lake.shop.`b.c`": "2", "old.shop.a": "3", "lake.crm.a": "4"}
+    (tell,) = logic.handle(msg.CutReached(asked, versions, {}), 0.0)
+    assert isinstance(tell, fx.Tell)
+    table = TargetName("lake", "binlogd", "cuts")
+    out = logic.handle(msg.Opened(table, TargetState()), 0.0)
+    tagged = [each.message.target for each in out if isinstance(each, fx.Tell)]  # type: ignore[attr-defined]
+    assert tagged == [TargetName("lake", "shop", "a"), TargetName("lake", "shop", "b.c")]
+    assert all(each.to == WRITERS for each in out if isinstance(each, fx.Tell))
