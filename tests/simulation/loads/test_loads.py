@@ -160,7 +160,7 @@ def test_too_many_attempts_in_an_hour_end_it_by_name() -> None:
     driver = Driver(durable, rng, ["t0"], {}, settings)
     driver.run()
     assert driver.ended is not None
-    assert "1 attempts in an hour" in driver.ended
+    assert "1 attempt in an hour" in driver.ended
     assert not durable.snapshot.rebuilds
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from changes.model.model import Ddl, TableName, TruncateTable
+from settings.counted import counted
 from tests.changes.formats.aliyun.messages import date_time, integer, long, record, text
 from tests.changes.formats.cases import Case, FormatCases
 
@@ -139,7 +140,7 @@ ALIYUN = FormatCases(
         *(
             unfit(f"what follows the record and is no number ({rest.hex()}) is a third layout",
                   record(after=ROW) + rest,
-                  f"{len(rest)} bytes are left behind the record, which are no bornTimestamp")
+                  f"{counted(len(rest), 'byte')} left behind the record: no bornTimestamp")
             for rest in (b"\x00\x00", b"\x80", b"\x80" * 10 + b"\x00")
         ),
         Case(
@@ -226,7 +227,7 @@ ALIYUN = FormatCases(
               "a record of operation UPDATE without afterImages"),
         unfit("a delete without its row", record("DELETE", ROW, None),
               "a record of operation DELETE without beforeImages"),
-        unfit("a value too few", record("INSERT", ROW[:1]), "1 values for 2 fields"),
+        unfit("a value too few", record("INSERT", ROW[:1]), "1 value for 2 fields"),
         unfit("a name twice", record("INSERT", ROW, fields=[("id", 8), ("id", 8)]),
               "two fields of one name"),
         unfit("a row without its key", record("INSERT", ["NONE", text("a")]),

@@ -139,7 +139,7 @@ TENCENT = FormatCases(
         Case(
             "values are matched by place: with one too few, all behind it had other names",
             rows_of(INSERT, wire.dts_row((), [number(1)])),
-            unfit="s.t: 1 values for 2 columns",
+            unfit="s.t: 1 value for 2 columns",
         ),
         bad("a version of later", wire.dts_envelope(b"", version=2), "version 2"),
         bad("a part of none", wire.dts_envelope(b"", total=0), "part 0 of 0"),
