@@ -212,7 +212,7 @@ class CutsLogic:
         return [fx.Log("warning" if news else "debug", "cut", fields)]
 
     def _give_up(self, reason: str) -> list[fx.CutEffect]:
-        """The next cut begins anew. The table is read again: somebody may have moved its mark."""
+        """The next cut reads the table again: somebody may have moved its mark."""
         making, self._making, self._is_open = self._making, None, False
         left = (making.path,) if making is not None and making.path is not None else ()
         return [*([fx.RemoveStaged(left)] if left else []), self._not_made(reason)]

@@ -30,12 +30,17 @@ class CutWatch:
         self._until = 0.0
         self._unseen: set[str] = set()
 
+    @property
+    def waits(self) -> bool:
+        """Whether the fetcher stands at a boundary."""
+        return self._asked is not None
+
     def ask(self, asked: msg.CutAsked, now: float) -> None:
         """The fetcher stands at a boundary."""
         self._asked, self._until = asked, now + self._patience_s
 
     def drop(self, sources: Container[TopicPartition]) -> None:
-        """These partitions go away, or come anew: the fetcher holds nothing of them."""
+        """These partitions go away, or come again: the fetcher holds nothing of them."""
         if self._asked is not None and self._asked.source in sources:
             self._asked = None
 

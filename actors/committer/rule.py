@@ -135,7 +135,7 @@ class CommitterLogic:
                 out = self._save_failed(reason)
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
-        out += self._cut_over(now)
+        out += self._look_at_cut(now)
         caught_up = self._caught_up()
         return out + self._rebuilt() + self._progressed(now, last=bool(caught_up)) + caught_up
 
@@ -143,7 +143,9 @@ class CommitterLogic:
         self._releasing = sources
         return self._save()
 
-    def _cut_over(self, now: float) -> list[fx.CommitterEffect]:
+    def _look_at_cut(self, now: float) -> list[fx.CommitterEffect]:
+        if not self._cut.waits:
+            return []
         adopted = min((at for at in self._adopted.values() if at is not None), default=None)
         known = self._marks, self._spills, self._rebuilds, adopted
         return self._cut.look(self._ledger, *known, now)
@@ -169,7 +171,7 @@ class CommitterLogic:
     def _started(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
         source = started.source
         left = self._frontiers().get(source)
-        holes = self._holes(started)
+        holes = self._holes(started, started.start if left is None else left)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
         self._cut.drop((source,))
@@ -201,10 +203,10 @@ class CommitterLogic:
             out.append(fx.Log("warning", "topic_gone", fields))
         return out
 
-    def _holes(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
-        """What another member has read of a partition is not in a table that is filled here."""
+    def _holes(self, started: msg.EpochStarted, left: int) -> list[fx.CommitterEffect]:
+        """What another member has read of a partition is not in a table that is filled here.
+        ``left``: where this one left the partition."""
         source = started.source
-        left = self._frontiers().get(source, started.start)
         for target, rebuild in self._rebuilds.items():
             if source in rebuild.reads and left < started.start:
                 reason = (

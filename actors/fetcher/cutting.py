@@ -53,7 +53,7 @@ class Cutting:
         return [fx.Log("warning", "cuts_not_made", {"what": why})]
 
     def flush(self) -> bool:
-        """Whether the processors are to write what they have, which they are told once a cut."""
+        """Whether the processors are to write what they have, once a cut."""
         begins = self.at_rest and not self._flushed
         self._flushed |= begins
         return begins
@@ -70,8 +70,8 @@ class Cutting:
     def take(
         self, fetched: msg.Fetched, epoch: int, now: float
     ) -> tuple[msg.Fetched | None, list[fx.Tell]]:
-        """What of a batch goes on, and what is asked for behind it where a cut is due and its
-        boundary is in the batch. The rest is held."""
+        """What of a batch goes on, and the request for a cut where one is due and its boundary is
+        in the batch. The rest is held."""
         if self.at_rest:
             self._held.append(fetched)
             return None, []
@@ -125,7 +125,7 @@ class Cutting:
 
     def over(self, asked: msg.CutAsked | None, now: float) -> tuple[msg.Fetched, ...]:
         """The cut is made, or given up: what was held goes on. Nothing where it is another one."""
-        if self._asked is None or asked not in (None, self._asked):
+        if self._asked is None or asked != self._asked:
             return ()
         held, self._held, self._asked = tuple(self._held), [], None
         assert self._every_s is not None

@@ -1,9 +1,9 @@
 """Lends what the owners of a budget leave of it to those that need more.
 
 A part of the budget is set aside, and each owner may hold its share of that at any time. The rest
-is lent to whoever comes first. So an owner that holds nothing keeps little from the others, none is
-held up below its own share, and together they never hold more than the budget: nothing has to be
-taken back from an owner that can't give it.
+is lent to those that come first. So an owner that holds nothing keeps little from the others, none
+is held up below its own share, and together they never hold more than the budget: nothing has to
+be taken back from an owner that can't give it.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _records(log: TopicLog) -> Iterator[LogRecord]:
 
 
 def partitions_of(log: TopicLog) -> list[TopicPartition]:
-    """None where the topic is not there. Raises NotAnswered."""
+    """Empty where the topic is not there. Raises NotAnswered."""
     try:
         return log.describe()[1]
     except TopicMissing:
