@@ -169,7 +169,9 @@ class CutsLogic:
         assert making is not None
         self._unlisted = True
         if not making.versions:
-            return self._give_up("no table could be tagged")
+            reasons = [": ".join(each) for each in sorted(making.left_out.items())]
+            more = [f"{len(reasons) - 1} more"] if len(reasons) > 1 else []
+            return self._give_up("; ".join([*(reasons[:1] or ["no table was written yet"]), *more]))
         return [fx.StageCut(making.cut(self._pipeline))]
 
     def _write(self, staged: msg.CutStaged) -> list[fx.CutEffect]:

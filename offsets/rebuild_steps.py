@@ -121,8 +121,10 @@ def moved_back(
     for source, offset in to.items():
         state = partitions.get(source)
         if state is None or offset < state.frontier:
-            adopted = None if state is None else state.adopted
-            partitions[source] = PartitionState(offset, None, reset=True, adopted=adopted)
+            was = PartitionState(offset) if state is None else state
+            partitions[source] = PartitionState(
+                offset, None, reset=True, adopted=was.adopted, reread=was.reread
+            )
     return replace(snapshot, partitions=partitions, rebuilds=rebuilds)
 
 

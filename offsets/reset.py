@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from offsets.position import LogEpoch, TopicPartition
+from offsets.position import NO_OFFSET, LogEpoch, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import MarkMoves, PartitionState, Snapshot, TargetMark
 from settings.counted import counted
@@ -272,13 +272,24 @@ def _log_below(recorded: Snapshot, move: PartitionMove) -> LogEpoch | None:
     return state.log if state is not None and state.frontier == move.after else None
 
 
+def _reread(recorded: Snapshot, move: PartitionMove) -> int | None:
+    """Up to where tables may hold more than what lies below the new frontier."""
+    state = recorded.partitions.get(move.source)
+    marks = (mark.hwms.get(move.source, NO_OFFSET) for mark in recorded.targets.values())
+    before = 0 if state is None else max(state.frontier, state.reread or 0)
+    held = max(before, max(marks, default=NO_OFFSET) + 1)
+    return held if held > move.after else None
+
+
 def _moved(
     recorded: Snapshot, partitions: Iterable[PartitionMove], marks: Iterable[MarkMove]
 ) -> Snapshot:
     """The snapshot with the new frontiers, and with the marks' moves still to be done."""
     # The epoch of the log below a frontier is not known of another place.
     states = {
-        m.source: PartitionState(m.after, None, _log_below(recorded, m), reset=True)
+        m.source: PartitionState(
+            m.after, None, _log_below(recorded, m), reset=True, reread=_reread(recorded, m)
+        )
         for m in partitions
     }
     moves: dict[str, MarkMoves] = {}

@@ -40,7 +40,9 @@ class PartitionState:
     ``reset``: an operator put the frontier here, and until the broker has confirmed one the group's
     commit is what it was before: it says nothing. ``running``: the producer's numbers there.
     ``adopted``: the group's commit at which a daemon without a record began. A table that is new
-    there may lack what is below, whenever its first change comes.
+    there may lack what is below, whenever its first change comes. ``reread``: an operator put the
+    frontier back from here, so until it is here again tables may hold what lies between; None: none
+    did, or it is past.
     """
 
     frontier: int
@@ -49,6 +51,7 @@ class PartitionState:
     reset: bool = False
     running: Running | None = None
     adopted: int | None = None
+    reread: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     reset: bool = False
     running: _RunningForm | None = None
     adopted: Offset | None = None
+    reread: Offset | None = None
 
     @classmethod
     def of(cls, state: PartitionState) -> _PartitionForm:
@@ -96,6 +97,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             state.reset,
             None if running is None else _RunningForm(running.at, dict(running.numbers)),
             state.adopted,
+            state.reread,
         )
 
     def value(self) -> PartitionState:
@@ -107,6 +109,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             self.reset,
             None if running is None else Running(running.at, running.numbers),
             self.adopted,
+            self.reread,
         )
 
 

@@ -15,6 +15,8 @@ from offsets.snapshot import SpillMark, TargetMark
 OTHERS = "(all other tables)"
 """Stands for targets that nothing here knows of: their names are in the sink alone."""
 
+ALL = "(all tables)"
+
 
 class CutWatch:
     """One per pipeline; used by the committer's thread alone. Times are monotonic seconds.
@@ -58,11 +60,13 @@ class CutWatch:
         marks: Mapping[str, TargetMark],
         spills: Mapping[str, SpillMark],
         rebuilds: Mapping[str, Rebuild],
+        reread: Mapping[TopicPartition, int | None],
         adopted: int | None,
         now: float,
     ) -> list[fx.CommitterEffect]:
-        """Say so where the boundary is reached, or waited for in vain. ``adopted``: where reading
-        began without a record, None where there was one."""
+        """Say so where the boundary is reached, or waited for in vain. ``reread``: up to where a
+        log is read again (``offsets.snapshot.PartitionState``). ``adopted``: where reading began
+        without a record, None where there was one."""
         asked = self._asked
         if asked is None:
             return []
@@ -89,6 +93,9 @@ class CutWatch:
             left_out[OTHERS] = (
                 f"they got no change since offset {adopted}, where no record was left"
             )
+        if (again := reread.get(asked.source) or NO_OFFSET) > asked.next_offset:
+            why = f"the log is read again up to offset {again}: they may hold more than lies below"
+            versions, left_out = {}, {ALL: f"{why} the boundary"}
         told = msg.CutReached(asked, versions, left_out)
         return [fx.Tell(self._cuts, told), fx.Tell(self._fetcher, msg.CutOver(asked))]
 

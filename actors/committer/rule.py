@@ -73,6 +73,7 @@ class CommitterLogic:
         # Of these the group does not know yet that an operator has moved them.
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._adopted: dict[TopicPartition, int | None] = {}
+        self._reread = {s: state.reread for s, state in recorded.partitions.items()}
         self._left = dict(recorded.partitions)
         self._read: dict[TopicPartition, int] = {}
         self._topic_ids: dict[str, str] = {}
@@ -147,7 +148,7 @@ class CommitterLogic:
         if not self._cut.waits:
             return []
         adopted = min((at for at in self._adopted.values() if at is not None), default=None)
-        known = self._marks, self._spills, self._rebuilds, adopted
+        known = self._marks, self._spills, self._rebuilds, self._reread, adopted
         return self._cut.look(self._ledger, *known, now)
 
     def _noted(
@@ -370,16 +371,7 @@ class CommitterLogic:
     def snapshot(self) -> Snapshot:
         """What the stores should say now."""
         frontiers = self._ledger.frontiers()
-        read = {
-            source: PartitionState(
-                frontier,
-                None,
-                self._logs[source].below(frontier),
-                running=self._running[source].at(frontier),
-                adopted=self._adopted[source],
-            )
-            for source, frontier in frontiers.items()
-        }
+        read = {source: self._state(source, frontier) for source, frontier in frontiers.items()}
         return Snapshot(
             pipeline=self._recorded.pipeline,
             group=self._recorded.group,
@@ -395,6 +387,17 @@ class CommitterLogic:
             spills=dict(self._spills),
             rebuilds=dict(self._rebuilds),
             formats=dict(self._formats),
+        )
+
+    def _state(self, source: TopicPartition, frontier: int) -> PartitionState:
+        reread = self._reread.get(source)
+        return PartitionState(
+            frontier,
+            None,
+            self._logs[source].below(frontier),
+            running=self._running[source].at(frontier),
+            adopted=self._adopted[source],
+            reread=reread if reread is not None and reread > frontier else None,
         )
 
     def _save(self) -> list[fx.CommitterEffect]:
@@ -446,15 +449,10 @@ class CommitterLogic:
     def _release_partitions(self, sources: tuple[TopicPartition, ...]) -> None:
         for source in sources:
             if source in self._epochs:
-                frontier = self._ledger.frontier(source)
-                known = self._logs.pop(source).below(frontier)
-                running = self._running.pop(source).at(frontier)
-                adopted = self._adopted.pop(source)
-                self._left[source] = PartitionState(
-                    frontier, None, known, running=running, adopted=adopted
-                )
+                self._left[source] = self._state(source, self._ledger.frontier(source))
                 self._read[source] = self._ledger.position(source)
-                del self._epochs[source]
+                for known in (self._logs, self._running, self._adopted, self._epochs):
+                    del known[source]
                 del self._timelines[source]
                 self._ledger.drop(source)
 

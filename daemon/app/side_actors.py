@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 
 from actors.cuts import CutsLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.staging.cut_rows import CutEffects
 from actors.staging.staged_tables import ParquetTables
+from changes.model.model import TargetName
+from changes.routes.routing import Router
 from daemon.config.config import Config
-from daemon.config.owners import target_globs
 from daemon.config.pipelines import PipelineSection
 
 
@@ -19,10 +19,10 @@ def cuts_of(config: Config, pipeline: str, run_id: str) -> Iterator[tuple[CutsLo
     """Its logic and what carries out its effects; nothing where the pipeline is not cut."""
     section = config.pipeline[pipeline]
     if (table := section.cuts_table) is not None:
-        globs = {glob for route in config.routes(pipeline) for glob in target_globs(route)}
+        router = Router(config.routes(pipeline))
 
         def routed(target: str) -> bool:
-            return any(fnmatchcase(target, glob) for glob in globs)
+            return router.reaches(TargetName.parse(target))
 
         logic = CutsLogic(pipeline, table, section.cuts.keep, time.time, run_id, routed)
         yield logic, CutEffects(ParquetTables(), config.daemon.staging_folder / run_id)

@@ -36,6 +36,8 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     running: Running | None = None
     format: str | None = None
     """The topic's format, here so that no frontier exists without it."""
+    adopted: int | None = None
+    reread: int | None = None
 
     @classmethod
     def of(cls, state: PartitionState, format_: str | None) -> _Partition:
@@ -47,11 +49,19 @@ class _Partition(msgspec.Struct, omit_defaults=True):
             state.reset,
             state.running,
             format_,
+            state.adopted,
+            state.reread,
         )
 
     def state(self) -> PartitionState:
         return PartitionState(
-            self.frontier, self.confirmed, self.leader_epoch, self.reset, self.running
+            self.frontier,
+            self.confirmed,
+            self.leader_epoch,
+            self.reset,
+            self.running,
+            self.adopted,
+            self.reread,
         )
 
 

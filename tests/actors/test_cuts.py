@@ -169,7 +169,12 @@ def test_where_none_can_be_tagged_there_is_no_cut() -> None:
     maker = Maker()
     maker.refused[A] = "gone"
     maker.feed(reached(a="11"))
-    assert (maker.cuts, maker.said) == ([], ["no table could be tagged"])
+    assert (maker.cuts, maker.said) == ([], [f"{A}: gone"])
+    maker.refused[B] = "away"
+    maker.feed(reached(12, a="12", b="21"))
+    assert maker.said[1:] == [f"{A}: gone; 1 more"]
+    maker.feed(reached(13))
+    assert maker.said[2:] == ["no table was written yet"]
 
 
 def test_one_cut_is_made_at_a_time() -> None:

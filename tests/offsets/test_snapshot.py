@@ -24,7 +24,17 @@ SNAPSHOTS = st.builds(
     group=st.text(max_size=10),
     topic_ids=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
     partitions=st.dictionaries(
-        SOURCES, st.builds(PartitionState, OFFSETS, st.none() | OFFSETS, LOGS), max_size=4
+        SOURCES,
+        st.builds(
+            PartitionState,
+            OFFSETS,
+            st.none() | OFFSETS,
+            LOGS,
+            st.booleans(),
+            adopted=st.none() | OFFSETS,
+            reread=st.none() | OFFSETS,
+        ),
+        max_size=4,
     ),
     targets=st.dictionaries(
         st.text(max_size=12),

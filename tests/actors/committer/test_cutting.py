@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.committer.cutting import OTHERS
+from actors.committer.cutting import ALL, OTHERS
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -126,3 +126,25 @@ def test_a_partition_that_comes_anew_ends_the_wait() -> None:
     assert cut(logic.handle(Tick(), 9.0)) == []
     assert cut(logic.handle(ASKED, 9.0)) == []  # of the assignment before
     assert cut(logic.handle(Tick(), 19.0)) == []
+
+
+def test_no_cut_is_made_while_a_log_is_read_again() -> None:
+    """A reset put the frontier back: until it is where it was, tables may hold what lies between,
+    and their marks, which went back with it, do not tell."""
+    left = {P0: PartitionState(5, reset=True, reread=11)}
+    here = Snapshot("p", "g", partitions=left)
+    logic = CommitterLogic("p", here, 1.0, None, cut_patience_s=3.0)
+    logic.handle(msg.EpochStarted(1, P0, 5, 99, None), 0.0)
+    logic.handle(msg.Dispatched(1, P0, 10, {A: (5, 9)}), 0.0)
+    logic.handle(ASKED, 1.0)
+    reached, _ = cut(logic.handle(written(A, 9, "12"), 1.2))
+    assert reached.versions == {}
+    assert list(reached.left_out) == [ALL]
+    assert "up to offset 11" in reached.left_out[ALL]
+    assert logic.snapshot().partitions[P0].reread == 11
+    logic.handle(msg.Dispatched(1, P0, 11, {A: (10, 10)}), 2.0)
+    later = msg.CutAsked(1, P0, 11, "transaction", 7, "y")
+    logic.handle(later, 2.0)
+    reached, _ = cut(logic.handle(written(A, 10, "13"), 2.2))
+    assert (reached.versions, reached.left_out) == ({A: "13"}, {})
+    assert logic.snapshot().partitions[P0].reread is None

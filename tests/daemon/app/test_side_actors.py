@@ -25,6 +25,7 @@ uri = "http://127.0.0.1:1"
 topics = ["shop"]
 format = "canal-json"
 include = ["shop.*"]
+exclude = ["shop.old_*"]
 target = "lake.{database}.{table}"
 """
 
@@ -38,6 +39,7 @@ def test_what_is_recorded_of_another_route_is_not_cut(tmp_path: Path) -> None:
     ((logic, _),) = cuts_of(load(file), "shop", "run")
     asked = msg.CutAsked(1, TopicPartition("shop", 0), 9, "time", None, None)
     versions = {"lake.shop.a": "1", "lake.shop.`b.c`": "2", "old.shop.a": "3", "lake.crm.a": "4"}
+    versions["lake.shop.old_a"] = "5"
     (tell,) = logic.handle(msg.CutReached(asked, versions, {}), 0.0)
     assert isinstance(tell, fx.Tell)
     table = TargetName("lake", "binlogd", "cuts")

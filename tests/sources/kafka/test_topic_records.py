@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from offsets.position import TopicPartition
+from offsets.parts import Running
+from offsets.position import LogEpoch, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
 from sources.kafka.topic_records import Entries, records
 
@@ -16,3 +17,12 @@ def test_a_frontier_is_never_there_without_its_topics_format() -> None:
     for record in records(batch).partitions:
         entries.apply(record.key, record.value, "here")
     assert entries.loaded().snapshot == batch
+
+
+def test_all_of_a_partition_is_read_back() -> None:
+    """What is left out would be forgotten at each restart."""
+    state = PartitionState(7, 5, LogEpoch(2, 6), True, Running(6, {"": 3}), adopted=4, reread=9)
+    entries = Entries("p", "g")
+    for record in records(Snapshot("p", "g", {}, {SOURCE: state})).partitions:
+        entries.apply(record.key, record.value, "here")
+    assert entries.loaded().snapshot.partitions == {SOURCE: state}
