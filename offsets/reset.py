@@ -110,7 +110,7 @@ def plan_reset(recorded: Snapshot, around: ResetSurroundings, request: ResetRequ
     plan = ResetPlan(recorded, tuple(partitions), tuple(marks), tuple(losses))
     if plan.nothing:
         return plan
-    snapshot = _moved(recorded, partitions, marks)
+    snapshot = _moved(recorded, around.logs, partitions, marks)
     if request.target is None:
         snapshot = replace(snapshot, formats=_formats_left(recorded, partitions))
     return replace(plan, snapshot=snapshot)
@@ -272,23 +272,34 @@ def _log_below(recorded: Snapshot, move: PartitionMove) -> LogEpoch | None:
     return state.log if state is not None and state.frontier == move.after else None
 
 
-def _reread(recorded: Snapshot, move: PartitionMove) -> int | None:
-    """Up to where tables may hold more than what lies below the new frontier."""
+def _reread(recorded: Snapshot, end: int, move: PartitionMove) -> int | None:
+    """Up to where tables may hold more than what lies below the new frontier: to the log's end.
+    What they hold is recorded every few seconds, and what a killed daemon wrote then is not."""
     state = recorded.partitions.get(move.source)
     marks = (mark.hwms.get(move.source, NO_OFFSET) for mark in recorded.targets.values())
-    before = 0 if state is None else max(state.frontier, state.reread or 0)
-    held = max(before, max(marks, default=NO_OFFSET) + 1)
-    return held if held > move.after else None
+    held = max(marks, default=NO_OFFSET) + 1
+    if state is not None:
+        held = max(held, state.frontier, state.reread or 0)
+        if move.after >= held:
+            return None
+    return max(held, end)
 
 
 def _moved(
-    recorded: Snapshot, partitions: Iterable[PartitionMove], marks: Iterable[MarkMove]
+    recorded: Snapshot,
+    logs: Mapping[TopicPartition, Watermarks],
+    partitions: Iterable[PartitionMove],
+    marks: Iterable[MarkMove],
 ) -> Snapshot:
     """The snapshot with the new frontiers, and with the marks' moves still to be done."""
     # The epoch of the log below a frontier is not known of another place.
     states = {
         m.source: PartitionState(
-            m.after, None, _log_below(recorded, m), reset=True, reread=_reread(recorded, m)
+            m.after,
+            None,
+            _log_below(recorded, m),
+            reset=True,
+            reread=_reread(recorded, logs[m.source].high, m),
         )
         for m in partitions
     }

@@ -41,8 +41,8 @@ class PartitionState:
     commit is what it was before: it says nothing. ``running``: the producer's numbers there.
     ``adopted``: the group's commit at which a daemon without a record began. A table that is new
     there may lack what is below, whenever its first change comes. ``reread``: an operator put the
-    frontier back from here, so until it is here again tables may hold what lies between; None: none
-    did, or it is past.
+    frontier back when the log ended here, so until it is here tables may hold more than it says;
+    None: none did, or it is past.
     """
 
     frontier: int

@@ -52,7 +52,7 @@ def test_back_to_the_earliest_lowers_every_mark_of_the_partition() -> None:
     assert found.marks == (MarkMove(ITEMS, S, 30, 9), MarkMove(ORDERS, S, 49, 9))
     assert (found.losses, found.refusals) == ((), ())
     assert found.snapshot.partitions == {
-        S: PartitionState(10, None, reset=True, reread=50), OTHER: PartitionState(7, 7),
+        S: PartitionState(10, None, reset=True, reread=100), OTHER: PartitionState(7, 7),
     }  # fmt: skip
     assert found.snapshot.targets[ITEMS] == TargetMark(
         "2", {S: 30, OTHER: 6}, MarkMoves(lower={S: 9})
@@ -60,15 +60,15 @@ def test_back_to_the_earliest_lowers_every_mark_of_the_partition() -> None:
 
 
 def test_up_to_where_the_tables_hold_more_is_remembered() -> None:
-    """Over a second reset, and where a table is ahead of the frontier; until it is passed."""
+    """To the log's end, or beyond it where it was cut off; and over a second reset."""
     first = plan("offset", 20).snapshot
     carried = replace(first, targets={})
-    for to, expected in (("offset", 50), ("latest", None)):
+    for to, expected in (("offset", 100), ("latest", None)):
         again = plan(to, 15 if to == "offset" else None, recorded=carried).snapshot
         assert again.partitions[S].reread == expected
-    ahead = {"lake.shop.items": TargetMark("2", {S: 70})}
+    ahead = {"lake.shop.items": TargetMark("2", {S: 170})}
     found = plan("offset", 20, recorded=replace(RECORDED, targets=ahead)).snapshot
-    assert found.partitions[S].reread == 71
+    assert found.partitions[S].reread == 171
 
 
 def test_the_format_of_a_topic_that_is_read_anew_is_told_anew() -> None:
