@@ -93,6 +93,7 @@ class CutsLogic:
         self._making: _Making | None = None
         self._made: Cut | None = None
         self._error: str | None = None
+        self._failing_since: float | None = None
 
     def handle(self, message: object, now: float) -> list[fx.CutEffect]:
         """React to one message. ``now`` is not needed: nothing here waits."""
@@ -115,7 +116,7 @@ class CutsLogic:
             case msg.Written():
                 return self._written()
             case Figures():
-                return [fx.Reply(CutFigures(self._made, self._error))]
+                return [fx.Reply(CutFigures(self._made, self._error, self._failing_since))]
             case _:
                 raise TypeError(f"an actor for cuts does not know {message!r}")
 
@@ -132,6 +133,7 @@ class CutsLogic:
             reached.versions,
             reached.left_out,
         ):
+            self._well()
             return []  # no table has changed
         self._making = _Making(reached)
         if self._is_open:
@@ -202,7 +204,8 @@ class CutsLogic:
         asked, before = making.reached.asked, self._made
         self._made = making.cut(self._pipeline)
         self._tagged = dict(making.versions)
-        self._last, self._unlisted, self._error, self._making = making.number, False, None, None
+        self._last, self._unlisted, self._making = making.number, False, None
+        self._well()
         fields = {
             "cut": making.number,
             "boundary": asked.boundary,
@@ -219,6 +222,11 @@ class CutsLogic:
         left = (making.path,) if making is not None and making.path is not None else ()
         return [*([fx.RemoveStaged(left)] if left else []), self._not_made(reason)]
 
+    def _well(self) -> None:
+        self._error = self._failing_since = None
+
     def _not_made(self, reason: str) -> fx.Log:
         self._error = reason
+        if self._failing_since is None:
+            self._failing_since = self._unix_s()
         return fx.Log("warning", "cut_not_made", {"reason": reason})

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from offsets.position import NO_OFFSET, LogEpoch, TopicPartition
+from offsets.moved import moved_state
+from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from offsets.snapshot import MarkMoves, PartitionState, Snapshot, TargetMark
+from offsets.snapshot import MarkMoves, Snapshot, TargetMark
 from settings.counted import counted
 from settings.shell import quoted
 
@@ -267,24 +268,6 @@ def _formats_left(recorded: Snapshot, moves: Iterable[PartitionMove]) -> Mapping
     return {topic: name for topic, name in recorded.formats.items() if topic not in moved}
 
 
-def _log_below(recorded: Snapshot, move: PartitionMove) -> LogEpoch | None:
-    state = recorded.partitions.get(move.source)
-    return state.log if state is not None and state.frontier == move.after else None
-
-
-def _reread(recorded: Snapshot, end: int, move: PartitionMove) -> int | None:
-    """Up to where tables may hold more than what lies below the new frontier: to the log's end.
-    What they hold is recorded every few seconds, and what a killed daemon wrote then is not."""
-    state = recorded.partitions.get(move.source)
-    marks = (mark.hwms.get(move.source, NO_OFFSET) for mark in recorded.targets.values())
-    held = max(marks, default=NO_OFFSET) + 1
-    if state is not None:
-        held = max(held, state.frontier, state.reread or 0)
-        if move.after >= held:
-            return None
-    return max(held, end)
-
-
 def _moved(
     recorded: Snapshot,
     logs: Mapping[TopicPartition, Watermarks],
@@ -292,16 +275,8 @@ def _moved(
     marks: Iterable[MarkMove],
 ) -> Snapshot:
     """The snapshot with the new frontiers, and with the marks' moves still to be done."""
-    # The epoch of the log below a frontier is not known of another place.
     states = {
-        m.source: PartitionState(
-            m.after,
-            None,
-            _log_below(recorded, m),
-            reset=True,
-            reread=_reread(recorded, logs[m.source].high, m),
-        )
-        for m in partitions
+        m.source: moved_state(recorded, m.source, m.after, logs[m.source].high) for m in partitions
     }
     moves: dict[str, MarkMoves] = {}
     for mark in marks:

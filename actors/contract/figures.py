@@ -39,11 +39,11 @@ class RegistryFigures:
 
 @dataclass(frozen=True, slots=True)
 class FetcherFigures:
-    """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: since
-    when no broker is connected. ``repeated``: messages that the producer sent again, by its
-    running numbers: dropped. ``passed_over``: messages that may ask for a change, of a table
-    that they don't name for sure. ``left_out``: messages of ``left_out_tables`` tables, whose
-    names no target can have."""
+    """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: how
+    long no broker is connected. ``repeated``: messages that the producer sent again: dropped.
+    ``passed_over``: messages that may ask for a change, of a table that they don't name for sure.
+    ``left_out``: messages of ``left_out_tables`` tables, whose names no target can have. ``uncut``:
+    why nothing can be cut, where it should be."""
 
     assigned: bool
     paused: bool
@@ -65,6 +65,7 @@ class FetcherFigures:
     registry: RegistryFigures = field(default_factory=RegistryFigures)
     topics_gone: frozenset[str] = frozenset()
     """Topics that were read and are not there any more."""
+    uncut: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +212,11 @@ class DeadLetterFigures:
 
 @dataclass(frozen=True, slots=True)
 class CutFigures:
-    """``last``: the last cut of this run; None: none yet. ``error``: why the one after it was not
-    made."""
+    """``last``: of this run. ``error``: why none was made since, from this Unix second on."""
 
     last: Cut | None
     error: str | None
+    failing_since: float | None = None
 
 
 @dataclass(slots=True)

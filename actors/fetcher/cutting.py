@@ -35,7 +35,8 @@ class Cutting:
         self._held: list[msg.Fetched] = []
         self._latest: msg.Fetched | None = None
         self._latest_at = 0.0
-        self._unfit = False
+        self.uncut: str | None = None
+        """Why nothing can be cut."""
         self.since = float("-inf")
         """When the pipeline was last brought to rest."""
         self._flushed = False
@@ -46,11 +47,12 @@ class Cutting:
         if self._every_s is None:
             return []
         partitions = max(sum(counts.values()), assigned)
-        was, self._unfit = self._unfit, partitions > 1 or (self._unfit and not counts)
-        if was or not self._unfit:
+        if partitions == 1 and counts:
+            self.uncut = None
+        if partitions <= 1 or self.uncut is not None:
             return []
-        why = f"the log has {partitions} partitions: cuts are made of a log of one partition"
-        return [fx.Log("warning", "cuts_not_made", {"what": why})]
+        self.uncut = f"the log has {partitions} partitions: cuts are made of a log of one partition"
+        return [fx.Log("warning", "cuts_not_made", {"what": self.uncut})]
 
     def flush(self) -> bool:
         """Whether the processors are to write what they have, once a cut."""
@@ -75,7 +77,7 @@ class Cutting:
         if self.at_rest:
             self._held.append(fetched)
             return None, []
-        if self._every_s is None or self._unfit:
+        if self._every_s is None or self.uncut is not None:
             return fetched, []
         self._latest, self._latest_at = fetched, now
         if not self._is_due(now, self._every_s):
@@ -97,7 +99,7 @@ class Cutting:
         makes none where no table is another than in the last one.
         """
         latest = self._latest
-        if self._every_s is None or latest is None or self.at_rest or self._unfit:
+        if self._every_s is None or latest is None or self.at_rest or self.uncut:
             return []
         if not self._is_due(now, self._every_s) or latest.source not in epochs:
             return []

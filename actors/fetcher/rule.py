@@ -492,6 +492,7 @@ class FetcherLogic:
             formats_awaited=dict(self._recognition.waiting),
             registry=self._schemas.figures(now),
             topics_gone=self._gone,
+            uncut=self._cutting.uncut,
         )
 
     # --- the end

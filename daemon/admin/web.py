@@ -21,8 +21,8 @@ from changes.model.printable import printable_within_lines
 from daemon.admin.front_door import FrontDoor
 from daemon.admin.page.access import OPEN, Access
 from daemon.admin.page.document import NO_SOURCES, POLICY, PageDesk, Sources
+from daemon.admin.status.health import verdict
 from daemon.admin.status.metrics import MOST, Status, StatusCollector
-from daemon.admin.status.verdict import verdict
 from daemon.state.control import claim
 
 T = TypeVar("T")

@@ -155,7 +155,7 @@ def test_a_cut_that_can_not_be_listed_is_followed_by_the_next() -> None:
     maker.feed(reached(a="11"))
     assert (maker.said, maker.removed) == (["the catalog is away"], ["file"])
     (figures,) = maker.logic.handle(Figures(), 0.0)
-    assert figures == fx.Reply(CutFigures(None, "the catalog is away"))
+    assert figures == fx.Reply(CutFigures(None, "the catalog is away", NOW))
     maker.away = False
     maker.feed(reached(a="11"))
     assert [tag.above for tag in maker.tags] == [NOW - 9, NOW - 9]

@@ -94,6 +94,7 @@ CASES = [
          (4, 108)),
     Case("BinlogdDeadLetterStoreFailing", {f"binlogd_dead_letter_store_failing{P}":
          "1x10 0x10"}, (6,), (4, 13)),
+    Case("BinlogdCutsNotMade", {f"binlogd_cut_failing{P}": "1x15 0x10"}, (11,), (9, 18)),
     Case("BinlogdOffsetStoreFailing", {f"binlogd_offset_store_failing{P}": "1x10 0x10"},
          (6,), (4, 13)),
     Case("BinlogdJvmDown", {f"binlogd_spark_up{D}": "0x15 1x10"}, (11,), (9, 18), DAEMON),

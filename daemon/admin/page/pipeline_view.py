@@ -10,6 +10,7 @@ from daemon.admin.page.history import History, PipelineCourse
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
 from daemon.admin.status.status_table import log_end
+from daemon.admin.status.stores_health import last_cut
 from daemon.admin.status.words import behind, duration, messages, short, size
 from settings.counted import counted
 
@@ -27,6 +28,7 @@ def pipeline_section(
         tag("summary", *_line(p, history, course)),
         None if alone else courses(course),
         _stages(p, history),
+        None if (cuts := p["cuts"]) is None else tag("p", last_cut(cuts), class_="quiet"),
         tag("ul", *map(_condition, passing), class_="troubles") if passing else None,
         _partitions(p),
         _without_news(p),

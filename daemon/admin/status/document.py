@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from collector.figures import CollectorFigures
+from daemon.admin.status.cuts_member import Cuts
 from daemon.operations.figures import JobFigures
 
 
@@ -228,6 +229,7 @@ class Pipeline(Lag, Counts, Reading):
     freshness_seconds: float | None
     offset_file: OffsetFile
     dead_letters: DeadLetters
+    cuts: Cuts | None
     last_error: NamedError | None
     rows_may_differ: dict[str, str]
     partitions: list[Partition]

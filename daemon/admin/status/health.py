@@ -14,10 +14,10 @@ import msgspec
 
 from actors.contract.figures import bare
 from daemon.admin.status import document as doc
+from daemon.admin.status.beside_health import of_programs, of_registry
 from daemon.admin.status.collector_health import of_collectors
-from daemon.admin.status.conditions import Condition, Level, way_out
-from daemon.admin.status.program_health import of_programs
-from daemon.admin.status.registry_health import of_registry
+from daemon.admin.status.conditions import UNREADY, Condition, Level, way_out
+from daemon.admin.status.stores_health import of_cuts, of_stores
 from daemon.admin.status.words import duration, size, some
 from daemon.operations.figures import JobFigures, failed_jobs
 from settings.counted import counted
@@ -46,6 +46,15 @@ def shown(status: doc.Status) -> list[Condition]:
     if "conditions" not in status:
         return conditions(status)
     return msgspec.convert(status["conditions"], list[Condition])
+
+
+def verdict(path: str, status: doc.Status) -> tuple[bool, list[str]]:
+    """What ``/healthz`` and ``/readyz`` say: whether all is well, and lines about what is not."""
+    kinds = {"stuck"} if path == "/healthz" else UNREADY
+    found = [f"{one.who}: {one.line}" for one in shown(status) if one.kind in kinds]
+    if not found:
+        return True, ["ok"]
+    return False, found if path == "/healthz" else [status["state"], *found]
 
 
 def conditions(status: doc.Facts) -> list[Condition]:
@@ -132,7 +141,8 @@ def _pipeline(p: doc.Pipeline) -> Iterator[Condition]:
         yield _pause("paused", p["pipeline"], pause)
     yield from _reading(p)
     yield from _flow(p, paused=pause is not None)
-    yield from _stores(p)
+    yield from of_stores(p)
+    yield from of_cuts(p, AWAY_S)
     for target, what in p["rows_may_differ"].items():
         command = f"binlogd tables verify {quoted_pattern(target)} --repair"
         line = f"stored rows may differ from the source's: {what}"
@@ -192,21 +202,6 @@ def _flow(p: doc.Pipeline, *, paused: bool) -> Iterator[Condition]:
         line += f", held by {some(holders)}" if holders else ""
         line += f", behind an open transaction in {some(open_)}" if open_ else ""
         yield Condition("behind", line, "passing")
-
-
-def _stores(p: doc.Pipeline) -> Iterator[Condition]:
-    letters, of = p["dead_letters"], f"--pipeline {quoted(p['pipeline'])}"
-    if p["offset_file"]["error"]:
-        line = f"the positions can't be stored: {p['offset_file']['error']}"
-        yield Condition("offset_store_failing", line)
-    if letters["error"]:
-        line = f"a dead letter can't be stored, {letters['waiting']:,} wait: {letters['error']}"
-        yield Condition("dead_letter_store_failing", line)
-    if letters["open"]:
-        line = f"{counted(letters['open'], 'dead letter is', 'dead letters are')} not replayed"
-        line += " (binlogd dead-letters list)"
-        command = f"binlogd dead-letters replay {of} --all"
-        yield Condition("dead_letters", line, command=command)
 
 
 # Targets.

@@ -15,6 +15,8 @@ PAGES = {
     "collector_lost": "collector-lost",
     "collector_purge": "collector-purge",
     "credential_ends": "credential",
+    "cut_incomplete": "cuts-not-made",
+    "cuts_not_made": "cuts-not-made",
     "dead_letter_store_failing": "dead-letter-store",
     "dead_letters": "dead-letters",
     "full": "lag-growing",

@@ -15,6 +15,7 @@ from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, headline
 from daemon.admin.status.health import shown
 from daemon.admin.status.result_tables import open_jobs, print_jobs
+from daemon.admin.status.stores_health import last_cut
 from daemon.admin.status.words import duration, size
 from settings.counted import counted
 
@@ -98,6 +99,8 @@ def _print_pipeline(
         f"{p['writes_in_flight']} writes in flight, the oldest for "
         f"{duration(p['oldest_write_seconds'])}"
     )
+    if (cuts := p.get("cuts")) is not None:  # an older daemon's document has none
+        console.print(f"  cuts: {last_cut(cuts)}")
     if p["formats"]:
         formats = ", ".join(f"{topic} {name}" for topic, name in p["formats"].items())
         console.print(f"  formats: {escape(formats)}")

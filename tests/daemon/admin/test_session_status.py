@@ -10,11 +10,11 @@ from rich.console import Console
 
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures
+from daemon.admin.status.health import verdict
 from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import SUPERVISOR, Answers
 from daemon.admin.status.status import About, LifeFigures, document
 from daemon.admin.status.status_table import print_status
-from daemon.admin.status.verdict import verdict
 from sources.base.log_figures import LogFigures
 from sparkwriter.session.keeper import SessionFigures
 

@@ -9,6 +9,7 @@ from typing import Any
 from actors.contract.addresses import Address
 from actors.contract.figures import (
     CommitterFigures,
+    CutFigures,
     DeadLetterFigures,
     ErrorFigures,
     FetcherFigures,
@@ -31,6 +32,8 @@ from sparkwriter.session.keeper import SessionFigures
 
 NOW_MS = 1_790_000_000_000
 P0 = TopicPartition("shop.changes", 0)
+ABOUT = About("run-1", 4711, {}, 1, 120.0)
+READING = FetcherFigures(True, False, {}, 0, 0, 0, None)
 UP = SessionFigures(pid=4712, age_s=86_000.0, rebuilt=0)
 
 
@@ -95,6 +98,8 @@ def status(
     differ: Mapping[str, str] | None = None,
     recorded: Sequence[str] = (),
     name: str = "shop",
+    cuts: CutFigures | None = None,
+    uncut: str | None = None,
 ) -> dict[str, Any]:
     """A daemon with one pipeline. ``holder`` holds its frontier ``lag`` messages before the end.
     ``recorded``: targets that earlier runs have written."""
@@ -112,13 +117,13 @@ def status(
     )
     replies = {
         SUPERVISOR: LifeFigures({name: "running"}, {}, False),
-        Address(name, "fetcher"): FetcherFigures(True, False, {P0: read}, read, 0, 0, None),
+        Address(name, "fetcher"): replace(READING, messages=read, uncut=uncut),
         Address(name, "committer"): committer,
         Address(name, "dead-letters"): DeadLetterFigures(letters, 0, None, letters),
         Address(name, "processor", 0): ProcessorFigures(False, tuple(targets)),
+        Address(name, "cuts"): cuts,
     }
-    about = About("run-1", 4711, {name: f"binlogd-{name}"}, 1, 120.0)
-    ends = {name: LogFigures({P0: read}, None)}
+    about, ends = replace(ABOUT, groups={name: "g"}), {name: LogFigures({P0: read}, None)}
     return document(about, Answers(replies), NOW_MS, uptime_s, UP, ends, list(jobs))
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from daemon.admin.status.conditions import ConditionKey, headline
-from daemon.admin.status.health import conditions, shown
+from daemon.admin.status.health import conditions, shown, verdict
 from daemon.admin.status.runbook import runbook
-from daemon.admin.status.verdict import verdict
 from tests.daemon.admin.events.test_watch import ILL, WELL
 from tests.daemon.admin.page.documents import failing, quarantined, status, target, writing
 

@@ -26,11 +26,11 @@ from actors.target.shown import figures
 from changes.formats import FORMATS
 from changes.model.model import FormatOptions, Mode, TargetName
 from changes.routes.routing import Router, TargetRoute
+from daemon.admin.status.health import verdict
 from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import SUPERVISOR, Answers, Observer
 from daemon.admin.status.status import About, LifeFigures, document
 from daemon.admin.status.status_table import print_status
-from daemon.admin.status.verdict import verdict
 from daemon.admin.status.words import duration, size
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks

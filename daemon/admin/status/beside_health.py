@@ -1,4 +1,4 @@
-"""What is not well with the programs beside the daemon. Pure."""
+"""What is not well with what stands beside the daemon: its programs, a schema registry. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, Level
 from daemon.admin.status.words import duration
+from settings.counted import counted
 
 RESTART_S = 60.0
 """One that ended is up again within seconds; after this it does not come by itself."""
@@ -37,3 +38,19 @@ _SAID = {
     "silent": "gives no answer",
     "down": "is down, and is started again",
 }
+
+
+def of_registry(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
+    """An outage holds up messages that wait for it, if any: ill after ``lasting_s``."""
+    waits = [
+        f"{counted(each['messages'], 'message')} of {topic} wait for schema "
+        f"{', '.join(each['schemas'])}"
+        for topic, each in p["schemas_awaited"].items()
+    ]
+    if (away_s := p["registry_away_seconds"]) is not None:
+        line = f"the schema registry gives no answer for {duration(away_s)}: {p['registry_error']}"
+        level: Level = "ill" if waits and away_s > lasting_s else "passing"
+        line = "; ".join((line, *waits))
+        yield Condition("registry_away", line, level, seconds=away_s)
+    elif waits:
+        yield Condition("schema_awaited", "; ".join(waits), "passing")
