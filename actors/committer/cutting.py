@@ -17,6 +17,9 @@ OTHERS = "(all other tables)"
 
 ALL = "(all tables)"
 
+ADOPTED = "they got no change since offset {}, where no record was left"
+AGAIN = "the log is read again up to offset {}: they may hold more than lies below the boundary"
+
 
 class CutWatch:
     """One per pipeline; used by the committer's thread alone. Times are monotonic seconds.
@@ -64,9 +67,8 @@ class CutWatch:
         adopted: int | None,
         now: float,
     ) -> list[fx.CommitterEffect]:
-        """Say so where the boundary is reached, or waited for in vain. ``reread``: up to where a
-        log is read again (``offsets.snapshot.PartitionState``). ``adopted``: where reading began
-        without a record, None where there was one."""
+        """Say so where the boundary is reached, or waited for in vain. ``reread``, ``adopted``: as
+        of ``offsets.snapshot.PartitionState``; ``adopted`` is the lowest."""
         asked = self._asked
         if asked is None:
             return []
@@ -90,12 +92,9 @@ class CutWatch:
                 versions[name] = mark.version
         left_out = {name: why for name, why in left_out.items() if name not in stand_ins}
         if adopted is not None:
-            left_out[OTHERS] = (
-                f"they got no change since offset {adopted}, where no record was left"
-            )
+            left_out[OTHERS] = ADOPTED.format(adopted)
         if (again := reread.get(asked.source) or NO_OFFSET) > asked.next_offset:
-            why = f"the log is read again up to offset {again}: they may hold more than lies below"
-            versions, left_out = {}, {ALL: f"{why} the boundary"}
+            versions, left_out = {}, {ALL: AGAIN.format(again)}
         told = msg.CutReached(asked, versions, left_out)
         return [fx.Tell(self._cuts, told), fx.Tell(self._fetcher, msg.CutOver(asked))]
 
