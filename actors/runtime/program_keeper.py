@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -225,6 +226,7 @@ class ProgramKeeper:
         self._turn(kept, "starting")
 
     def _ask(self, kept: _Kept) -> None:
+        self._shorten_log(kept)
         try:
             kept.kept.ask()
         except ProgramError as problem:
@@ -237,6 +239,11 @@ class ProgramKeeper:
                 seconds=round(kept.asked - kept.launched, 1),
             )  # fmt: skip
         self._turn(kept, "up")
+
+    def _shorten_log(self, kept: _Kept) -> None:
+        """A full disk takes no copy: the log stays as it is."""
+        with suppress(OSError):
+            kept.kept.program.shorten_log()
 
     def _silent(self, kept: _Kept, why: str) -> None:
         """It runs and gave no good answer: it is given some time, then replaced."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,7 +21,7 @@ STOP_WITHIN_S = 30.0
 """An orderly end of a JVM takes a second or two; after this it is killed."""
 
 LONGEST_LOG = 8 << 20
-"""Bytes. A log that is longer when its program is started is put aside, over the one before."""
+"""Bytes. A log that is longer is put aside, over the one before."""
 
 _LOWEST_PORT = 10_000
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -55,14 +56,21 @@ class Program:
     def launch(self, command: Sequence[str | Path]) -> None:
         """Start it, in a session of its own (Ctrl-C is ours to handle); it is not ready yet."""
         on_leash = [sys.executable, "-I", str(leash.__file__), str(os.getpid()), *map(str, command)]
-        if self.log.exists() and self.log.stat().st_size > LONGEST_LOG:
-            self.log.replace(self.log.with_name(self.log.name + ".1"))
+        self.shorten_log()
         with self.log.open("ab") as log:
             self._begun = log.tell()
             self._leash = subprocess.Popen(
                 on_leash, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True, env=os.environ | self._environment,
             )  # fmt: skip
+
+    def shorten_log(self) -> None:
+        """Put a log aside that is too long, while its program runs, too: that one goes on with an
+        empty file. What it says in between is lost. Raises OSError."""
+        if self.log.exists() and self.log.stat().st_size > LONGEST_LOG:
+            shutil.copyfile(self.log, self.log.with_name(self.log.name + ".1"))
+            os.truncate(self.log, 0)
+            self._begun = 0
 
     @property
     def runs(self) -> bool:

@@ -100,6 +100,7 @@ class Quarantine:
     def begin_release(self) -> None:
         """Its spill is replayed from the start."""
         self.position, self.full = 0, False
+        self.retry_at, self.attempts = None, 0
 
     def untried(self) -> None:
         """What broke its release off was no refusal: it is released by itself once more."""
@@ -112,7 +113,7 @@ class Quarantine:
     def break_off(self, reason: str, *, refused: bool) -> None:
         """The replay is over. ``refused``: a person has to find out why."""
         self.away = self.away and not refused
-        self.position, self.reason = None, reason
+        self.position, self.reason, self.full = None, reason, False
 
     def ask(self, retry_at: float | None = None) -> None:
         """A request goes to the disk; ``retry_at``: the next one then, for what is left."""
@@ -146,6 +147,10 @@ class Quarantine:
         """The disk, or the broker, did not do it; how often so far."""
         self.busy = False
         self.attempts += 1
+        if self.releasing and not (self.ending or self.rereads):
+            # The release goes on with what is there, and gives room; what waits comes behind it.
+            # Not before what is to be read again: that is older.
+            self.full = True
         return self.attempts
 
     def try_again(self, at: float | None) -> None:

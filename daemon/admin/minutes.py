@@ -1,4 +1,5 @@
-"""Logs once a minute what each pipeline has written. Nothing where it has written nothing."""
+"""What is done once a minute: the state directory is measured, and the log says what each pipeline
+has written; nothing where it has written nothing."""
 
 from __future__ import annotations
 
@@ -24,8 +25,11 @@ class _Counts(NamedTuple):
 class MinuteLog:
     """A thread of its own looks at the status document."""
 
-    def __init__(self, status: Callable[[], doc.Status]) -> None:
-        self._status = status
+    def __init__(
+        self, status: Callable[[], doc.Status], measure: Callable[[], None] = lambda: None
+    ) -> None:
+        """``measure`` is called on the thread, too; what it raises is logged."""
+        self._status, self._measure = status, measure
         self._before: dict[str, _Counts] = {}
         self._log = structlog.get_logger().bind(actor="minutes")
         self._rounds = Periodic("minutes", self.look, EVERY_S, "minutes", "minute_not_logged")
@@ -46,6 +50,7 @@ class MinuteLog:
             self._before[name] = now = _counts(pipeline)
             if name in before:
                 self._tell(pipeline, before[name], now)
+        self._measure()
 
     def _tell(self, pipeline: doc.Pipeline, before: _Counts, now: _Counts) -> None:
         known = before.writes

@@ -33,6 +33,7 @@ from daemon.config.config import Config
 from daemon.operations.figures import JobFigures
 from daemon.state.control import Answer, ControlServer
 from daemon.state.pauses import Pause
+from daemon.state.room import StateRoom
 from sources.base.log_watch import LogWatch
 from sources.opening import open_source
 from sparkwriter.session.keeper import SessionFigures
@@ -57,11 +58,12 @@ class AdminEndpoint:
         collectors: Callable[[], list[CollectorFigures]] = list,
         programs: Callable[[], Sequence[ProgramFigures]] = list,
         sources: Sources = NO_SOURCES,
+        room: StateRoom | None = None,
     ) -> None:
         """``session`` returns the state of the sinks' session, ``jobs``, ``collectors`` and
         ``programs`` the document's members of these names, ``pauses`` the paused pipelines, all on
         any thread. ``answers`` are further handlers of the control socket, on its thread.
-        ``sources``: what the page shows besides the document."""
+        ``sources``: what the page shows besides the document. ``room``: the state directory's."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -73,17 +75,16 @@ class AdminEndpoint:
         self._redactor, self._listen = config.redactor, config.metrics
         self._session, self._jobs, self._pauses = session, jobs, pauses
         self._collectors, self._programs, self._sources = collectors, programs, sources
-        self._observer, self._first_seen = Observer(), FirstSeen()
-        self._begun = time.monotonic()
+        self._observer, self._first_seen, self._begun = Observer(), FirstSeen(), time.monotonic()
         all_answers: dict[str, Answer] = {"status": lambda _: self.status(), **(answers or {})}
         self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
         self._events = EventWatch(config.events, run_id, self.status)
-        self._minutes = MinuteLog(self.status)
-        self._config = config
+        self._room = room or StateRoom(config.daemon.state_dir)
+        self._minutes = MinuteLog(self.status, self._room.measure)
+        self._config, self._open = config, False
         self._logs: dict[str, LogWatch] = {}
-        self._open = False
         self.follow(config.pipeline)
 
     def open(self) -> None:
@@ -173,6 +174,7 @@ class AdminEndpoint:
             self._pauses(),
             self._collectors(),
             self._programs(),
+            self._room.figures(),
         )
         redacted: doc.Status = self._redactor.deep(self._first_seen.fill(found))
         return redacted

@@ -240,6 +240,7 @@ class Service:
                 LastVerified(lambda: self._jobs.runner.jobs),
                 self._recent.of,
             ),
+            self._startup.room,
         )
         try:
             admin.open()

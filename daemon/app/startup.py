@@ -28,6 +28,7 @@ from daemon.state.dead_letters.store import open_letters
 from daemon.state.edits import recorded_of
 from daemon.state.offset_file import StateDirBusy, lock_state_dir
 from daemon.state.offset_stores import StoreChain, make_stores
+from daemon.state.room import StateRoom
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from daemon.state.spills.spills import check_marks, open_spills, spills_at_start
 from offsets.recovery import PositionError, check_topic_ids, topics_begun
@@ -67,6 +68,7 @@ class StartUp:
         self._until_end = until_end
         self._log = structlog.get_logger().bind(actor="supervisor")
         self.stores: dict[str, StoreChain] = {}
+        self.room = StateRoom(config.daemon.state_dir, config.daemon.state_max_bytes)
 
     @contextmanager
     def claimed_state_dir(self) -> Iterator[None]:
@@ -76,6 +78,7 @@ class StartUp:
             try:
                 held.enter_context(lock_state_dir(folder))
                 state_id(folder)
+                self.room.measure()
             except StateDirBusy as error:
                 raise Unusable(str(error)) from error
             except OSError as error:
@@ -178,7 +181,7 @@ class StartUp:
         except NotAnswered as error:
             raise _not_answered(name, error) from error
         letters, recent = self._letters(name)
-        folder = SpillFolder(config.daemon.state_dir, name)
+        folder = SpillFolder(config.daemon.state_dir, name, self.room)
         found = self._spills(name, folder, recorded, apply_force)
         marks = {
             str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes), f.away) for f in found
@@ -203,7 +206,7 @@ class StartUp:
         if section.on_bad_record == "stop":
             return None, ()
         try:
-            letters = open_letters(pipeline, pipeline.format())
+            letters = open_letters(pipeline, pipeline.format(), self.room)
             if section.retention_s is not None and isinstance(letters, FileLetters):
                 gone = letters.remove_done(section.retention_s)
                 self._log.info("dead_letters_removed", pipeline=name, letters=gone)

@@ -44,6 +44,7 @@ class DaemonSection(Section):
     """``[daemon]``: where it keeps its files and how it commits and ends."""
 
     state_dir: Path = Field(Path(DEFAULT), strict=False)
+    state_max_bytes: Bytes | None = Field(None, ge=1 << 20)
     staging_dir: str = "var/staging"
     commit_interval_s: Seconds = Field(5.0, gt=0)
     drain_timeout_s: Seconds = Field(60.0, gt=0)

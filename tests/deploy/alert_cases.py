@@ -122,6 +122,10 @@ CASES = [
          'binlogd_job_state{instance="a:9464",job="binlogd",exported_job="load-1",kind="load",'
          'pipeline="shop",state="failed"}': "1x5 _x10"}, (2,), (12,),
          {"pipeline": "shop", "exported_job": "load-1", "state": "failed"}),
+    Case("BinlogdStateFull", {
+         'binlogd_state_bytes{instance="a:9464",job="binlogd",part="spills"}': "5e9x8 1e9x10",
+         'binlogd_state_bytes{instance="a:9464",job="binlogd",part="broker"}': "3e9x20",
+         f"binlogd_state_limit_bytes{D}": "10e9x20"}, (5,), (1, 15), DAEMON),
     # promtool's clock begins at 1970: 864000 is ten days later, 86400 one.
     Case("BinlogdCredentialEnds", {
          'binlogd_credential_expiry_timestamp_seconds{instance="a:9464",job="binlogd",'

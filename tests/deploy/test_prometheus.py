@@ -96,6 +96,8 @@ def known_metrics() -> Iterator[str]:
     """What a daemon shows, whatever its state."""
     found = status([failing("lake.s.t", "x"), quarantined("lake.s.u", "y"), target("lake.s.v", 5)],
                    jobs=[job()], differ={"lake.s.w": "z"})  # fmt: skip
+    state = {"parts": {"spills": 1}, "limit_bytes": 2, "bounded": True}
+    found = {**found, "state_dir": state}  # type: ignore[assignment]
     registry = CollectorRegistry()
     registry.register(StatusCollector(lambda: found))
     for line in generate_latest(registry).decode().splitlines():

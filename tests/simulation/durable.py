@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import NoReturn, Protocol
 
 from actors.contract.raw_messages import SpillRecord, SpillState
 from changes.formats.engine.format import Packed, unpack
 from changes.model.model import TargetName
+from daemon.state.room import StateRoom
 from daemon.state.spills.file import Found, SpillError
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark
@@ -143,6 +145,7 @@ class MemoryFolder:
     """All spills in one life."""
 
     def __init__(self, disk: SpillDisk, failing: Failing) -> None:
+        self.room = StateRoom(Path())
         self._disk = disk
         self._failing = failing
         self._spills: dict[TargetName, MemorySpill] = {}

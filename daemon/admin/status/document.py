@@ -10,7 +10,9 @@ from typing import Any, TypedDict
 
 from collector.figures import CollectorFigures
 from daemon.admin.status.cuts_member import Cuts
+from daemon.admin.status.observer import Silent as Silent
 from daemon.operations.figures import JobFigures
+from daemon.state.room import StateFigures as StateFigures
 
 
 class Error(TypedDict):
@@ -257,14 +259,6 @@ class Program(TypedDict):
     why: str | None
 
 
-class Silent(TypedDict):
-    """An actor that has not answered."""
-
-    actor: str
-    seconds: float
-    stuck: bool
-
-
 class Credential(TypedDict):
     """A certificate or token that ends."""
 
@@ -289,6 +283,7 @@ class Facts(TypedDict):
     paused_targets: dict[str, Paused]
     jobs: list[JobFigures]
     credentials: list[Credential]
+    state_dir: StateFigures | None
     collectors: list[CollectorFigures]
 
 

@@ -17,6 +17,7 @@ from daemon.admin.status import document as doc
 from daemon.admin.status.beside_health import of_programs, of_registry
 from daemon.admin.status.collector_health import of_collectors
 from daemon.admin.status.conditions import UNREADY, Condition, Level, way_out
+from daemon.admin.status.process_health import of_process
 from daemon.admin.status.stores_health import of_cuts, of_stores
 from daemon.admin.status.words import duration, size, some
 from daemon.operations.figures import JobFigures, failed_jobs
@@ -35,9 +36,6 @@ FAILING_S = 60.0
 
 FORGOTTEN_S = 8 * 3600.0
 """A pause that outlasts a working day may be forgotten."""
-
-ENDS_SOON_S = 14 * 86_400.0
-"""A credential that ends within this time has to be replaced."""
 
 
 def shown(status: doc.Status) -> list[Condition]:
@@ -67,7 +65,7 @@ def conditions(status: doc.Facts) -> list[Condition]:
     found += _pauses_elsewhere(status)
     found += _jobs(status["jobs"])
     found += of_collectors(status.get("collectors", []), AWAY_S)
-    found += _credentials(status)
+    found += of_process(status)
     return sorted(found, key=lambda one: one.level != "ill")
 
 
@@ -99,14 +97,6 @@ def _jobs(jobs: Iterable[JobFigures]) -> Iterator[Condition]:
         else:
             command = f"binlogd jobs show {quoted(job['job'])}"
             yield Condition("job_failed", line, "ill", *of, command, targets=targets)
-
-
-def _credentials(status: doc.Facts) -> Iterator[Condition]:
-    for one in status["credentials"]:
-        left_s = (one["expires_ms"] - status["time_ms"]) / 1000
-        if left_s < ENDS_SOON_S:
-            line = f"ends in {duration(left_s)}" if left_s > 0 else "has ended"
-            yield Condition("credential_ends", line, subject=one["credential"])
 
 
 def _pauses_elsewhere(status: doc.Facts) -> Iterator[Condition]:

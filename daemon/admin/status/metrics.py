@@ -16,7 +16,7 @@ from daemon.admin.status.collector_metrics import collector_metrics
 from daemon.admin.status.cut_metrics import cut_metrics
 from daemon.admin.status.histograms import histogram_metrics
 from daemon.admin.status.job_metrics import job_metrics
-from daemon.admin.status.program_metrics import program_metrics, session_metrics
+from daemon.admin.status.program_metrics import process_metrics
 from daemon.admin.status.shown_series import not_shown, shown_names, shown_partitions, shown_targets
 
 Status = Callable[[], doc.Status]
@@ -158,8 +158,7 @@ def _process(status: doc.Status) -> Iterator[Metric]:
         ("uptime_seconds", "Since the process started", status["uptime_seconds"]),
     ):
         yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(value))
-    yield from program_metrics(status["programs"])
-    yield from session_metrics(status["spark"])
+    yield from process_metrics(status)
 
 
 def _families(

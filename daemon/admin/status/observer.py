@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 import pykka
 
@@ -37,6 +38,14 @@ class Answers:
 
     replies: Mapping[Address, object] = field(default_factory=dict)
     silent: Mapping[Address, float] = field(default_factory=dict)
+
+
+class Silent(TypedDict):
+    """An actor that has not answered, as a member of the status document."""
+
+    actor: str
+    seconds: float
+    stuck: bool
 
 
 class Observer:

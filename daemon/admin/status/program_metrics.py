@@ -1,4 +1,5 @@
-"""Shows the programs beside the daemon as Prometheus metrics; `docs/watch.md` names them."""
+"""Shows the programs beside the daemon, and its state directory, as Prometheus metrics;
+`docs/watch.md` names them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from prometheus_client.metrics_core import Metric
 from daemon.admin.status import document as doc
 
 
-def program_metrics(programs: Sequence[doc.Program]) -> Iterator[Metric]:
+def process_metrics(status: doc.Status) -> Iterator[Metric]:
+    """All of them."""
+    yield from _programs(status["programs"])
+    yield from _session(status["spark"])
+    yield from _state(status.get("state_dir"))
+
+
+def _programs(programs: Sequence[doc.Program]) -> Iterator[Metric]:
     """Whether each is up, for how long it has not been, how often it was started."""
     labels = ("program",)
     up = GaugeMetricFamily("binlogd_program_up", "1 while it does its work", labels=labels)
@@ -26,7 +34,7 @@ def program_metrics(programs: Sequence[doc.Program]) -> Iterator[Metric]:
     yield from (up, down, starts)
 
 
-def session_metrics(session: doc.Session | None) -> Iterator[Metric]:
+def _session(session: doc.Session | None) -> Iterator[Metric]:
     """Of Spark's process; none where no sink needs one."""
     if session is None:
         return
@@ -42,3 +50,15 @@ def session_metrics(session: doc.Session | None) -> Iterator[Metric]:
             yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(figure))
     rebuilt = "Spark sessions started after the first"
     yield CounterMetricFamily("binlogd_spark_rebuilt", rebuilt, value=session["rebuilt"])
+
+
+def _state(state: doc.StateFigures | None) -> Iterator[Metric]:
+    """What the state directory holds and may hold; none before it is measured."""
+    if state is None:
+        return
+    held = GaugeMetricFamily("binlogd_state_bytes", "In the state directory", labels=("part",))
+    for part, count in state["parts"].items():
+        held.add_metric([part], count)
+    yield held
+    text = "What the state directory may hold: state_max_bytes, or what its disk has room for"
+    yield GaugeMetricFamily("binlogd_state_limit_bytes", text, value=state["limit_bytes"])

@@ -38,6 +38,7 @@ PAGES = {
     "schema_awaited": "registry-away",
     "spill_full": "quarantine",
     "starting": "not-ready",
+    "state_full": "state-full",
     "stopped": "target-failing",
     "stuck": "stuck",
     "target_behind": "lag-growing",

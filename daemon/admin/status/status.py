@@ -99,16 +99,15 @@ def document(
     pauses: Mapping[str, Pause] | None = None,
     collectors: Sequence[CollectorFigures] = (),
     programs: Sequence[ProgramFigures] = (),
+    state_dir: doc.StateFigures | None = None,
 ) -> doc.Status:
-    """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
-    one. A pipeline without ``log_ends`` has unknown ends. ``pauses``: who paused which pipeline."""
+    """``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs one. A pipeline
+    without ``log_ends`` has unknown ends. ``pauses``: who paused which pipeline."""
     life, ends, paused = _life(answers), log_ends or {}, pauses or {}
     pipelines = [
         _pipeline(name, about, answers, life, ends.get(name, UNKNOWN), paused.get(name), now_ms)
         for name in sorted(about.groups)
     ]
-    targets = _show_paused(pipelines, paused)
-    stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     found: doc.Facts = {
         "schema": SCHEMA,
         "state": _state(life),
@@ -117,13 +116,14 @@ def document(
         "pid": about.pid,
         "uptime_seconds": round(uptime_s, 3),
         "time_ms": now_ms,
-        "silent": _silent(answers.silent, stuck),
+        "silent": _silent(answers.silent, about.stuck_after_s),
         "spark": None if session is None else session_of(session),
         "programs": [program_of(each) for each in programs],
         "pipelines": pipelines,
-        "paused_targets": {name: _pause(pause, now_ms) for name, pause in targets.items()},
+        "paused_targets": _show_paused(pipelines, paused, now_ms),
         "jobs": list(jobs),
         "credentials": list(credentials),
+        "state_dir": state_dir,
         "collectors": list(collectors),
     }
     return _judged(found, about.docs)
@@ -150,20 +150,20 @@ def _state(life: LifeFigures | None) -> str:
 
 
 def _show_paused(
-    pipelines: Sequence[doc.Pipeline], pauses: Mapping[str, Pause]
-) -> Mapping[str, Pause]:
+    pipelines: Sequence[doc.Pipeline], pauses: Mapping[str, Pause], now_ms: int
+) -> dict[str, doc.Paused]:
     """Show paused targets as such, whatever write they had; return their pauses. A target's name
     has a point, a pipeline's has none."""
     paused = {name: pause for name, pause in sorted(pauses.items()) if "." in name}
     for each in (target for pipeline in pipelines for target in pipeline["targets"]):
         if each["target"] in paused and each["phase"] not in ("quarantined", "away"):
             each["phase"] = "paused"
-    return paused
+    return {name: _pause(pause, now_ms) for name, pause in paused.items()}
 
 
-def _silent(silent: Mapping[Address, float], stuck: Mapping[Address, float]) -> list[doc.Silent]:
+def _silent(silent: Mapping[Address, float], stuck_after_s: float) -> list[doc.Silent]:
     return [
-        {"actor": str(address), "seconds": round(seconds, 3), "stuck": address in stuck}
+        {"actor": str(address), "seconds": round(seconds, 3), "stuck": seconds >= stuck_after_s}
         for address, seconds in sorted(silent.items())
         if seconds > 0
     ]

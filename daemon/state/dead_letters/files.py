@@ -25,6 +25,7 @@ from daemon.state.dead_letters.lines import (
     read_lines,
     remove_done,
 )
+from daemon.state.room import DEAD_LETTERS, StateRoom
 from sources.base.letter import Letter, LetterMaker, Mark, NotALetter, document, from_document
 
 FILE_BYTES = 64 << 20
@@ -36,19 +37,29 @@ class FileLetters:
     """The store that the dead letters' actor writes. One per pipeline; only its thread calls it."""
 
     def __init__(
-        self, state_dir: Path, pipeline: str, maker: LetterMaker, file_bytes: int = FILE_BYTES
+        self,
+        state_dir: Path,
+        pipeline: str,
+        maker: LetterMaker,
+        file_bytes: int = FILE_BYTES,
+        room: StateRoom | None = None,
     ) -> None:
+        """``room``: of the state directory; without one nothing bounds it."""
         self.path = letters_path(state_dir, pipeline)
         self._state_dir = state_dir
         self._pipeline = pipeline
         self._maker = maker
         self._file_bytes = file_bytes
+        self._room = room or StateRoom(state_dir)
 
     def keep(self, letter: DeadLetter) -> None:
         """Append and fsync. Raises NotKept."""
         line = line_of(document(self._maker.make(letter)))
         try:
-            if append_line(self.path, line) >= self._file_bytes:
+            self._room.require()
+            held = append_line(self.path, line)
+            self._room.note(DEAD_LETTERS, len(line))
+            if held >= self._file_bytes:
                 self._begin_another()
         except OSError as error:
             raise NotKept(f"{self.path}: {error.strerror or error}") from error

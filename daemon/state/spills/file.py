@@ -28,6 +28,7 @@ from typing import IO
 from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.runtime.files import FILE_MODE, close_folder, private_opener, sync
 from changes.model.model import TargetName
+from daemon.state.room import StateRoom
 from daemon.state.spills import done
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
@@ -208,7 +209,9 @@ class SpillFolder:
     """All spills of one pipeline. The main thread reads it first, then each processor uses its own
     targets' files. The caller holds the state directory's lock."""
 
-    def __init__(self, state_dir: Path, pipeline: str) -> None:
+    def __init__(self, state_dir: Path, pipeline: str, room: StateRoom | None = None) -> None:
+        """``room``: of the state directory; without one nothing bounds it."""
+        self.room = room or StateRoom(state_dir)
         self._folder = state_dir / f"{pipeline}.spill"
         self._spills: dict[TargetName, Spill] = {}
 

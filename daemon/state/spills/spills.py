@@ -20,6 +20,7 @@ from changes.formats.auto import detector
 from changes.formats.engine.format import Chunked, Format, MultiEntry, mark_in
 from changes.model.model import Kind, TargetName
 from changes.routes.routing import Router, TargetRoute
+from daemon.state.room import SPILLS
 from daemon.state.spills.file import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
 from offsets.snapshot import SpillMark
@@ -41,9 +42,12 @@ class PipelineSpills:
     def append(self, spill: Spill) -> SpillState:
         """Read again what is no longer in memory, append it and the rest, fsync."""
         try:
+            self.folder.room.require()
             file = self.folder.of(spill.target)
-            records = self._records(spill)
-            return file.append(spill.target, spill.reason, records, spill.away)
+            before, records = file.state.bytes, self._records(spill)
+            state = file.append(spill.target, spill.reason, records, spill.away)
+            self.folder.room.note(SPILLS, state.bytes - before)
+            return state
         except OSError as error:
             raise NotKept(f"the spill of {spill.target}: {error.strerror or error}") from error
         except LogUnreadable as error:
@@ -69,7 +73,10 @@ class PipelineSpills:
     def end(self, target: TargetName) -> None:
         """Delete a spill."""
         try:
-            self.folder.of(target).end()
+            file = self.folder.of(target)
+            size = file.state.bytes
+            file.end()
+            self.folder.room.note(SPILLS, -size)
         except OSError as error:
             raise NotKept(f"the spill of {target}: {error.strerror or error}") from error
 

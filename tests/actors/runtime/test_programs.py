@@ -247,3 +247,25 @@ def test_a_long_log_is_put_aside_at_the_next_start(
     program.launch([sys.executable, "-c", "print('new')"])
     program.wait()
     assert (log.read_text(), (tmp_path / "toy.log.1").read_text()) == ("new\n", "x" * 11)
+
+
+def test_a_long_log_of_a_program_that_runs_is_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the file open: what it says from then on stands in the same one, from its begin."""
+    monkeypatch.setattr(programs, "LONGEST_LOG", 10)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    chatters = f"for line in open({str(gate)!r}): print(line, end='', flush=True)"
+    toy = Program("toy", tmp_path / "toy.log")
+    toy.launch([sys.executable, "-c", chatters])
+    with gate.open("w") as say:
+        for line in ("a long line\n", "more\n"):
+            say.write(line)
+            say.flush()
+            while line not in (said := toy.output()):
+                assert toy.runs, said
+            toy.shorten_log()
+    toy.stop()
+    assert toy.log.read_text() == "more\n"
+    assert (tmp_path / "toy.log.1").read_text() == "a long line\n"

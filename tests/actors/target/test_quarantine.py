@@ -65,6 +65,34 @@ def test_nothing_counts_as_done_while_the_disk_is_full(tmp_path: Path) -> None:
     assert rig.done(T) == 2
 
 
+def test_a_release_goes_on_while_the_disk_is_full(tmp_path: Path) -> None:
+    """It is what gives room: what comes meanwhile waits for its end in memory, however much."""
+    rig = quarantined(tmp_path, batch_bytes=1)
+    rig.disk_full = True
+    rig.send("t", (6, canal("t", 2, "e")), (7, canal("t", 3, "f")))
+    rig.settle()
+    assert rig.done(T) == 5
+    del rig.refusing[T]
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "e", (3,): "f"}
+    assert rig.done(T) == 7
+    assert not rig.heard(msg.PipelineFailed)
+
+
+def test_a_release_that_broke_off_on_a_full_disk_is_spilled_into_again(tmp_path: Path) -> None:
+    """What waited for the release has room by now."""
+    rig = quarantined(tmp_path, batch_bytes=1)
+    rig.disk_full = True
+    rig.send("t", (6, canal("t", 2, "e")))
+    retry(rig)
+    rig.settle()
+    assert rig.done(T) == 5
+    rig.disk_full = False
+    rig.settle()
+    assert rig.done(T) == 6
+
+
 def test_a_bad_record_that_waits_for_its_store_is_done_when_it_is_spilled(tmp_path: Path) -> None:
     """It is not stored, and need not be: the release comes to it. The frontier goes on."""
     rig = rig_of(tmp_path, dead_letters=True)

@@ -200,3 +200,33 @@ def test_a_document_of_a_newer_daemon_is_read() -> None:
     linked = [replace(one, runbook=runbook(one.kind)) for one in conditions(ILL)]
     assert shown(ILL | {"conditions": newer}) == linked
     assert shown({k: v for k, v in ILL.items() if k != "conditions"}) == conditions(ILL)
+
+
+@pytest.mark.parametrize(
+    ("held", "bounded", "line"),
+    [
+        (7 << 20, True, None),
+        (
+            8 << 20, True,
+            "holds 8.0 MiB of 10.0 MiB (state_max_bytes): spills 7.0 MiB, jobs 1.0 MiB",
+        ),
+        (
+            8 << 20, False,
+            "holds 8.0 MiB of 10.0 MiB (what its disk has room for): spills 7.0 MiB, jobs 1.0 MiB",
+        ),
+        (
+            10 << 20, True,
+            "holds 10.0 MiB of 10.0 MiB (state_max_bytes): spills 9.0 MiB, jobs 1.0 MiB; no more "
+            "spills and dead letters are taken, what needs them waits",
+        ),
+    ],
+)  # fmt: skip
+def test_a_state_directory_that_fills_is_told_before_it_is_full(
+    held: int, bounded: bool, line: str | None
+) -> None:
+    """With the parts that hold most."""
+    parts = {"jobs": 1 << 20, "spills": held - (1 << 20)}
+    state = {"parts": parts, "limit_bytes": 10 << 20, "bounded": bounded}
+    found = [one for one in conditions(WELL | {"state_dir": state}) if one.kind == "state_full"]
+    assert [(one.line, one.who) for one in found] == ([] if line is None else [(line, "state_dir")])
+    assert conditions(WELL | {"state_dir": None}) == []
