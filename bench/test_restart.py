@@ -31,8 +31,8 @@ from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from sources.kafka.admin import Admin
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import KEYS, MODE
-from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.store import TABLE_PROPERTIES
 from sparkwriter.session.jvm import SparkJvm
 

@@ -11,7 +11,15 @@ def moved_state(recorded: Snapshot, source: TopicPartition, to: int, end: int) -
     state = recorded.partitions.get(source)
     # The epoch of the log below a frontier is not known of another place.
     log = state.log if state is not None and state.frontier == to else None
-    return PartitionState(to, None, log, reset=True, reread=_reread(recorded, source, to, end))
+    reread = _reread(recorded, source, to, end)
+    return PartitionState(to, None, log, reset=True, reread=reread, begin=_begin(state, to))
+
+
+def _begin(state: PartitionState | None, to: int) -> int | None:
+    """Put forward, it skips what lies between; put back, it reads what it had skipped."""
+    if state is None or to > state.frontier:
+        return to
+    return None if state.begin is None else min(state.begin, to)
 
 
 def _reread(recorded: Snapshot, source: TopicPartition, to: int, end: int) -> int | None:

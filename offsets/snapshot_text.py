@@ -86,6 +86,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     running: _RunningForm | None = None
     adopted: Offset | None = None
     reread: Offset | None = None
+    begin: Offset | None = None
 
     @classmethod
     def of(cls, state: PartitionState) -> _PartitionForm:
@@ -98,6 +99,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             None if running is None else _RunningForm(running.at, dict(running.numbers)),
             state.adopted,
             state.reread,
+            state.begin,
         )
 
     def value(self) -> PartitionState:
@@ -110,6 +112,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             None if running is None else Running(running.at, running.numbers),
             self.adopted,
             self.reread,
+            self.begin,
         )
 
 

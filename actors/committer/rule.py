@@ -74,6 +74,7 @@ class CommitterLogic:
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._adopted: dict[TopicPartition, int | None] = {}
         self._reread = {s: state.reread for s, state in recorded.partitions.items()}
+        self._begin = {s: state.begin for s, state in recorded.partitions.items()}
         self._left = dict(recorded.partitions)
         self._read: dict[TopicPartition, int] = {}
         self._topic_ids: dict[str, str] = {}
@@ -184,6 +185,8 @@ class CommitterLogic:
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
         self._adopted[source] = started.adopted
+        if left is None or started.start > left:
+            self._begin[source] = started.start
         if started.topic_id is not None:
             self._topic_ids[source.topic] = started.topic_id
         # File before data: a start that was configured or forced must not be decided again, at
@@ -398,6 +401,7 @@ class CommitterLogic:
             running=self._running[source].at(frontier),
             adopted=self._adopted[source],
             reread=reread if reread is not None and reread > frontier else None,
+            begin=self._begin.get(source),
         )
 
     def _save(self) -> list[fx.CommitterEffect]:

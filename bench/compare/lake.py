@@ -26,8 +26,8 @@ from changes.model.model import Mode, TargetName
 from changes.sql.spark.schema import LakeColumn
 from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import KEYS, MODE
-from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.store import TABLE_PROPERTIES
 from sparkwriter.session.session import start_session
 

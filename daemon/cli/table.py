@@ -140,6 +140,11 @@ COMMANDS = (
         "daemon.cli.offsets:app",
     ),
     Command(
+        "offsets where",
+        "Say of a message for each of its targets: in it since which version, waiting, spilled...",
+        "daemon.cli.where.command:app",
+    ),
+    Command(
         "offsets export",
         "Print what is recorded of one pipeline as JSON. Status 1 where nothing or damage is.",
         "daemon.cli.offsets:app",

@@ -38,6 +38,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     """The topic's format, here so that no frontier exists without it."""
     adopted: int | None = None
     reread: int | None = None
+    begin: int | None = None
 
     @classmethod
     def of(cls, state: PartitionState, format_: str | None) -> _Partition:
@@ -51,6 +52,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
             format_,
             state.adopted,
             state.reread,
+            state.begin,
         )
 
     def state(self) -> PartitionState:
@@ -62,6 +64,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
             self.running,
             self.adopted,
             self.reread,
+            self.begin,
         )
 
 

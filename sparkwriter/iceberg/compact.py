@@ -29,8 +29,9 @@ from offsets.fence import Fenced
 from sparkwriter.iceberg.compaction_plan import Choice, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import Seen
-from sparkwriter.iceberg.marks import HWM, nearest_mark
+from sparkwriter.iceberg.marks import nearest_mark
 from sparkwriter.iceberg.ownership import ForeignSnapshots
 from sparkwriter.iceberg.publish import MAIN
 from sparkwriter.iceberg.section import CompactionSection, Write, write_of

@@ -24,6 +24,7 @@ from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.equality import is_empty
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import (
     DIFFERS,
     DROPPED,
@@ -35,7 +36,6 @@ from sparkwriter.iceberg.look import (
     SHAPE,
     Seen,
 )
-from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.ownership import source_text
 from sparkwriter.iceberg.publish import change_table, create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names

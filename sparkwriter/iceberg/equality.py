@@ -28,8 +28,8 @@ from sparkwriter.iceberg.equality_files import (
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.layout import UNPARTITIONED
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import Seen
-from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.section import Write, write_of
 
 log: Any = structlog.get_logger(__name__)

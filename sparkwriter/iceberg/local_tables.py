@@ -13,7 +13,12 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from changes.model.model import TargetName
-from sparkwriter.kit.queries import NoAnswer, NoTable
+from offsets.fence import Marks
+from offsets.position import TopicPartition
+from sparkwriter.kit.queries import NoAnswer, NoTable, Since
+
+HWM = "binlogd.hwm"
+"""Summary entry of a snapshot: the marks of all lanes of the table, as ``Marks.text`` has them."""
 
 _SQLITE = "jdbc:sqlite:"
 _NAMED = "SELECT metadata_location FROM iceberg_tables WHERE (catalog_name, table_namespace, table_name) = (?, ?, ?)"  # noqa: E501
@@ -80,10 +85,7 @@ def snapshot_of(path: Path, target: TargetName, at: State) -> int | None:
     """The id of the state that was current then; None: the present one. Raises NoAnswer."""
     if at is None:
         return None
-    try:
-        metadata: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise NoAnswer(f"{target}: {path} can't be read: {error}") from error
+    metadata = _read(path, target)
     kept = {int(each["snapshot-id"]) for each in metadata.get("snapshots", ())}
     log = [
         (int(each["timestamp-ms"]), int(each["snapshot-id"]))
@@ -104,3 +106,34 @@ def snapshot_of(path: Path, target: TargetName, at: State) -> int | None:
 
 def _text(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def since_when(path: Path, target: TargetName, source: TopicPartition, offset: int) -> Since | None:
+    """The first version in the present one's history whose marks hold an offset of a lane. Raises
+    NoAnswer."""
+    metadata = _read(path, target)
+    kept = {each["snapshot-id"]: each for each in metadata.get("snapshots", ())}
+    at, first = metadata.get("current-snapshot-id"), None
+    while (snapshot := kept.get(at)) is not None:
+        text = snapshot.get("summary", {}).get(HWM)
+        if text is not None:  # what others add holds what the version below it does
+            if _mark(text, source) < offset:
+                return first
+            first = Since(str(at), int(snapshot["timestamp-ms"]), expired=False)
+        at = snapshot.get("parent-snapshot-id")
+    return None if first is None else first._replace(expired=at is not None)
+
+
+def _mark(text: str, source: TopicPartition) -> int:
+    try:
+        return Marks.parse(text).of(source)
+    except ValueError as error:
+        raise NoAnswer(f"{HWM} is {text!r}: {error}") from error
+
+
+def _read(path: Path, target: TargetName) -> dict[str, Any]:
+    try:
+        metadata: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise NoAnswer(f"{target}: {path} can't be read: {error}") from error
+    return metadata

@@ -19,7 +19,8 @@ from offsets.recovery import ways_out
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM, nearest_mark
+from sparkwriter.iceberg.local_tables import HWM
+from sparkwriter.iceberg.marks import nearest_mark
 from sparkwriter.iceberg.ownership import source_of
 from sparkwriter.iceberg.publish import MAIN, restamp
 from sparkwriter.kit.store import Absent, Existing

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from changes.model.errors import SinkUnavailable
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.publish import change_table
-
-HWM = "binlogd.hwm"
-"""Summary entry of a snapshot: the marks of all lanes of the table, as ``Marks.text`` has them."""
 
 
 class Mark(NamedTuple):

@@ -15,8 +15,9 @@ from typing import Any
 from changes.model.model import TargetName
 from changes.model.printable import reason_of
 from changes.sql.quoted import quoted
-from sparkwriter.iceberg.local_tables import State, metadata_of, snapshot_of
-from sparkwriter.kit.queries import At, NoAnswer, QueryRows
+from offsets.position import TopicPartition
+from sparkwriter.iceberg.local_tables import State, metadata_of, since_when, snapshot_of
+from sparkwriter.kit.queries import At, NoAnswer, QueryRows, Since
 
 _HOW = (
     "queries of a lake need DuckDB, 120 MB: pip install 'binlogd[query]', or in a checkout "
@@ -43,6 +44,10 @@ class LakeQueries:
     def spell(self, target: TargetName) -> str:
         """See ``Queries``."""
         return f"{_name(target.namespace)}.{_name(target.table)}"
+
+    def since(self, target: TargetName, source: TopicPartition, offset: int) -> Since | None:
+        """See ``Queries``."""
+        return since_when(metadata_of(self._catalog, target), target, source, offset)
 
     @contextmanager
     def answer(self, sql: str, targets: Sequence[TargetName], at: At) -> Iterator[QueryRows]:

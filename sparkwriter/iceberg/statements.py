@@ -26,8 +26,8 @@ from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty, plan_files, special
 from sparkwriter.iceberg.equality_files import EqualityPlan, merge_instead
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import Seen
-from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.plan import key_columns, merge_sql, removal_sql, rows_sql
 from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files

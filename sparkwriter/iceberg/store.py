@@ -26,8 +26,9 @@ from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.layout import check_layout
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look, look_back
-from sparkwriter.iceberg.marks import HWM, delete_whole_files, stamped_removal
+from sparkwriter.iceberg.marks import delete_whole_files, stamped_removal
 from sparkwriter.iceberg.ownership import anonymous, source_text
 from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch

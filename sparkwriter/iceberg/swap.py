@@ -25,8 +25,9 @@ from changes.sql.spark.words import dotted
 from offsets.fence import Marks, of_streams
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import MODE, NOT_OURS, Seen, look
-from sparkwriter.iceberg.marks import HWM, nearest_mark
+from sparkwriter.iceberg.marks import nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
 from sparkwriter.iceberg.section import MaintenanceSection
 from sparkwriter.kit.store import DROP_BY_HAND, nothing_rebuilt

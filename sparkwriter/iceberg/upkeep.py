@@ -17,7 +17,8 @@ from changes.model.errors import SinkUnavailable
 from changes.model.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM, nearest_mark
+from sparkwriter.iceberg.local_tables import HWM
+from sparkwriter.iceberg.marks import nearest_mark
 from sparkwriter.iceberg.ownership import (
     BRANCH_PREFIX,
     ForeignSnapshots,

@@ -24,8 +24,8 @@ from sparkwriter.iceberg.equality import laid_files
 from sparkwriter.iceberg.equality_files import EqualityPlan, keys_of
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import Seen
-from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.partitions import Partition
 from sparkwriter.iceberg.stored_keys import (
     KeySet,

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from changes.model.model import TargetName
+from offsets.position import TopicPartition
 
 
 class NoAnswer(Exception):
@@ -25,6 +26,15 @@ class QueryRows(NamedTuple):
     rows: Iterator[Sequence[Any]]
 
 
+class Since(NamedTuple):
+    """A version of a table, and when it was written (Unix milliseconds). ``expired``: others came
+    before it that are not kept, so this one may not be the first."""
+
+    version: str
+    time_ms: int
+    expired: bool
+
+
 At = int | datetime | Mapping[TargetName, int] | None
 """Which state of the tables: a snapshot's id, of each table its own, a time, None: the present
 one."""
@@ -39,6 +49,11 @@ class Queries(Protocol):
 
     def spell(self, target: TargetName) -> str:
         """A target's name as the statement needs it."""
+        ...
+
+    def since(self, target: TargetName, source: TopicPartition, offset: int) -> Since | None:
+        """The first version that holds a lane through an offset, of those that are kept; None: none
+        does, or the sink keeps no former versions. Raises NoAnswer."""
         ...
 
     def answer(

@@ -8,7 +8,8 @@ from itertools import chain
 
 from changes.model.model import TargetName
 from databases.base.database import Database
-from sparkwriter.kit.queries import At, QueryRows, only_now
+from offsets.position import TopicPartition
+from sparkwriter.kit.queries import At, QueryRows, Since, only_now
 
 _AT_ONCE = 1000
 """Rows that the server sends together."""
@@ -26,6 +27,10 @@ class DatabaseQueries:
         """See ``Queries``."""
         quote = self._database.quote
         return f"{quote(target.namespace)}.{quote(target.table)}"
+
+    def since(self, target: TargetName, source: TopicPartition, offset: int) -> Since | None:
+        """See ``Queries``: it keeps the present rows alone."""
+        return None
 
     @contextmanager
     def answer(self, sql: str, targets: Sequence[TargetName], at: At) -> Iterator[QueryRows]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from urllib.parse import quote as quote_url
 
 from changes.model.model import TargetName
+from offsets.position import TopicPartition
 from sparkwriter.kit.marks_table.sqlite_ledger import quote, table_name
-from sparkwriter.kit.queries import At, NoAnswer, QueryRows, only_now
+from sparkwriter.kit.queries import At, NoAnswer, QueryRows, Since, only_now
 
 
 class SqliteQueries:
@@ -24,6 +25,10 @@ class SqliteQueries:
     def spell(self, target: TargetName) -> str:
         """See ``Queries``."""
         return quote(table_name(target))
+
+    def since(self, target: TargetName, source: TopicPartition, offset: int) -> Since | None:
+        """See ``Queries``: it keeps the present rows alone."""
+        return None
 
     @contextmanager
     def answer(self, sql: str, targets: Sequence[TargetName], at: At) -> Iterator[QueryRows]:

@@ -9,14 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from changes.formats import AUTO, make_format
 from changes.formats.as_target import AsTarget
-from changes.formats.auto import detector
-from changes.formats.engine.format import Format, Packed, pack
-from changes.model.model import FormatOptions
+from changes.formats.engine.format import Format, pack
 from changes.model.printable import json_text, printable
 from changes.routes.routing import Router
-from daemon.cli.base.detected_format import FormatUnclear, detected_format
 from daemon.cli.base.options import BrokerOption, ConfigOption, JsonOption, load_config, refuse
 from daemon.cli.base.records import (
     explained_message,
@@ -26,18 +22,14 @@ from daemon.cli.base.records import (
     shown_by_routes,
     time_text,
 )
+from daemon.cli.topics.reading import format_of_records, reader_of, topics_as
 from daemon.cli.topics.stretch import Found, NotThere, look_up, parse_where
-from daemon.config.config import Config
-from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import CommandSchemas, command_schemas
-from daemon.state.offset_transfer import format_of
 from offsets.store import StoreError
 from settings.counted import counted
 from settings.exit import Exit
-from sources.base.consumed import as_consumed, topics_format
+from sources.base.consumed import as_consumed
 from sources.base.port import LogGone, LogUnreadable, NotAnswered, TopicMissing
-from sources.base.topics import Topics
-from sources.opening import open_topics, topics_at
 
 COUNT = 10
 """Records that are shown where nobody says how many."""
@@ -84,16 +76,16 @@ def topics_peek(
     detected. Status 1 where some can't be decoded.
     """
     settings = None if broker else load_config(config)
-    reads = None if settings is None else _pipeline(settings, topic, pipeline)
+    reads = None if settings is None else reader_of(settings, topic, pipeline)
     try:
         where = parse_where(begin, count or COUNT, datetime.now(UTC))
     except ValueError as error:
         refuse(f"--from {error}")
-    log = _topics(broker, settings, reads).log(topic)
+    log = topics_as(broker, settings, reads).log(topic)
     try:
         found = look_up(log, where, partition, count or where.last or COUNT)
         with command_schemas(reads.registry if reads else None) as schemas:
-            reading = _reading(topic, reads, schemas, found)
+            reading = format_of_records(topic, reads, schemas, found)
             router = None if reads is None else reads.router()
             documents = [*_documents(reading, router, schemas, found)]
     except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotThere, StoreError) as error:
@@ -104,48 +96,7 @@ def topics_peek(
     sys.exit(Exit.PIPELINE_FAILED.value if bad else Exit.OK.value)
 
 
-def _topics(broker: str | None, settings: Config | None, reads: PipelineConfig | None) -> Topics:
-    if settings is None:
-        return topics_at({"bootstrap.servers": broker or ""})
-    return open_topics(settings, None if reads is None else reads.name)
-
-
-def _pipeline(settings: Config, topic: str, name: str | None) -> PipelineConfig | None:
-    """The pipeline as which the topic is read: the named one, or the one that reads it."""
-    if name is not None:
-        if name not in settings.pipeline:
-            refuse(f"there is no pipeline {name!r}; have: {', '.join(sorted(settings.pipeline))}")
-        return PipelineConfig(settings, name)
-    readers = [each for each in settings.pipeline if settings.topics_of(each).reads(topic)]
-    if len(readers) > 1:
-        refuse(f"several pipelines read {topic!r}: --pipeline {'|'.join(sorted(readers))}")
-    return PipelineConfig(settings, readers[0]) if readers else None
-
-
 # --- what binlogd makes of them
-
-
-def _reading(
-    topic: str, reads: PipelineConfig | None, schemas: CommandSchemas | None, found: Found
-) -> tuple[Format | None, str]:
-    """The format of the records, and in words which one it is, or why there is none. Raises
-    StoreError."""
-    who = f"pipeline {reads.name}" if reads else "no pipeline reads the topic"
-    if reads is None:
-        format_ = make_format(AUTO, FormatOptions())
-    else:
-        format_ = format_of(reads, None if schemas is None else schemas.registry)
-    format_ = topics_format(format_, topic)
-    if (auto := detector(format_)) is None:
-        return format_, f"{format_.name}, {who}"
-    records = [Packed(each.key, each.value, each.headers) for _, each in found]
-    if schemas is not None:
-        schemas.fetch(pack(*each) for each in records)
-    try:
-        detected = detected_format(auto, records)
-    except FormatUnclear as unclear:
-        return None, f"{str(unclear).removesuffix('. --format names one')} ({who})"
-    return detected, "" if detected is None else f"{detected.name}, detected, {who}"
 
 
 def _documents(

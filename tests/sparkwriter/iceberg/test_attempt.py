@@ -19,7 +19,7 @@ from changes.sql.spark import write_strategy as ways
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.publish import MAIN, publish_attempt
 from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter

@@ -16,7 +16,7 @@ from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.publish import MAIN
 from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, Write

@@ -15,7 +15,7 @@ from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.publish import MAIN
 from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter

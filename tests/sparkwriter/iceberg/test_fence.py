@@ -24,7 +24,7 @@ from offsets.fence import Fenced, Span, Straggler
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.publish import (
     MAIN,
     change_table,

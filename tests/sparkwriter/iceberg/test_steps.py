@@ -19,7 +19,7 @@ from offsets.fence import Fenced, Span, Straggler
 from offsets.position import NO_OFFSET, EntryStep, TopicPartition
 from offsets.snapshot import MarkMoves, TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.ownership import anonymous
 from sparkwriter.iceberg.publish import MAIN
 from sparkwriter.iceberg.section import MaintenanceSection

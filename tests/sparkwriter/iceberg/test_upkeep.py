@@ -16,7 +16,7 @@ from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.ownership import Owner, this_process
 from sparkwriter.iceberg.publish import MAIN, create_branch, publish_branch
 from sparkwriter.iceberg.section import MaintenanceSection, Write

@@ -1,0 +1,78 @@
+"""Finds the message that was asked for: by its offset, or by its transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from changes.formats.engine.format import Format
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from sources.base.consumed import as_consumed
+from sources.base.port import LogRecord
+from sources.base.topics import TopicLog
+
+
+class NotFound(Exception):
+    """There is no such message: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """One of ``offset``, ``gtid`` and ``lsn``."""
+
+    source: TopicPartition
+    offset: int | None = None
+    gtid: str | None = None
+    lsn: int | None = None
+
+
+def located(log: TopicLog, sought: Sought, format_: Format | None) -> tuple[int, LogRecord | None]:
+    """The offset, and the record there; None where the log has removed it. Raises NotFound, and
+    what the log raises."""
+    source = sought.source
+    _, there = log.describe()
+    if source not in there:
+        raise NotFound(f"{log.topic!r} has no partition {source.partition}")
+    questions = log.questions()
+    low = questions.watermarks([source])[source].low
+    bounds = Watermarks(low, questions.committed_ends([source])[source])
+    if sought.offset is not None:
+        return _at(log, source, sought.offset, bounds)
+    if format_ is None:
+        raise NotFound(f"{source}: the format of its records is not known, so neither their place")
+    found = _newest(log, sought, bounds, format_)
+    return found.offset, found
+
+
+def _at(
+    log: TopicLog, source: TopicPartition, offset: int, bounds: Watermarks
+) -> tuple[int, LogRecord | None]:
+    if offset >= bounds.high:
+        raise NotFound(f"{source} has no offset {offset} yet: it ends at {bounds.high}")
+    if offset < bounds.low:
+        return offset, None
+    return offset, next(iter(log.reader().read(source, offset, offset)), None)
+
+
+def _newest(log: TopicLog, sought: Sought, bounds: Watermarks, format_: Format) -> LogRecord:
+    """The last record of the transaction, or at or below the LSN. Reads the whole partition: a
+    source's log may have been sent again."""
+    source, found, told = sought.source, None, False
+    if bounds.low < bounds.high:
+        for record in log.reader().read(source, bounds.low, bounds.high - 1):
+            place = format_.place(as_consumed(format_, source.topic, record))
+            if place is None:
+                continue
+            if sought.lsn is None:
+                told |= place.gtid is not None
+                found = record if place.gtid == sought.gtid else found
+            elif place.lsn is not None:
+                told = True
+                found = record if place.lsn <= sought.lsn else found
+    if found is not None:
+        return found
+    what = f"GTID {sought.gtid}" if sought.lsn is None else f"LSN {sought.lsn} or below"
+    of = f"offsets {bounds.low} to {bounds.high - 1}" if bounds.low < bounds.high else "no record"
+    if not told:
+        raise NotFound(f"{source}: no record tells its {what.split()[0]} ({of})")
+    raise NotFound(f"{source} holds no record with {what}: it has {of}")
