@@ -141,7 +141,7 @@ COMMANDS = (
     ),
     Command(
         "offsets where",
-        "Say of a message for each of its targets: in it since which version, waiting, spilled...",
+        "Say of a message, for each of its targets, whether it is in it, and if not, where it is.",
         "daemon.cli.where.command:app",
     ),
     Command(

@@ -71,6 +71,17 @@ def test_up_to_where_the_tables_hold_more_is_remembered() -> None:
     assert found.partitions[S].reread == 171
 
 
+def test_where_reading_began_is_remembered() -> None:
+    """What is skipped was not read; what is put back below it will be."""
+    state = PartitionState(50, 48, begin=30)
+    recorded = replace(RECORDED, partitions={S: state, OTHER: PartitionState(7, 7)})
+    for to, begin in ((60, 60), (40, 30), (20, 20)):
+        moved = plan("offset", to, recorded=recorded).snapshot
+        assert moved.partitions[S].begin == begin
+    unknown = plan("offset", 60, recorded=replace(RECORDED, partitions={})).snapshot
+    assert unknown.partitions[S].begin == 60
+
+
 def test_the_format_of_a_topic_that_is_read_anew_is_told_anew() -> None:
     """The way to have it told again; for one table nothing is known anew."""
     recorded = replace(RECORDED, formats={"shop": "ogg-json", "other": "canal-json"})

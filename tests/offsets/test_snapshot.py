@@ -33,6 +33,7 @@ SNAPSHOTS = st.builds(
             st.booleans(),
             adopted=st.none() | OFFSETS,
             reread=st.none() | OFFSETS,
+            begin=st.none() | OFFSETS,
         ),
         max_size=4,
     ),

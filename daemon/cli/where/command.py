@@ -58,10 +58,9 @@ def offsets_where(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say of a message for each of its targets: in it since which version, waiting, in the spill, a
-    dead letter, or passed over.
+    """Say of a message, for each of its targets, whether it is in it, and if not, where it is.
 
-    By what is recorded, which is up to some seconds old. Status 0: all its targets have it, or it
+    In it since which version; waiting; in the spill; a dead letter; passed over. By what is recorded, which is up to some seconds old. Status 0: all its targets have it, or it
     is for none; 1: one lacks it; 2: there is no such message.
     """
     settings = load_config(config)
