@@ -10,7 +10,7 @@ from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot
 
 
-class Fate(StrEnum):
+class Reached(StrEnum):
     """How far a message has come on its way into a target."""
 
     APPLIED = "applied"
@@ -25,7 +25,7 @@ class Fate(StrEnum):
 class Whereabouts:
     """``line``: what it means, for people."""
 
-    stage: Fate
+    stage: Reached
     line: str
 
 
@@ -48,26 +48,26 @@ def whereabouts(
     if mark is not None and mark.moves is not None:
         hwm = mark.moves.of({source: hwm})[source]
     if (letter := letters.get(target, letters.get(""))) is not None:
-        return Whereabouts(Fate.DEAD_LETTER, f"its dead letter is {letter}")
+        return Whereabouts(Reached.DEAD_LETTER, f"its dead letter is {letter}")
     if state is None:
-        return Whereabouts(Fate.WAITING, f"nothing is recorded of {source}: it was not read yet")
+        return Whereabouts(Reached.WAITING, f"nothing is recorded of {source}: it was not read yet")
     if state.begin is not None and offset < state.begin:
         line = f"reading began at {state.begin}: what is there of it came by a load, or is not"
-        return Whereabouts(Fate.BEFORE_BEGIN, line)
+        return Whereabouts(Reached.BEFORE_BEGIN, line)
     if offset <= hwm:
-        return Whereabouts(Fate.APPLIED, f"its high-water mark is {hwm}")
+        return Whereabouts(Reached.APPLIED, f"its high-water mark is {hwm}")
     if spill is not None and source in spill.lanes:
         first, last = spill.lanes[source]
         if first <= offset <= last:
             why = "its sink is away" if spill.away else "it is in quarantine"
-            return Whereabouts(Fate.SPILLED, f"{why}: kept in its spill, from {first} to {last}")
+            return Whereabouts(Reached.SPILLED, f"{why}: kept in its spill, from {first} to {last}")
     if offset < state.frontier:
         line = "the committed position is above it, and nothing of it was to be written"
-        return Whereabouts(Fate.PASSED_OVER, line)
+        return Whereabouts(Reached.PASSED_OVER, line)
     line = f"the committed position is {state.frontier}, its high-water mark {_text(hwm)}"
     if state.reread is not None and offset < state.reread:
         line += "; read again since a reset, so the table may hold it all the same"
-    return Whereabouts(Fate.WAITING, line)
+    return Whereabouts(Reached.WAITING, line)
 
 
 def targets_of(recorded: Snapshot, wanted: Iterable[str]) -> list[str]:

@@ -15,13 +15,15 @@ from daemon.state.command_schemas import CommandSchemas
 from daemon.state.dead_letters.index import LetterFilter, read_index
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from offsets.where import Fate, Whereabouts, targets_of, whereabouts
+from offsets.where import Reached, Whereabouts, targets_of, whereabouts
 from sources.base.consumed import as_consumed
 from sources.base.port import LogRecord
 from sparkwriter.kit.queries import NoAnswer, Since
 from sparkwriter.sections import make_sink
 
-ON_ITS_WAY = frozenset({Fate.WAITING, Fate.SPILLED, Fate.DEAD_LETTER, Fate.BEFORE_BEGIN})
+ON_ITS_WAY = frozenset(
+    {Reached.WAITING, Reached.SPILLED, Reached.DEAD_LETTER, Reached.BEFORE_BEGIN}
+)
 """Not in the target."""
 
 
@@ -87,7 +89,7 @@ def in_targets(
     """Where the message is, for each of these targets and what is filled instead of one."""
     for target in targets_of(recorded, targets):
         found = whereabouts(recorded, source, offset, target, letters)
-        if found.stage is not Fate.APPLIED:
+        if found.stage is not Reached.APPLIED:
             yield InTarget(target, found)
             continue
         try:

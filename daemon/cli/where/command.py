@@ -60,8 +60,9 @@ def offsets_where(
 ) -> None:
     """Say of a message, for each of its targets, whether it is in it, and if not, where it is.
 
-    In it since which version; waiting; in the spill; a dead letter; passed over. By what is recorded, which is up to some seconds old. Status 0: all its targets have it, or it
-    is for none; 1: one lacks it; 2: there is no such message.
+    In it since which version; waiting; in the spill; a dead letter; passed over. By what is
+    recorded, which is up to some seconds old. Status 0: all its targets have it, or it is for none;
+    1: one lacks it; 2: there is no such message.
     """
     settings = load_config(config)
     try:

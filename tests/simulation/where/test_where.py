@@ -9,7 +9,7 @@ import pytest
 
 from changes.model.model import DdlPolicy
 from offsets.position import TopicPartition
-from offsets.where import Fate, whereabouts
+from offsets.where import Reached, whereabouts
 from tests.simulation.durable import Durable
 from tests.simulation.partitions import COMMITTER
 from tests.simulation.shape import Shape
@@ -20,7 +20,7 @@ from tests.simulation.world import World
 SHAPE = Shape(ddl=0.1, bad=0.1, quarantine=True, policy=DdlPolicy("keep", "follow"))
 
 
-def held_against(durable: Durable, counts: Counter[Fate]) -> None:
+def held_against(durable: Durable, counts: Counter[Reached]) -> None:
     """Each message that is for a target, of those that the stream has."""
     for source, due in durable.due.items():
         for message in due:
@@ -32,24 +32,26 @@ def held_against(durable: Durable, counts: Counter[Fate]) -> None:
                 check(durable, source, message.offset, target, found.stage)
 
 
-def check(durable: Durable, source: TopicPartition, offset: int, target: str, stage: Fate) -> None:
+def check(
+    durable: Durable, source: TopicPartition, offset: int, target: str, stage: Reached
+) -> None:
     """What is durable says the same; a table may be further than the record knows."""
     has = durable.sink.marks(target).get(source, -1) >= offset
     state = durable.snapshot.partitions.get(source)
     match stage:
-        case Fate.APPLIED:
+        case Reached.APPLIED:
             assert has
-        case Fate.SPILLED:
+        case Reached.SPILLED:
             assert durable.holds_spilled(target, source, offset) or has
-        case Fate.WAITING:
+        case Reached.WAITING:
             assert state is None or offset >= state.frontier
-        case Fate.DEAD_LETTER:
+        case Reached.DEAD_LETTER:
             assert {(source, offset, target), (source, offset, None)} & set(durable.letters)
         case _:
             raise AssertionError(f"{target} {source}:{offset}: {stage}")
 
 
-def lives(seed: int, counts: Counter[Fate]) -> None:
+def lives(seed: int, counts: Counter[Reached]) -> None:
     rng = random.Random(seed)
     stream = random_stream(rng, rng.choice((60, 200)), shape=SHAPE)
     durable = Durable.of(stream)
@@ -67,9 +69,9 @@ def lives(seed: int, counts: Counter[Fate]) -> None:
 @pytest.mark.parametrize("seeds", [range(n, n + 12) for n in range(0, 60, 12)])
 def test_what_is_told_is_so(seeds: range) -> None:
     """Amid crashes, refusals, quarantines and bad records; each answer comes up."""
-    counts = Counter[Fate]()
+    counts = Counter[Reached]()
     for seed in seeds:
         lives(seed, counts)
-    expected = {Fate.APPLIED, Fate.WAITING, Fate.SPILLED, Fate.DEAD_LETTER}
+    expected = {Reached.APPLIED, Reached.WAITING, Reached.SPILLED, Reached.DEAD_LETTER}
     assert counts.keys() == expected, counts
     assert counts.total() > 2000, counts
