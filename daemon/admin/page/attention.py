@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from actors.contract.figures import bare
-from daemon.admin.page.format import Html, name, tag
+from daemon.admin.page.format import Html, code, name, tag
 from daemon.admin.page.history import SeenError
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
@@ -58,7 +58,7 @@ def _few(every: Sequence[Condition]) -> Iterator[Html]:
     """The first ones of a kind, and how many more there are."""
     yield from map(_entry, every[:MOST])
     if len(every) > MOST:
-        command = tag("code", "binlogd status --json")
+        command = code("binlogd status --json")
         yield tag("li", f"and {len(every) - MOST:,} more of {every[0].kind}: ", command)
 
 
@@ -69,6 +69,6 @@ def _entry(one: Condition) -> Html:
         ": ",
         name(one.line),
         tag("span", f" (for {duration(one.seconds)})", class_="quiet") if one.seconds else None,
-        tag("code", one.command) if one.command else None,
-        tag("code", also) if (also := ALSO.get(one.kind)) else None,
+        code(one.command) if one.command else None,
+        code(also) if (also := ALSO.get(one.kind)) else None,
     )

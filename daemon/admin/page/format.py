@@ -13,7 +13,7 @@ VOID = frozenset({"input", "meta", "link", "line", "rect", "path", "circle"})
 
 
 class Html(str):
-    """Markup that is safe as it is. Made by ``tag`` and ``join`` alone."""
+    """Markup that is safe as it is. Made in this module alone."""
 
     __slots__ = ()
 
@@ -44,6 +44,12 @@ def join(*content: Part) -> Html:
 def name(text: str, class_: str | None = None) -> Html:
     """A name or text of others: its direction ends with it."""
     return tag("bdi", text, class_=class_)
+
+
+def code(text: str) -> Html:
+    """A command to copy. No line ends behind a word's dash: ``--`` alone would mean another."""
+    words = (tag("span", word) if "-" in word else _text(word) for word in text.split(" "))
+    return tag("code", Html(" ".join(words)))
 
 
 def _text(value: Part | bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.admin.page.charts import courses, together
-from daemon.admin.page.format import Html, name, tag
+from daemon.admin.page.format import Html, code, name, tag
 from daemon.admin.page.history import History, SeenEvent
 from daemon.admin.page.pipeline_view import time_left
 from daemon.admin.status import document as doc
@@ -41,7 +41,7 @@ def letters_section(status: doc.Status) -> Html | None:
             "tr",
             tag("td", name(t["target"])),
             tag("td", f"{t['dead_letters']:,}", class_="n"),
-            tag("td", tag("code", f"binlogd dead-letters list --table {quoted(t['target'])}")),
+            tag("td", code(f"binlogd dead-letters list --table {quoted(t['target'])}")),
         )
         for p in status["pipelines"]
         for t in p["targets"]
@@ -54,7 +54,7 @@ def letters_section(status: doc.Status) -> Html | None:
     return tag(
         "section",
         tag("h2", "Dead letters ", tag("small", f"{open_:,} not replayed")),
-        _listed(head, rows) if rows else tag("p", tag("code", "binlogd dead-letters list")),
+        _listed(head, rows) if rows else tag("p", code("binlogd dead-letters list")),
         id="letters",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.admin.page.format import Html, name, tag
+from daemon.admin.page.format import Html, code, name, tag
 from daemon.admin.status.words import duration, short
 from daemon.operations.figures import JobFigures
 from settings.shell import quoted, quoted_pattern
@@ -47,7 +47,7 @@ def _row(job: JobFigures) -> Html:
         tag("td", "-" if rate is None else f"{short(rate)}/s", class_="n"),
         tag("td", duration(progress["eta_seconds"]), class_="n"),
         tag("td", name(job["message"] or ""), class_="why"),
-        tag("td", tag("code", _command(job))),
+        tag("td", code(_command(job))),
         class_="ill" if job["state"] in ("failed", "refused") else None,
     )
 

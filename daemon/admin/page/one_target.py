@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.admin.page.charts import chart, times
-from daemon.admin.page.format import Html, name, tag
+from daemon.admin.page.format import Html, code, name, tag
 from daemon.admin.page.history import Course
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
@@ -44,7 +44,7 @@ def target_section(
 
 
 def _condition(one: Condition) -> Html:
-    command = tag("code", one.command) if one.command else None
+    command = code(one.command) if one.command else None
     return tag("p", name(one.line), " ", command, class_=f"verdict {one.level}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from daemon.admin.page.charts import courses
-from daemon.admin.page.format import Html, name, tag
+from daemon.admin.page.format import Html, code, name, tag
 from daemon.admin.page.history import History, PipelineCourse
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition
@@ -93,7 +93,7 @@ def _without_news(p: doc.Pipeline) -> Html | None:
 
 
 def _condition(one: Condition) -> Html:
-    command = tag("code", one.command) if one.command else None
+    command = code(one.command) if one.command else None
     return tag("li", name(one.subject and f"{one.subject}: "), name(one.line), " ", command)
 
 

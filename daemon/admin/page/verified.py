@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from daemon.admin.page.format import Html, name, tag
+from daemon.admin.page.format import Html, code, name, tag
 from daemon.admin.status.words import duration, short
 from daemon.operations.engine.record import Job, State
 from settings.counted import counted
@@ -83,7 +83,7 @@ def verified_section(found: Sequence[Verified], now_ms: int) -> Html | None:
             tag("td", short(one.rows), class_="n"),
             tag("td", "all" if one.sample >= 1 else f"{one.sample:.0%}", class_="n"),
             tag("td", f"{duration(max(0, now_ms - one.ended_ms) / 1000)} ago", class_="n"),
-            tag("td", None if one.equal else tag("code", f"binlogd jobs show {quoted(one.job)}")),
+            tag("td", None if one.equal else code(f"binlogd jobs show {quoted(one.job)}")),
             class_=None if one.equal else "ill",
         )
         for one in found[:MOST]

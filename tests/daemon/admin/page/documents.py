@@ -34,7 +34,7 @@ NOW_MS = 1_790_000_000_000
 P0 = TopicPartition("shop.changes", 0)
 ABOUT = About("run-1", 4711, {}, 1, 120.0)
 READING = FetcherFigures(True, False, {}, 0, 0, 0, None)
-UP = SessionFigures(pid=4712, age_s=86_000.0, rebuilt=0)
+UP = SessionFigures(pid=4712, age_s=49_000.0, rebuilt=0)
 
 
 def target(name: str, rows: int = 0, **changes: Any) -> TargetFigures:

@@ -108,7 +108,7 @@ def test_the_page_says_what_waits_and_the_command_for_it() -> None:
         differ={"lake.shop.old": "ALTER TABLE"},
         jobs=[job(), job(job="load-9", state="failed", message="the table is gone")],
     )
-    text = page(found, History(), View())
+    text = re.sub("</?span>", "", page(found, History(), View()))
     for said in (
         "binlogd tables retry lake.shop.shut",
         "binlogd dead-letters replay --pipeline shop --all",

@@ -32,7 +32,7 @@ def test_of_each_table_the_last_one_counts_and_what_differs_comes_first() -> Non
         ("l.s.a", "equal", "v-1"),
     ]
     text = verified_section(last(), 62_000) or ""
-    assert "binlogd jobs show v-2" in text
+    assert "binlogd jobs show <span>v-2</span>" in text
     assert "60 s ago" in text
     assert "10%" in text
 
