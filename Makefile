@@ -36,7 +36,7 @@ help:
 	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json;"
 	@echo "             COMPARED=var/compare.json: of your own comparison, into var/plots"
 	@echo "make wheel   binlogd as packages for pip or pipx, var/dist: with Spark, and without"
-	@echo "make deb     a Debian package, 443 MB, var/dist"
+	@echo "make deb     Debian packages, 391 MB and 35 MB, var/dist"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
 	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
 	@echo "make clean   remove what the above made; other files in var/ stay"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds var/dist/binlogd_VERSION_ARCH.deb: an environment of its own in /usr/lib/binlogd, with the
-# locked packages and all jars, so that nothing is fetched at installation (docs/decisions/0059).
+# locked packages and all jars, so that nothing is fetched at installation (docs/decisions/0059); and
+# binlogd-query, what `binlogd query` reads a lake with. Prints both paths.
 # Usage: packaging/deb/build.sh, after `make setup-tests EXTRAS="s3 postgresql mariadb"`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,10 +20,11 @@ unset PYTHONPATH PYTHONHOME
 
 # What it is made from is kept beside it: an unchanged package is not built again.
 deb=var/dist/binlogd_${version}_$(dpkg --print-architecture).deb
+query=${deb/binlogd_/binlogd-query_}
 from=$({ git ls-files -z --cached --others --exclude-standard -- . ':!tests' ':!bench' |
     xargs -0 sha256sum 2>/dev/null || true; /usr/bin/python3 --version; } | sha256sum)
-if [ -f "$deb" ] && [ "$(cat "$deb.from" 2>/dev/null)" = "$from" ]; then
-    ls "$deb"
+if [ -f "$deb" ] && [ -f "$query" ] && [ "$(cat "$deb.from" 2>/dev/null)" = "$from" ]; then
+    printf '%s\n' "$query" "$deb"
     exit
 fi
 
@@ -38,6 +40,7 @@ checkout=$PWD
     { tail -20 "$work/build.log" >&2; fail "see $work/build.log"; }
 mkdir -p var/dist
 mv "$work"/binlogd_*.deb "$deb"
+mv "$work"/binlogd-query_*.deb "$query"
 rm -rf "$work/binlogd"
 echo "$from" >"$deb.from"
-ls "$deb"
+printf '%s\n' "$query" "$deb"

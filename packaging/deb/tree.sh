@@ -13,6 +13,7 @@ cd "$CHECKOUT"
 pip install --require-hashes --no-deps -r requirements-build.txt
 pip install --require-hashes --no-deps --no-build-isolation -r requirements.txt
 pip install --require-hashes --no-deps --no-build-isolation -r requirements-tracing.txt
+pip install --require-hashes --no-deps --no-build-isolation -r requirements-query.txt
 source=$(mktemp -d)
 trap 'rm -rf "$source"' EXIT
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' name; do
@@ -21,11 +22,7 @@ done
 sed -i "s/^version = .*/version = \"$version\"/" "$source/pyproject.toml"
 pip install --no-index --no-deps --no-build-isolation "$source"
 "$root/bin/binlogd" setup s3 postgresql mariadb --from var
-python3 packaging/leave_out_jars.py "$root"/lib/python3*/site-packages/pyspark/jars
-# C++'s headers and the tests of pyarrow itself: 13 MB.
-rm -r "$root"/lib/python3*/site-packages/pyarrow/{include,tests}
-# The dev broker is for the demo, which a package does not run.
-rm -r "$root/share/binlogd/jars/kafka"
+python3 packaging/leave_out.py "$root"
 (cd "$source" && "$root/bin/python3" setup/man_pages.py "$stage/generated")
 pip uninstall --yes setuptools wheel
 

@@ -5,6 +5,7 @@ DuckDB reads what binlogd writes: deletion vectors and deletes by equality, both
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -19,10 +20,14 @@ from offsets.position import TopicPartition
 from sparkwriter.iceberg.local_tables import State, metadata_of, since_when, snapshot_of
 from sparkwriter.kit.queries import At, NoAnswer, QueryRows, Since
 
+_WHAT = "queries of a lake need DuckDB, 120 MB: "
 _HOW = (
-    "queries of a lake need DuckDB, 120 MB: pip install 'binlogd[query]', or in a checkout "
+    "pip install 'binlogd[query]', or in a checkout "
     "pip install --require-hashes -r requirements-query.txt"
 )
+_PACKAGED = Path("/usr/lib/binlogd")
+"""The environment of the Debian package; dpkg's alone."""
+_HOW_PACKAGED = "apt install ./binlogd-query_*.deb, which `make deb` puts beside binlogd's package"
 
 EXTENSIONS = ("avro", "iceberg")
 """Of DuckDB, in the order in which they need each other; packages bring them, so nothing is
@@ -86,12 +91,17 @@ def _name(text: str) -> str:
     return quoted(text, '"')
 
 
+def _how() -> str:
+    """The way to DuckDB in this installation."""
+    return _WHAT + (_HOW_PACKAGED if Path(sys.prefix) == _PACKAGED else _HOW)
+
+
 def _duckdb() -> Any:
     """The module. Raises NoAnswer where it is not installed."""
     try:
         return import_module("duckdb")
     except ImportError as error:
-        raise NoAnswer(_HOW) from error
+        raise NoAnswer(_how()) from error
 
 
 def load_extensions(duckdb: Any, connection: Any) -> None:
@@ -102,11 +112,11 @@ def load_extensions(duckdb: Any, connection: Any) -> None:
     for name in EXTENSIONS:
         package = find_spec(f"duckdb_extension_{name}")
         if package is None or not package.submodule_search_locations:
-            raise NoAnswer(_HOW)
+            raise NoAnswer(_how())
         folder = Path(package.submodule_search_locations[0]) / "extensions"
         file = folder / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
         if not file.exists():
-            raise NoAnswer(f"DuckDB is {duckdb.__version__}, its extension {name} is not: {_HOW}")
+            raise NoAnswer(f"DuckDB is {duckdb.__version__}, its extension {name} is not: {_how()}")
         connection.execute(f"LOAD {quoted(str(file))}")
 
 

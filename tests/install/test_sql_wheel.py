@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 import time
@@ -16,8 +18,14 @@ from tests.demo.test_by_hand import PAGE, PORT, commands
 from tests.install.conftest import Installed
 
 MOST_BYTES = 320_000_000
-MOST_CPU_S = 4.0
-"""Twice what it is on two cores with other work beside: a bound that only a mistake passes."""
+READY_WITHIN_S = 2.0
+"""From the command to READY=1, of the clock and of processor time."""
+STARTS = 3
+MOST_CPU_S = 3.0
+"""Of a whole run: half as much again as it is on a free machine."""
+BUSY = 3.0
+"""How many times the processor time may be where other work is beside: reading what is not in the
+caches is part of it."""
 BESIDE_SPARK = """
 import importlib, pkgutil, sys
 sys.modules["pyspark"] = sys.modules["py4j"] = None  # as if they were not installed
@@ -128,18 +136,65 @@ def test_sqlite_from_the_wheel_alone(installed: Installed, tmp_path: Path) -> No
         installed.run("bash", "-c", run, within_s=120)
         assert "tea" in installed.run("bash", "-c", query, within_s=120)
         _starts_quickly(installed)
+        _is_ready_quickly(installed)
         _lake_is_refused(installed, broker.bootstrap)
 
 
 def _starts_quickly(installed: Installed) -> None:
     """From the command to a daemon that has read all there is, and its end."""
+    busier = _busier()
     begun, usage = time.monotonic(), installed.cpu_s()
     installed.run("binlogd", "run", "--until-caught-up", within_s=60)
     spent = installed.cpu_s() - usage
     print(
         f"started, caught up, ended: {time.monotonic() - begun:.1f} s, {spent:.1f} s of processor"
     )
-    assert spent < MOST_CPU_S
+    assert spent < MOST_CPU_S * busier
+
+
+def _busier() -> float:
+    """What a bound for a free machine is multiplied with on this one."""
+    return 1.0 if os.getloadavg()[0] < (os.cpu_count() or 1) else BUSY
+
+
+def _is_ready_quickly(installed: Installed) -> None:
+    """As a service manager sees it. The quickest of some starts: other work makes them slower."""
+    busier = _busier()
+    starts = [_start(installed) for _ in range(STARTS)]
+    cpu_s, took_s = (min(each) for each in zip(*starts, strict=True))
+    print(f"ready: {took_s:.1f} s, {cpu_s:.1f} s of processor")
+    assert cpu_s < READY_WITHIN_S * busier
+    assert took_s < READY_WITHIN_S or busier > 1.0
+
+
+def _start(installed: Installed) -> tuple[float, float]:
+    """Processor time and seconds from the command to READY=1."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(60)
+        manager.bind(str(installed.folder / "notify"))
+        begun = time.monotonic()
+        daemon = subprocess.Popen(
+            ["binlogd", "run"],
+            cwd=installed.folder, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=installed.environ | {"NOTIFY_SOCKET": manager.getsockname()},
+        )  # fmt: skip
+        try:
+            while b"READY=1" not in manager.recv(4096).split(b"\n"):
+                pass
+            took_s = time.monotonic() - begun
+            return _cpu_s(daemon.pid), took_s
+        finally:
+            daemon.terminate()
+            assert daemon.wait(60) == 0
+            (installed.folder / "notify").unlink()
+
+
+def _cpu_s(pid: int) -> float:
+    """What a running process has used, and its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return own + sum(_cpu_s(int(child)) for task in tasks for child in task.read_text().split())
 
 
 def _lake_is_refused(installed: Installed, bootstrap: str) -> None:

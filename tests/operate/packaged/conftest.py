@@ -1,4 +1,4 @@
-"""The Debian package, built once."""
+"""The Debian packages, built once."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def package() -> Path:
     for name in ("dh", "dpkg-buildpackage"):
         tool(name)
     build = str(CHECKOUT / "packaging/deb/build.sh")
-    ran = subprocess.run([build], capture_output=True, text=True, timeout=900)
+    ran = subprocess.run([build], capture_output=True, text=True, timeout=1800)
     assert ran.returncode == 0, ran.stderr
     return CHECKOUT / ran.stdout.split()[-1]
+
+
+@pytest.fixture(scope="session")
+def query_package(package: Path) -> Path:
+    """What is beside it: binlogd-query."""
+    return package.with_name(package.name.replace("binlogd_", "binlogd-query_"))

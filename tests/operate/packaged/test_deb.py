@@ -1,4 +1,4 @@
-"""The Debian package on a machine of its own: installed, run, broken, upgraded, removed."""
+"""The Debian packages on a machine of their own: installed, run, broken, upgraded, removed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from tests.operate.packaged.conftest import CHECK
 from tests.operate.packaged.machine import Machine
 
 CHANGES = 20_000
+MOST_BYTES, MOST_QUERY_BYTES = 400_000_000, 40_000_000
 CONFIG = "/etc/binlogd/config.toml"
 DROP_IN = "/etc/systemd/system/binlogd.service.d/quick.conf"
 QUICK = "[Service]\nRestartSec=1\nWatchdogSec=20\nTimeoutAbortSec=5\n"
 """The test's minutes are seconds."""
+QUERY = "SELECT count(*) AS rows FROM lake.shop.orders"
 
 pytestmark = [pytest.mark.soak, pytest.mark.integration, pytest.mark.timeout(1500)]
 
@@ -90,16 +92,25 @@ def restarts(machine: Machine) -> int:
     return int(machine.show("binlogd", "NRestarts"))
 
 
-def test_lintian_has_nothing_to_say(package: Path) -> None:
+def test_it_is_small_enough_to_download(package: Path, query_package: Path) -> None:
+    """What is left out is in packaging/left-out.txt."""
+    for deb, most in ((package, MOST_BYTES), (query_package, MOST_QUERY_BYTES)):
+        print(f"{deb.name}: {deb.stat().st_size / 1e6:.0f} MB")
+        assert deb.stat().st_size < most
+
+
+def test_lintian_has_nothing_to_say(package: Path, query_package: Path) -> None:
     """No error, no warning; what is overridden has its reason beside it."""
     ran = subprocess.run(
-        [tool("lintian"), "--fail-on", "error,warning", "--allow-root", str(package)],
+        [tool("lintian"), "--fail-on", "error,warning", "--allow-root", package, query_package],
         capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout) == (0, "")
 
 
-def test_its_life(package: Path, newer: Path, broker: DevBroker, machine: Machine) -> None:
+def test_its_life(
+    package: Path, query_package: Path, newer: Path, broker: DevBroker, machine: Machine
+) -> None:
     """The steps of an administrator, one after the other.
 
     The machine is the last of what is made: it sees the files that were there before it.
@@ -112,6 +123,7 @@ def test_its_life(package: Path, newer: Path, broker: DevBroker, machine: Machin
     _stopped(machine)
     _upgraded(machine, newer)
     _equal(machine)
+    _queried(machine, query_package)
     _removed(machine, package)
 
 
@@ -207,6 +219,18 @@ def _equal(machine: Machine) -> None:
         "--changes", str(CHANGES),
     )  # fmt: skip
     assert f"OK, {CHANGES} changes, 15 tables equal" in said
+
+
+def _queried(machine: Machine, query_package: Path) -> None:
+    """The refusal names the package that is missing; with it, and with it alone, there are rows."""
+    asked = ("binlogd", "query", QUERY, "--csv", "--config", CONFIG)
+    assert "apt install ./binlogd-query_*.deb" in machine.run(*asked, check=False)
+    machine.run("dpkg", "-i", str(query_package))
+    head, count = machine.run(*asked).split()
+    assert head == "rows"
+    assert int(count) > 0
+    machine.run("dpkg", "-r", "binlogd-query")
+    assert "apt install ./binlogd-query_*.deb" in machine.run(*asked, check=False)
 
 
 def _removed(machine: Machine, package: Path) -> None:

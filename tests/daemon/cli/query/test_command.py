@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -148,6 +149,10 @@ def test_without_duckdb_the_command_says_how_to_get_it(
     assert done.exit_code == 2
     assert "pip install 'binlogd[query]'" in done.stderr
     assert "-r requirements-query.txt" in done.stderr
+    monkeypatch.setattr(sys, "prefix", "/usr/lib/binlogd")
+    packaged = asked.run("select 1 from lake.shop.orders")
+    assert "apt install ./binlogd-query_*.deb" in packaged.stderr
+    assert "pip" not in packaged.stderr
 
 
 def test_how_other_tools_read_a_table_is_printed(asked: Asked) -> None:
