@@ -143,6 +143,8 @@ class Quarantines:
         assert quarantine is not None
         if buffer.life.phase is Phase.STOPPED or quarantine.busy:
             return []
+        if draining and quarantine.attempts and not quarantine.ending:
+            quarantine.fill()  # a disk that is full may stay so for longer than a stop may take
         if draining and quarantine.full and quarantine.waiting:
             return _drop_waiting(buffer, quarantine)
         if quarantine.dropped:
@@ -287,7 +289,7 @@ def _drop_waiting(buffer: TargetBuffer, quarantine: Quarantine) -> list[fx.Targe
     if not first:
         return []
     what = "its spill" if quarantine.away else "its quarantine"
-    fields = {"target": buffer.name, "messages": messages, "reason": f"{what} is full"}
+    fields = {"target": buffer.name, "messages": messages, "reason": f"{what} takes no more"}
     return [fx.Log("warning", "left_for_the_next_start", fields)]
 
 

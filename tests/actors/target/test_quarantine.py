@@ -332,6 +332,32 @@ def test_a_stop_does_not_wait_for_room_in_a_full_spill(tmp_path: Path) -> None:
     assert (left["target"], left["messages"]) == (T, 1)
 
 
+def test_a_stop_does_not_wait_for_a_disk_that_is_full(tmp_path: Path) -> None:
+    """What can't be spilled is read again; the drain waited for it until its time was over."""
+    rig = quarantined(tmp_path)
+    rig.disk_full = True
+    rig.send("t", (9, canal("t", 9, "z")))
+    rig.settle()
+    rig.feed(msg.Drain(4))
+    rig.settle()
+    assert rig.heard(msg.Drained)
+    assert rig.done(T) == 5
+    (left,) = [log.fields for log in rig.logs if log.event == "left_for_the_next_start"]
+    assert (left["target"], left["messages"]) == (T, 1)
+
+
+def test_a_stop_does_not_wait_for_what_must_be_read_again_for_a_full_disk(tmp_path: Path) -> None:
+    """Messages of a write that was refused are in memory no more."""
+    rig = rig_of(tmp_path)
+    rig.disk_full = True
+    rig.send("t", (2, canal("t", 1, "b")))
+    rig.settle()
+    rig.feed(msg.Drain(1))
+    rig.settle()
+    assert rig.heard(msg.Drained)
+    assert rig.done(T) == -1
+
+
 def test_after_a_restart_nobody_knows_how_old_a_quarantine_is(tmp_path: Path) -> None:
     """Its age was the machine's uptime, the clock's own beginning."""
     rig = quarantined(tmp_path)
