@@ -8,12 +8,14 @@ it was.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.fetcher.reassembly import Reassembly
 from changes.formats.engine.format import Format
+from changes.model.places import TransactionEnd
 from offsets.cuts import Boundary
 from offsets.position import EpochSpan, TopicPartition
 
@@ -25,9 +27,12 @@ at a time instead."""
 class Cutting:
     """One per pipeline; used by the fetcher's thread alone. Times are monotonic seconds."""
 
-    def __init__(self, pipeline: str, format_: Format, every_s: float | None) -> None:
+    def __init__(
+        self, pipeline: str, format_: Format, parts: Reassembly, every_s: float | None
+    ) -> None:
         """``every_s``: None: nothing is cut."""
         self._committer, self._format = Address(pipeline, "committer"), format_
+        self._parts = parts
         self._every_s = every_s
         self._due_at: float | None = None
         self._sought_since: float | None = None
@@ -82,15 +87,16 @@ class Cutting:
         self._latest, self._latest_at = fetched, now
         if not self._is_due(now, self._every_s):
             return fetched, []
-        place, transaction, time_ms = self._boundary(fetched, now)
-        if place is None:
+        found = self._boundary(fetched, now)
+        if found is None:
             return fetched, []
-        kept, next_offset, head = place + 1, fetched.next_offset, fetched
-        if kept < len(fetched.offsets):
-            next_offset = fetched.offsets[kept]
-            head = self._latest = _part(fetched, slice(0, kept), next_offset, fetched.epochs)
-            self._held += filter(None, (behind(fetched, place),))
-        return head, self._ask(epoch, fetched.source, next_offset, transaction, time_ms, now)
+        place, end = found
+        head, rest = fetched, behind(fetched, place)
+        if rest is not None:
+            kept = slice(0, place + 1)
+            head = self._latest = _part(fetched, kept, rest.offsets[0], fetched.epochs)
+            self._held.append(rest)
+        return head, self._ask(epoch, head, end, now)
 
     def idle(self, epochs: Mapping[TopicPartition, int], now: float) -> list[fx.Tell]:
         """The cut that is due behind the last message that came, where no other follows it.
@@ -101,26 +107,22 @@ class Cutting:
         latest = self._latest
         if self._every_s is None or latest is None or self.at_rest or self.uncut:
             return []
-        if not self._is_due(now, self._every_s) or latest.source not in epochs:
+        source = latest.source
+        if not self._is_due(now, self._every_s) or source not in epochs:
+            return []
+        if not self._parts.is_whole(source):
             return []
         end = self._format.transaction_end(latest.values[-1])
         if end is None and now < self._latest_at + NO_END_S:
             return []
-        transaction, time_ms = (None, latest.time_ms) if end is None else end
-        source, next_offset = latest.source, latest.next_offset
-        return self._ask(epochs[source], source, next_offset, transaction, time_ms, now)
+        return self._ask(epochs[source], latest, end, now)
 
     def _ask(
-        self,
-        epoch: int,
-        source: TopicPartition,
-        next_offset: int,
-        transaction: str | None,
-        time_ms: int | None,
-        now: float,
+        self, epoch: int, head: msg.Fetched, end: TransactionEnd | None, now: float
     ) -> list[fx.Tell]:
-        boundary: Boundary = "time" if transaction is None else "transaction"
-        asked = msg.CutAsked(epoch, source, next_offset, boundary, time_ms, transaction)
+        boundary: Boundary = "time" if end is None else "transaction"
+        name, time_ms = TransactionEnd(None, head.time_ms) if end is None else end
+        asked = msg.CutAsked(epoch, head.source, head.next_offset, boundary, time_ms, name)
         self._asked = asked
         self.since, self._flushed, self._sought_since = now, False, None
         return [fx.Tell(self._committer, asked)]
@@ -148,31 +150,38 @@ class Cutting:
 
     def _boundary(
         self, fetched: msg.Fetched, now: float
-    ) -> tuple[int | None, str | None, int | None]:
-        """The place of the batch's last message before it, the transaction that ends there, and
-        the time there."""
-        for place in range(len(fetched.values) - 1, -1, -1):
+    ) -> tuple[int, TransactionEnd | None] | None:
+        """The place of the batch's last message before it, and the transaction that ends there,
+        None where it is one by time."""
+        whole = self._parts.whole_behind(fetched)
+        places = [place for place, is_whole in enumerate(whole) if is_whole]
+        for place in reversed(places):
             end = self._format.transaction_end(fetched.values[place])
             if end is not None:
-                return place, end.id, end.time_ms
-        if (found := self._between(fetched)) is not None:
+                return place, end
+        if (found := self._between(fetched, whole)) is not None:
             return found
         if self._sought_since is None:
             self._sought_since = now
-        if not fetched.offsets or now < self._sought_since + NO_END_S:
-            return None, None, None
-        return len(fetched.offsets) - 1, None, fetched.time_ms
+        if not places or now < self._sought_since + NO_END_S:
+            return None
+        return places[-1], None
 
-    def _between(self, fetched: msg.Fetched) -> tuple[int, str, int | None] | None:
-        """The last place behind which messages are of another transaction, as their GTIDs say."""
+    def _between(
+        self, fetched: msg.Fetched, whole: Sequence[bool]
+    ) -> tuple[int, TransactionEnd] | None:
+        """The last place behind which messages are of another transaction, as their names say.
+
+        Not before a message that is sent again: its transaction is none of those that follow.
+        """
         after: str | None = None
         for place in range(len(fetched.values) - 1, -1, -1):
-            at = self._format.place(fetched.values[place])
-            if at is None or at.gtid is None:
+            value = fetched.values[place]
+            if (told := self._format.transactions_of(value)) is None:
                 return None
-            if after is not None and at.gtid != after:
-                return place, at.gtid, self._format.source_ms(fetched.values[place])
-            after = at.gtid
+            if after not in (None, told.last) and whole[place] and whole[place + 1]:
+                return place, TransactionEnd(told.last, self._format.source_ms(value))
+            after = told.first
         return None
 
 

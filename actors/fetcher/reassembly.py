@@ -6,7 +6,7 @@ offset, and its first part holds the frontier until then (``offsets.parts``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from actors.contract import messages as msg
@@ -54,6 +54,8 @@ class _RunningNumbers:
 
     def __init__(self, known: Running | None) -> None:
         self._last: dict[str, int] = {} if known is None else dict(known.numbers)
+        self.goes_back = False
+        """Whether the latest message was sent again."""
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -72,7 +74,8 @@ class _RunningNumbers:
             if last is not None:
                 raise SequenceGap(f"{place}{shard}: no running number (ps) behind number {last}")
             return True
-        if last is not None and 1 < number <= last:
+        self.goes_back = last is not None and 1 < number <= last
+        if self.goes_back:
             return False
         if last is not None and number not in (1, last + 1):
             raise SequenceGap(
@@ -118,17 +121,43 @@ class Reassembly:
         """The producer's last numbers in a partition, by stream."""
         return self._running[source].numbers if source in self._running else {}
 
-    def _is_repeated(self, source: TopicPartition, offset: int, value: bytes | None) -> bool:
+    def is_whole(self, source: TopicPartition) -> bool:
+        """Whether what was read of a partition is what its latest message stands behind. Not where
+        a message lacks parts, nor where the latest was sent again: more was read than lies before
+        it in the source's log."""
+        running = self._running.get(source)
+        return running is None or not (running.goes_back or self.open(source))
+
+    def whole_behind(self, fetched: msg.Fetched) -> Sequence[bool]:
+        """``is_whole`` behind each message of a batch that ``batches`` gets next."""
+        source, values = fetched.source, fetched.values
+        if self._format is None or not self._format.comes_in_parts(values):
+            return [True] * len(values)
+        running = _RunningNumbers(Running(0, self._running[source].numbers))
+        lacking, found = set(self.open(source)), list[bool]()
+        for offset, value in zip(fetched.offsets, values, strict=True):
+            try:
+                repeated = self._is_repeated(running, f"{source} offset {offset}", value)
+            except SequenceGap:  # the pipeline stops there
+                return found + [False] * (len(values) - len(found))
+            part = None if repeated else _part(self._format, value)
+            if part is not None and part[1].number == 0:
+                lacking.add(part[0])
+            if part is not None and part[1].number + 1 == part[1].total:
+                lacking.discard(part[0])
+            found.append(not (repeated or lacking))
+        return found
+
+    def _is_repeated(self, running: _RunningNumbers, place: str, value: bytes | None) -> bool:
         """Whether a message, good or bad, was sent again; raises SequenceGap."""
         assert self._format is not None
         if value is None:
             return False
-        place = f"{source} offset {offset}"
         try:
             stream, number = self._format.sequence_number(value)
         except BadMessage as bad:
             raise SequenceGap(f"{place}: {bad}") from bad
-        return not self._running[source].is_new(place, stream, number)
+        return not running.is_new(place, stream, number)
 
     def moved(self, source: TopicPartition, position: int) -> ReassembledBatch:
         """A batch without messages: the position moved on."""
@@ -152,7 +181,8 @@ class Reassembly:
             before = self._running[source].numbers
             found = _part(self._format, value)
             try:
-                repeated = self._is_repeated(source, fetched.offsets[place], value)
+                at = f"{source} offset {fetched.offsets[place]}"
+                repeated = self._is_repeated(self._running[source], at, value)
             except SequenceGap:
                 plain, held = _cut(fetched, start, place, fetched.offsets[place]), self.open(source)
                 yield ReassembledBatch(plain, None, held, held, before)

@@ -51,7 +51,7 @@ class FetcherLogic:
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
         )
         self._parts = Reassembly(format_, settings.part_bytes)
-        self._cutting = Cutting(pipeline, format_, settings.cut_every_s)
+        self._cutting = Cutting(pipeline, format_, self._parts, settings.cut_every_s)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
         self._dead_letters = Address(pipeline, "dead-letters")

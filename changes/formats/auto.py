@@ -35,7 +35,7 @@ from changes.formats.engine.format import (
 from changes.formats.recognise import confidences, not_read, recognised
 from changes.formats.wire.format import WireFormat
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Mode
-from changes.model.places import Place, TransactionEnd
+from changes.model.places import Place, TransactionEnd, Transactions
 from changes.model.registry import Registry
 from offsets.parts import Part
 
@@ -199,6 +199,13 @@ class AutoFormat(Format):
         try:
             mark, plain = self._unmarked(value)
             return self._of(mark).transaction_end(plain)
+        except BadMessage:
+            return None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        try:
+            mark, plain = self._unmarked(value)
+            return self._of(mark).transactions_of(plain)
         except BadMessage:
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -21,10 +22,26 @@ class Place(NamedTuple):
 
 class TransactionEnd(NamedTuple):
     """The end of a transaction in the log: its name there, and when it was committed by the
-    source's clock, in milliseconds since 1970, where that is told."""
+    source's clock, in milliseconds since 1970, each where that is told."""
 
-    id: str
+    id: str | None
     time_ms: int | None
+
+
+class Transactions(NamedTuple):
+    """The transactions of a message's first and last changes, as the log names them. Where two
+    names differ, so do the transactions; two transactions may have one name."""
+
+    first: str
+    last: str
+
+
+def transactions_among(names: Sequence[str | None]) -> Transactions | None:
+    """Of a message with changes of transactions of these names, in order; None where the first or
+    the last has none."""
+    if not names or not names[0] or not names[-1]:
+        return None
+    return Transactions(names[0], names[-1])
 
 
 NOWHERE = Place()

@@ -17,9 +17,12 @@ from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_format import DDL, NOTHING, RowFormat
 from changes.formats.engine.untyped import as_text_columns
 from changes.model.model import BadMessage, Ddl, FormatOptions, Head, Kind, TableName
+from changes.model.places import TransactionEnd
 from changes.sql.mysql.ddl import read_ddl
 
-_STATEMENT = "DDL"
+_STATEMENT, _COMMIT = "DDL", "COMMIT"
+_OF_SEVERAL = "DRDS"
+"""A source that is several servers: the end of a transaction of one says nothing of the others."""
 
 _HEADS_KEPT = 10_000
 """Heads in the cache, some for each table."""
@@ -88,6 +91,18 @@ class AliyunDtsAvro(RowFormat):
 
     def source_ms(self, value: bytes | None) -> int | None:
         return explained_ms(self, value)
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        try:
+            if not value or read_head(value).operation != _COMMIT:
+                return None
+            record = read_record(value)
+        except Refused:
+            return None
+        if record.source == _OF_SEVERAL:
+            return None
+        name = record.transaction if record.transaction.strip("0") else None
+        return TransactionEnd(name, record.timestamp_s * 1000 or None)
 
     def rows(self, *, placed: bool = False) -> AliyunRows:
         return AliyunRows()

@@ -123,6 +123,8 @@ class WholeRecord:
     fields: tuple[tuple[str, int], ...]
     before: Images | str | None
     after: Images | str | None
+    transaction: str
+    """Its number at the source, empty or 0 where that is not told."""
 
 
 class _Cursor:
@@ -212,6 +214,7 @@ def read_record(value: bytes) -> WholeRecord:
         tuple(columns),
         raw["beforeImages"],
         raw["afterImages"],
+        raw["sourceTxid"],
     )
 
 

@@ -30,6 +30,7 @@ from changes.model.model import (
     TakeName,
     TruncateTable,
 )
+from changes.model.places import Transactions, transactions_among
 from changes.sql.mysql.ddl import read_ddl
 from changes.sql.mysql.statement import not_understood
 from changes.sql.mysql.tokens import NotUnderstood
@@ -105,8 +106,14 @@ class _Times(Struct, gc=False):
     ts: Raw = Raw(b"")
 
 
+class _Transaction(Struct, gc=False):
+    gtid: str | None = None
+    """The set of all transactions up to it and with it, where Canal reads by GTIDs."""
+
+
 _statement = msgspec.json.Decoder(_Statement).decode
 _times = msgspec.json.Decoder(_Times).decode
+_transaction = msgspec.json.Decoder(_Transaction).decode
 
 
 class CanalJson(JsonFormat):
@@ -171,6 +178,12 @@ class CanalJson(JsonFormat):
         """``es``; ``ts`` is the writer's clock."""
         try:
             return None if value is None else milliseconds(_times(value).es)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        try:
+            return None if value is None else transactions_among((_transaction(value).gtid,))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 

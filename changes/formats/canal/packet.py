@@ -11,6 +11,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from changes.formats.engine.format import Confidence
 from changes.formats.engine.proto_files import messages
 from changes.model.model import BadMessage, Kind, TableName
+from changes.model.places import TransactionEnd, Transactions, transactions_among
 
 _PACKET = messages("canal/packet.proto")
 _ENTRY = messages("canal/entry.proto")
@@ -23,6 +24,7 @@ _change = _ENTRY["RowChange"].FromString
 _heads_packet = _ENTRY["HeadsPacket"].FromString
 _rows_packet = _ENTRY["RowsPacket"].FromString
 _change_head = _ENTRY["RowChangeHead"].FromString
+_end = _ENTRY["TransactionEnd"].FromString
 
 _TYPES = _PACKET["Packet"].DESCRIPTOR.fields_by_name["type"].enum_type
 _COMPRESSIONS = _PACKET["Packet"].DESCRIPTOR.fields_by_name["compression"].enum_type
@@ -40,8 +42,13 @@ _EVENTS = _ENTRY["Header"].DESCRIPTOR.fields_by_name["eventType"].enum_type
 
 ROWDATA = 2
 _ROWS = (0, ROWDATA)
-MARKS = frozenset((1, 3, 4, 5))
-"""TRANSACTIONBEGIN, TRANSACTIONEND, HEARTBEAT, GTIDLOG."""
+_TRANSACTIONEND = 3
+_BETWEEN = frozenset((1, 4, 5))
+"""TRANSACTIONBEGIN, HEARTBEAT, GTIDLOG."""
+MARKS = _BETWEEN | {_TRANSACTIONEND}
+"""The types of entries that change nothing."""
+_NO_XID = "0"
+"""Canal's number of a transaction whose end has none: of XA, or without InnoDB."""
 
 
 def entries_of(value: bytes) -> Sequence[bytes]:
@@ -189,6 +196,31 @@ def kind_of(entry: Any) -> Kind:
     if event in REMARKS:
         return Kind.NOTHING
     raise BadMessage(f"{table}: a Canal entry of unknown event type {event}")
+
+
+def end_of(value: bytes) -> TransactionEnd | None:
+    """The end of a transaction behind which a packet has no change; raises BadMessage."""
+    entries = reversed(heads_of(value))
+    last = next((entry for entry in entries if entry.entryType not in _BETWEEN), None)
+    if last is None or last.entryType != _TRANSACTIONEND:
+        return None
+    try:
+        number = _end(last.storeValue).transactionId
+    except DecodeError as error:
+        raise BadMessage(f"not the end of a transaction: {_line(error)}") from error
+    name = _gtid(last) or (number if number != _NO_XID else None)
+    return TransactionEnd(name or None, last.header.executeTime or None)
+
+
+def transactions_of(value: bytes) -> Transactions | None:
+    """The transactions of a packet's changes, by their GTIDs; raises BadMessage."""
+    return transactions_among([_gtid(each) for each in heads_of(value) if each.entryType in _ROWS])
+
+
+def _gtid(entry: Any) -> str:
+    """The set of all transactions up to an entry's, where Canal reads by GTIDs, else empty."""
+    gtid: str = entry.header.gtid.decode(errors="replace")
+    return gtid
 
 
 def row_change(entry: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from changes.formats.canal.flat import heads_of_many
 from changes.formats.canal.json import read_statement
 from changes.formats.canal.packet import (
+    end_of,
     entries_of,
     heads_of,
     kind_of,
@@ -16,6 +17,7 @@ from changes.formats.canal.packet import (
     read_entry,
     row_change,
     table_of,
+    transactions_of,
 )
 from changes.formats.canal.wire import CanalWireRows, letter_of
 from changes.formats.engine.explain import explain_image
@@ -38,6 +40,7 @@ from changes.model.model import (
     Kind,
     TableName,
 )
+from changes.model.places import TransactionEnd, Transactions
 
 
 class CanalProtobuf(RowFormat):
@@ -102,6 +105,18 @@ class CanalProtobuf(RowFormat):
 
     def source_ms(self, value: bytes | None) -> int | None:
         return explained_ms(self, value)
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        try:
+            return end_of(_present(value))
+        except BadMessage:
+            return None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        try:
+            return transactions_of(_present(value))
+        except BadMessage:
+            return None
 
     def rows(self, *, placed: bool = False) -> CanalWireRows:
         return CanalWireRows()

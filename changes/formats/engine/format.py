@@ -28,7 +28,7 @@ from changes.model.model import (
     TableName,
     TableSchema,
 )
-from changes.model.places import Place, TransactionEnd
+from changes.model.places import Place, TransactionEnd, Transactions, transactions_among
 from changes.sql.convert import check_zone
 from offsets.parts import Part
 
@@ -393,6 +393,12 @@ class Format(ABC):
         """The transaction of which a message is certainly the end, so that what follows it belongs
         to others; None where it is none, or does not tell. Raises nothing."""
         return None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        """The transactions that a message's changes are of; None where it does not tell, and of
+        rows that were read from a table. Raises nothing."""
+        place = self.place(value)
+        return None if place is None else transactions_among((place.gtid,))
 
     @abstractmethod
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:

@@ -26,7 +26,7 @@ from changes.formats.maxwell.ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 from changes.formats.maxwell.rows import LETTERS, MaxwellRows, body, is_record_key, moment
 from changes.model.model import BadMessage, Ddl, FormatOptions, Head, Kind, TableName
-from changes.model.places import TransactionEnd
+from changes.model.places import TransactionEnd, Transactions, transactions_among
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
 _KINDS |= dict.fromkeys(TYPES, Kind.DDL)
@@ -44,12 +44,18 @@ class _First(Struct, gc=False):
 
 
 class _Last(Struct, gc=False):
-    """What tells the end of a transaction."""
+    """What tells a transaction, and its end."""
 
     commit: bool = False
     xid: int | None = None
+    gtid: str | None = None
     ts: int | None = None
     type: str = ""
+
+    @property
+    def transaction(self) -> str | None:
+        """Its name: the GTID where Maxwell writes it, else MySQL's number."""
+        return self.gtid or (None if self.xid is None else str(self.xid))
 
 
 _LAST = msgspec.json.Decoder(_Last).decode
@@ -159,15 +165,22 @@ class MaxwellJson(JsonFormat):
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         """Maxwell writes ``commit`` on a transaction's last row alone."""
-        if value is None or b'"commit":true' not in value:
+        last = None if b'"commit":true' not in (value or b"") else self._last(value)
+        if last is None or not last.commit or last.transaction is None:
             return None
+        return TransactionEnd(last.transaction, None if last.ts is None else last.ts * 1000)
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        last = self._last(value)
+        return None if last is None else transactions_among((last.transaction,))
+
+    def _last(self, value: bytes | None) -> _Last | None:
+        """None of what can't be read, and of a bootstrap, whose rows are read from the table."""
         try:
-            last = _LAST(self._plain(body(value)))
+            last = _LAST(self._plain(body(value or b"")))
         except (Refused, struct.error, msgspec.DecodeError, ValueError, RecursionError):
             return None
-        if not last.commit or last.xid is None or last.type.startswith("bootstrap"):
-            return None
-        return TransactionEnd(str(last.xid), None if last.ts is None else last.ts * 1000)
+        return None if last.type.startswith("bootstrap") else last
 
     def _plain(self, text: bytes) -> bytes:
         """The message without encryption; raises Refused."""

@@ -26,6 +26,7 @@ from changes.formats.engine.row_format import RowFormat
 from changes.formats.tencent.flat import heads_of_many
 from changes.formats.tencent.message import (
     check_packed,
+    end_of,
     envelope_confidence,
     envelope_of,
     event_of,
@@ -38,6 +39,7 @@ from changes.formats.tencent.message import (
     record_of,
     sequence_number_of,
     shard_of,
+    transactions_of,
 )
 from changes.formats.tencent.rows import TencentRows, columns_of, letter_of
 from changes.model.model import (
@@ -54,6 +56,7 @@ from changes.model.model import (
     TakeName,
     TruncateTable,
 )
+from changes.model.places import TransactionEnd, Transactions
 from changes.sql.mysql.ddl import read_ddl
 from offsets.parts import Part
 
@@ -140,6 +143,19 @@ class TencentDts(RowFormat):
 
     def source_ms(self, value: bytes | None) -> int | None:
         return explained_ms(self, value)
+
+    def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
+        """None of a part: its message is one event, and no end of a transaction."""
+        try:
+            return end_of(check_packed(value))
+        except BadMessage:
+            return None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        try:
+            return transactions_of(check_packed(value))
+        except BadMessage:
+            return None
 
     def rows(self, *, placed: bool = False) -> TencentRows:
         return TencentRows(self._options.time_zone)

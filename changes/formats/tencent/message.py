@@ -13,6 +13,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from changes.formats.engine.format import VALUE_AT, Confidence, Packed, pack, packed_headers, sizes
 from changes.formats.engine.proto_files import messages
 from changes.model.model import BadMessage, Kind, TableName
+from changes.model.places import TransactionEnd, Transactions, transactions_among
 from offsets.parts import Part
 
 _PROTO = messages("tencent/dts.proto")
@@ -30,7 +31,9 @@ VERSION = 1
 _WHOLE = b"\x08\x01\x10\x01\x22"
 """What the envelope of a whole message begins with: version 1, 1 part, its data."""
 
-DML, DDL = 2, 3
+_COMMIT, DML, DDL = 1, 2, 3
+_BETWEEN = frozenset((0, 5, 6))
+"""BEGIN, HEARTBEAT, CHECKPOINT."""
 TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
 """By the type of a message: the first byte of its event, which is its member's number."""
 _MEMBERS = {
@@ -169,6 +172,35 @@ def heads_of(packed: bytes) -> Iterator[tuple[Kind, TableName, Any]]:
         raise BadMessage(f"part {envelope.index} of {envelope.total} of a message, without others")
     for entry in _parsed(_heads, envelope.data):
         yield judged(entry)
+
+
+def end_of(packed: bytes) -> TransactionEnd | None:
+    """The end of a transaction behind which a whole message has no change, None where others may
+    be mixed with it (``_is_shards``); raises BadMessage."""
+    if _is_shards(packed):
+        return None
+    entries = reversed([entry for _, _, entry in heads_of(packed)])
+    last = next((each for each in entries if each.header.messageType not in _BETWEEN), None)
+    if last is None or last.header.messageType != _COMMIT:
+        return None
+    number = event_of(last.event, TableName("", "")).commitEvent.transactionId
+    name = last.header.gtid or number or None
+    return TransactionEnd(name, last.header.timestamp * 1000 or None)
+
+
+def transactions_of(packed: bytes) -> Transactions | None:
+    """The transactions of a whole message's changes, by their GTIDs, None where others may be mixed
+    with them; raises BadMessage."""
+    if _is_shards(packed):
+        return None
+    changes = (entry for kind, _, entry in heads_of(packed) if kind is not Kind.NOTHING)
+    return transactions_among([entry.header.gtid for entry in changes])
+
+
+def _is_shards(packed: bytes) -> bool:
+    """Whether a message comes from a shard of TDSQL. Those of others stand between, so the end of
+    a shard's transaction says nothing of theirs."""
+    return shard_of(packed) != ""
 
 
 def _parsed(parse: Any, data: bytes) -> Sequence[Any]:

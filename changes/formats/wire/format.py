@@ -19,7 +19,7 @@ from changes.formats.wire.connect import respelled
 from changes.formats.wire.decoder import WireDecoder
 from changes.formats.wire.translation import Meanings, SchemaNotKept, Translations
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode
-from changes.model.places import Place, TransactionEnd
+from changes.model.places import Place, TransactionEnd, Transactions
 
 OWN_OPTIONS = frozenset(("absent_fields",))
 """The names of the options that the inner formats don't have."""
@@ -98,6 +98,12 @@ class WireFormat(Format):
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         try:
             return self._inner.transaction_end(self.plain(value))
+        except BadMessage:
+            return None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        try:
+            return self._inner.transactions_of(self.plain(value))
         except BadMessage:
             return None
 

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.addresses import Address
 from actors.fetcher.cutting import NO_END_S, Cutting
+from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
 from changes.formats import FORMATS
 from changes.formats.engine.format import pack
-from changes.model.model import FormatOptions, Mode
-from changes.routes.routing import Route, Router
+from changes.model.model import FormatOptions
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+from tests.actors.fetcher.cuts import P0, ROUTER, answered, asked_of, due, fetched, take
 from tests.changes.formats.debezium.messages import MYSQL, change
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
-P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+P1 = TopicPartition("t", 1)
 NAMES = "maxwell-json", "debezium-json"
 MAXWELL, DEBEZIUM = (FORMATS[name](FormatOptions()) for name in NAMES)
-FETCHER, COMMITTER = (Address("p", role) for role in ("fetcher", "committer"))
-ROUTER = Router((Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),))
 
 
 def row(xid: int, *, last: bool) -> bytes:
@@ -45,42 +42,13 @@ def of_gtid(number: int) -> bytes:
     return change("c", {"id": number}, source=source)
 
 
-def fetched(first: int, values: Sequence[bytes | None], source: TopicPartition = P0) -> msg.Fetched:
-    offsets = list(range(first, first + len(values)))
-    return msg.Fetched(source, offsets, list(values), first + len(values), 9000)
-
-
-def asked_of(told: Sequence[fx.Tell]) -> msg.CutAsked | None:
-    """The cut that the committer hears of."""
-    if not told:
-        return None
-    ((to, message),) = [(each.to, each.message) for each in told]
-    assert to == COMMITTER
-    assert isinstance(message, msg.CutAsked)
-    return message
-
-
-def take(
-    cutting: Cutting, batch: msg.Fetched, now: float
-) -> tuple[msg.Fetched | None, msg.CutAsked | None]:
-    head, told = cutting.take(batch, 1, now)
-    return head, asked_of(told)
-
-
 def idle(cutting: Cutting, epochs: dict[TopicPartition, int], now: float) -> msg.CutAsked | None:
     return asked_of(cutting.idle(epochs, now))
 
 
-def due(format_: Any = MAXWELL) -> Cutting:
-    """Its first cut is due from second 1 on."""
-    cutting = Cutting("p", format_, 1.0)
-    assert take(cutting, fetched(0, [row(1, last=True)]), 0.0)[1] is None
-    return cutting
-
-
 def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
     """What follows is held, and so is what comes after."""
-    cutting = due()
+    cutting = due(MAXWELL, row(1, last=True))
     values = [row(2, last=False), row(2, last=True), row(3, last=True), row(4, last=False)]
     head, asked = take(cutting, fetched(1, values), 1.0)
     assert asked == msg.CutAsked(1, P0, 4, "transaction", 7000, "3")
@@ -98,7 +66,7 @@ def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
 
 def test_where_the_gtid_changes_a_transaction_has_ended() -> None:
     """The last one of a batch may go on in the next."""
-    cutting = Cutting("p", DEBEZIUM, 1.0)
+    cutting = Cutting("p", DEBEZIUM, Reassembly(DEBEZIUM, 1 << 20), 1.0)
     take(cutting, fetched(0, [of_gtid(1)]), 0.0)
     head, asked = take(cutting, fetched(1, [of_gtid(2), of_gtid(2), of_gtid(3)]), 1.0)
     assert asked == msg.CutAsked(1, P0, 3, "transaction", 5000, f"{UUID}:2")
@@ -115,7 +83,7 @@ def test_debeziums_end_of_a_transaction_is_a_boundary(schema: bool) -> None:
         name = "io.debezium.connector.common.TransactionMetadataValue"
         end = {"schema": {"type": "struct", "fields": [], "name": name}, "payload": end}
     records = [pack(b'{"id":"0-1-7"}', json.dumps(end).encode()), change("c", {"id": 1})]
-    cutting = due(DEBEZIUM)
+    cutting = due(DEBEZIUM, of_gtid(1))
     asked = take(cutting, fetched(1, records), 1.0)[1]
     assert asked == msg.CutAsked(1, P0, 2, "transaction", 4000, "0-1-7")
     begin = json.dumps({"status": "BEGIN", "id": "x", "event_count": None}).encode()
@@ -126,7 +94,7 @@ def test_debeziums_end_of_a_transaction_is_a_boundary(schema: bool) -> None:
 
 def test_where_nothing_ends_for_long_the_cut_says_that_it_is_by_time() -> None:
     """One transaction may be larger than a batch; some messages tell of none."""
-    cutting, open_ = due(), [row(2, last=False)]
+    cutting, open_ = due(MAXWELL, row(1, last=True)), [row(2, last=False)]
     assert take(cutting, fetched(1, open_), 1.0)[1] is None
     assert take(cutting, fetched(2, open_), 1.0 + NO_END_S - 0.1)[1] is None
     asked = take(cutting, fetched(3, open_), 1.0 + NO_END_S)[1]
@@ -135,7 +103,7 @@ def test_where_nothing_ends_for_long_the_cut_says_that_it_is_by_time() -> None:
 
 def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
     """A cut there may have failed. In the middle of a transaction it waits for more."""
-    cutting = due()
+    cutting = due(MAXWELL, row(1, last=True))
     assert idle(cutting, {P0: 1}, 0.9) is None
     asked = idle(cutting, {P0: 1}, 1.0)
     assert asked == msg.CutAsked(1, P0, 1, "transaction", 7000, "1")
@@ -153,7 +121,7 @@ def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
 
 def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
     """It is read again, maybe by another member."""
-    cutting = due()
+    cutting = due(MAXWELL, row(1, last=True))
     asked = take(cutting, fetched(1, [row(2, last=True), row(3, last=False)]), 1.0)[1]
     cutting.keep({P1: None})
     assert not cutting.at_rest
@@ -163,7 +131,7 @@ def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
 
 def test_a_log_of_several_partitions_is_not_cut_and_that_is_said_once() -> None:
     """By the count of its partitions, though this member has one."""
-    cutting = due()
+    cutting = due(MAXWELL, row(1, last=True))
     (said,) = cutting.unfit({"t": 2}, 1)
     what = "the log has 2 partitions: cuts are made of a log of one partition"
     assert said == fx.Log("warning", "cuts_not_made", {"what": what})
@@ -178,17 +146,6 @@ def fetcher() -> FetcherLogic:
     logic = FetcherLogic("p", MAXWELL, ROUTER, 1, FetcherSettings(cut_every_s=1.0))
     logic.handle(msg.Assigned({P0: 0}, {P0: Watermarks(0, 99)}), 0.0)
     return logic
-
-
-def answered(logic: FetcherLogic, message: object, now: float) -> list[Any]:
-    """What it asks for; its offers are taken."""
-    out, waiting = [], [message]
-    while waiting:
-        for effect in logic.handle(waiting.pop(0), now):
-            out.append(effect)
-            if isinstance(effect, fx.Offer):
-                waiting.append(msg.Offered(effect.to, effect.batch, True))
-    return out
 
 
 def test_the_fetcher_rests_has_all_written_and_goes_on_when_it_hears_so() -> None:

@@ -59,8 +59,15 @@ CANAL_EVENTS = {"INSERT": 1, "UPDATE": 2, "DELETE": 3, "CREATE": 4, "ALTER": 5, 
                 "QUERY": 7, "TRUNCATE": 8}  # fmt: skip
 
 
-def canal_rows(event: str, rows: Sequence[bytes], table: str = "t", database: str = "s") -> bytes:
-    header = fields({6: 1_700_000_000_000, 7: 2, 8: database, 9: table, 11: CANAL_EVENTS[event]})
+def canal_rows(
+    event: str,
+    rows: Sequence[bytes],
+    table: str = "t",
+    database: str = "s",
+    gtid: str | None = None,
+) -> bytes:
+    number = CANAL_EVENTS[event]
+    header = fields({6: 1_700_000_000_000, 7: 2, 8: database, 9: table, 11: number, 13: gtid})
     change = fields({1: 7, 2: CANAL_EVENTS[event], 10: False, 12: rows})
     return fields({1: header, 2: 2, 3: change})
 
@@ -76,9 +83,10 @@ def canal_ddl(
     return fields({1: header, 2: 2, 3: change})
 
 
-def canal_mark(entry_type: int) -> bytes:
-    """TRANSACTIONBEGIN is 1, TRANSACTIONEND 3, HEARTBEAT 4."""
-    return fields({1: fields({6: 1_700_000_000_000}), 2: entry_type, 3: fields({2: "17"})})
+def canal_mark(entry_type: int, number: str = "17", gtid: str | None = None) -> bytes:
+    """TRANSACTIONBEGIN is 1, TRANSACTIONEND 3, HEARTBEAT 4, GTIDLOG 5."""
+    header = fields({6: 1_700_000_000_000, 13: gtid})
+    return fields({1: header, 2: entry_type, 3: fields({2: number})})
 
 
 def canal_packet(*entries: bytes, compression: int | None = 1, kind: int = 7) -> bytes:
@@ -112,10 +120,15 @@ def dts_row(old: Sequence[bytes] = (), new: Sequence[bytes] = ()) -> bytes:
 
 
 def dts_entry(
-    kind: int, event: bytes, table: str = "t", database: str = "s", source: int = 1
+    kind: int,
+    event: bytes,
+    table: str = "t",
+    database: str = "s",
+    source: int = 1,
+    gtid: str | None = None,
 ) -> bytes:
-    header = fields({1: 1, 2: source, 3: kind or None, 4: 1_700_000_000, 9: database, 10: table})
-    return fields({1: header, 2: event})
+    told: dict[int, Value] = {1: 1, 2: source, 3: kind or None, 4: 1_700_000_000, 8: gtid}
+    return fields({1: fields({**told, 9: database, 10: table}), 2: event})
 
 
 def dts_rows(
@@ -125,10 +138,11 @@ def dts_rows(
     table: str = "t",
     source: int = 1,
     database: str = "s",
+    gtid: str | None = None,
 ) -> bytes:
     """``op``: 0 INSERT, 1 UPDATE, 2 DELETE."""
     event = fields({1: op or None, 2: columns, 3: rows})
-    return dts_entry(2, fields({2: event}), table, database, source)
+    return dts_entry(2, fields({2: event}), table, database, source, gtid)
 
 
 def dts_ddl(sql: str, table: str = "t", database: str = "s") -> bytes:
@@ -139,8 +153,8 @@ def dts_begin() -> bytes:
     return dts_entry(0, fields({1: fields({1: "tx"})}), "", "")
 
 
-def dts_commit() -> bytes:
-    return dts_entry(1, fields({3: fields({1: "tx"})}), "", "")
+def dts_commit(number: str = "tx", gtid: str | None = None) -> bytes:
+    return dts_entry(1, fields({3: fields({1: number})}), "", "", gtid=gtid)
 
 
 def dts_heartbeat() -> bytes:

@@ -39,7 +39,8 @@ class CutWorld(World):
         self._stream = stream
         self.counts = Counter[str]()
         fetcher, committer = self.logics[FETCHER], self.logics[COMMITTER]
-        fetcher._cutting = Cutting(PIPELINE, fetcher._sorter._format, rng.choice((0.02, 0.2)))
+        every_s = rng.choice((0.02, 0.2))
+        fetcher._cutting = Cutting(PIPELINE, fetcher._sorter._format, fetcher._parts, every_s)
         committer._cut = CutWatch(PIPELINE, rng.choice((0.2, 5.0)))
 
     def _tell(self, to: Address, message: object) -> None:
@@ -48,6 +49,7 @@ class CutWorld(World):
         assert isinstance(message, msg.CutReached)
         sink, asked = self.durable.sink, message.asked
         self.counts["again"] += ALL in message.left_out
+        assert not self.logics[FETCHER]._parts.open(asked.source)
         wanted = upto(self._stream, asked.next_offset).sink
         for name, version in message.versions.items():
             self.counts["tables"] += 1
@@ -108,10 +110,10 @@ def at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "NO_END_S", 0.0)
 
 
-def live(seed: int) -> Counter[str]:
+def live(seed: int, shape: Shape = SHAPE) -> Counter[str]:
     """Several lives over one stream."""
     rng = random.Random(seed)
-    stream = one_partition(rng)
+    stream = one_partition(rng, shape)
     durable, counts = Durable.of(stream), Counter[str]()
     faults = {
         "sink_fails": rng.choice((0, 0.4)),
@@ -139,6 +141,14 @@ def live(seed: int) -> Counter[str]:
 def test_a_cut_is_one_place_of_the_log(seed: int) -> None:
     """Also amid crashes, revokes, lost replies, full disks and quarantines."""
     live(seed)
+
+
+def test_no_cut_goes_through_the_parts_of_a_message() -> None:
+    """Those of several streams are mixed; some are begun anew."""
+    counts = Counter[str]()
+    for seed in range(5):
+        counts += live(seed, replace(SHAPE, split=0.3))
+    assert counts["cuts"] > 3, counts
 
 
 def test_none_is_made_of_tables_that_hold_what_is_read_again() -> None:

@@ -43,10 +43,18 @@ def record(
     name: str | None = "shop.orders",
     tags: Mapping[str, str] | None = None,
     born: int | None = None,
+    transaction: str = "0",
 ) -> bytes:
     """One record; ``born`` makes it the layout with a time at its end."""
     tags = {"pk_uk_info": '{"PRIMARY":["id"]}'} if tags is None else tags
-    parts = [long(0), long(7), long(1696984408), string("72469@78"), string(""), string("0")]
+    parts = [
+        long(0),
+        long(7),
+        long(1696984408),
+        string("72469@78"),
+        string(""),
+        string(transaction),
+    ]
     parts += [long(SOURCES.index(source)), string("8.0.28"), long(OPERATIONS.index(operation))]
     parts.append(long(0) if name is None else long(1) + string(name))
     parts.append(long(1) + array([long(1), long(2)]))
