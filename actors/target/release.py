@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -83,18 +83,21 @@ class Releases:
             fx.Tell(WRITERS, opening),
         ]
 
-    def passed(self, buffer: TargetBuffer) -> str | None:
+    def passed(self, buffer: TargetBuffer, epochs: Mapping[TopicPartition, int]) -> str | None:
         """Why the spill can't be replayed: another member wrote younger changes of its lanes.
+        ``epochs``: of the partitions that are assigned.
 
         A sink that was away had nothing to refuse. Its spill may have been begun below the marks,
         which were not known, and beside a write that landed: what the marks hold is dropped. That
-        stays so where the sink came back and then refused what the spill has.
+        stays so where the sink came back and then refused what the spill has. A lane that is read
+        again from before its spill, as after a crash, was spilled below the marks as well.
         """
         quarantine = buffer.quarantine
         if quarantine is None or quarantine.begun_away:
             return None
         for source, (first, last) in quarantine.spill.lanes.items():
-            if buffer.hwm(source) > last:
+            again = buffer.history.is_fed_from(source, epochs.get(source), first)
+            if buffer.hwm(source) > last and not again:
                 return (
                     f"{buffer.name} holds {source} through {buffer.hwm(source)}, beyond its spill "
                     f"({first}..{last}): another member wrote it meanwhile, so the "

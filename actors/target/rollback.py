@@ -51,6 +51,11 @@ class PublishHistory:
         if batch.adopted is not None:
             self._adopted[source] = batch.adopted
 
+    def is_fed_from(self, source: TopicPartition, epoch: int | None, first: int) -> bool:
+        """Whether all from an offset on has come, or comes, under this assignment."""
+        of, start = self._fed.get(source, (-1, 0))
+        return of == epoch and start <= first
+
     def wrote(
         self, state: TargetState, own: Mapping[TopicPartition, int], *, renamed: bool
     ) -> None:

@@ -400,7 +400,7 @@ class ProcessorLogic:
             out.append(fx.Log("warning", "rows_may_differ", fields))
         buffer.opened(as_staged(buffer, state))
         if awaited:
-            passed = self._releases.passed(buffer)
+            passed = self._releases.passed(buffer, self._epochs)
             if passed is not None:
                 return self._refused(buffer, passed)
             buffer.tally.recovered()

@@ -173,7 +173,7 @@ class LendingMachine(RuleBasedStateMachine):
         free = [account for account in self.held if account.quota is None]
         fixed = sum(account.quota or 0.0 for account in self.held)
         for account in free:
-            own = int(BUDGET * SET_ASIDE * (1 - fixed) / len(free))
+            own = int(BUDGET * SET_ASIDE * ((1 - fixed) / len(free)))
             was = self.held[account]
             assert account.hold(max(own, was))
             account.hold(was)

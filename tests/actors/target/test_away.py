@@ -150,6 +150,29 @@ def test_a_refusal_behind_a_write_that_landed_can_be_released(tmp_path: Path) ->
     assert T not in rig.listed
 
 
+def test_a_lane_that_is_read_again_is_released_though_its_mark_is_beyond_its_spill(
+    tmp_path: Path,
+) -> None:
+    """A crash came before the position was recorded: what the table holds comes again, and is
+    spilled below the mark, which nobody has looked at. It was this member that wrote it."""
+    rig = rig_of(tmp_path, quarantine=True, routes=LISTS)
+    rig.send("t", (16, canal("t", 1, "a")), (20, canal("t", 2, "b")), source=S1)
+    rig.settle()
+    rig.refusing[T] = "the type can't widen"
+    rig.send("t", (1, canal("t", 3, "c")))
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (1, 1)}
+    rig.start()
+    rig.send("t", (16, canal("t", 1, "a")), source=S1)
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (1, 1), S1: (16, 16)}
+    del rig.refusing[T]
+    rig.feed(msg.RetryTarget(T))
+    rig.settle()
+    assert T not in rig.listed, figures(rig).quarantine
+    assert (figures(rig).quarantine, figures(rig).hwms) == (None, {S0: 1, S1: 20})
+
+
 def test_where_a_refusal_stops_it_stops_here_too(tmp_path: Path) -> None:
     """What was kept does not make the target one that may be quarantined."""
     rig = away(tmp_path)
