@@ -57,6 +57,7 @@ def test_each_message_is_found_where_it_is(rig: Rig) -> None:
     assert (status, found["targets"], found["note"]) == (0, [], "no route takes elsewhere.t")
     status, found = asked(rig, "0:4")
     assert (status, found["targets"][0]["stage"]) == (1, "waiting")
+    assert asked(rig, "0", "--gtid", "u:4") == asked(rig, "0:3")
 
 
 def test_what_is_not_in_the_log_is_named(rig: Rig) -> None:

@@ -60,13 +60,12 @@ def _newest(log: TopicLog, sought: Sought, bounds: Watermarks, format_: Format) 
     source, found, told = sought.source, None, False
     if bounds.low < bounds.high:
         for record in log.reader().read(source, bounds.low, bounds.high - 1):
-            place = format_.place(as_consumed(format_, source.topic, record))
-            if place is None:
-                continue
+            value = as_consumed(format_, source.topic, record)
             if sought.lsn is None:
-                told |= place.gtid is not None
-                found = record if place.gtid == sought.gtid else found
-            elif place.lsn is not None:
+                names = format_.transactions_of(value) or ()
+                told |= bool(names)
+                found = record if sought.gtid in names else found
+            elif (place := format_.place(value)) is not None and place.lsn is not None:
                 told = True
                 found = record if place.lsn <= sought.lsn else found
     if found is not None:
