@@ -42,8 +42,8 @@ class PartitionState:
     ``adopted``: the group's commit at which a daemon without a record began. A table that is new
     there may lack what is below, whenever its first change comes. ``reread``: an operator put the
     frontier back when the log ended here, so until it is here tables may hold more than it says;
-    None: none did, or it is past. ``begin``: where reading began, or was put forward to; what lies
-    below was not read, or by others. None: not recorded, as by older versions.
+    None: none did, or it is past. ``begin``: where the group began to read, or was put forward to;
+    what lies below was not read. None: not recorded, as by older versions.
     """
 
     frontier: int

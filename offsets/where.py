@@ -52,7 +52,7 @@ def whereabouts(
     if state is None:
         return Whereabouts(Reached.WAITING, f"nothing is recorded of {source}: it was not read yet")
     if state.begin is not None and offset < state.begin:
-        line = f"reading began at {state.begin}: what is there of it came by a load, or is not"
+        line = f"reading began at {state.begin}: what is in it of that came by a load, or is not"
         return Whereabouts(Reached.BEFORE_BEGIN, line)
     if offset <= hwm:
         return Whereabouts(Reached.APPLIED, f"its high-water mark is {hwm}")

@@ -185,7 +185,8 @@ class CommitterLogic:
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
         self._adopted[source] = started.adopted
-        if left is None or started.start > left:
+        # What the group has committed meanwhile, others of it have read.
+        if left is None or (started.start > left and started.start != started.confirmed):
             self._begin[source] = started.start
         if started.topic_id is not None:
             self._topic_ids[source.topic] = started.topic_id
