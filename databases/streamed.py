@@ -13,8 +13,8 @@ from changes.formats import FORMATS
 from changes.formats.debezium.untyped import configured_wire_type
 from changes.formats.engine.configured_types import configured_type
 from changes.formats.engine.format import DeclaredTypes
+from changes.model.digits import is_digits
 from changes.model.model import ColumnTypes
-from changes.model.types import is_digits
 from changes.sql.forms import Form
 from changes.sql.mysql.types import from_mysql
 from changes.sql.spark.canonical import is_readable

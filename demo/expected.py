@@ -14,7 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from changes.model.model import CHANGELOG_COLUMNS
+from changes.model.model import CHANGELOG_NAMES
+from changes.model.types import CHANGELOG_COLUMNS
 from changes.sql.spark.schema import lake_name
 from demo.shop import Shop
 from demo.tables import Field
@@ -85,7 +86,7 @@ def _columns(fields: Sequence[Field], rows: Sequence[tuple[str | None, ...]]) ->
 
 def keys_of(shop: Shop) -> dict[str, list[str]]:
     """What tells the rows of each table apart: its key, or the position in a changelog."""
-    places = [lake_name(column) for column, _ in CHANGELOG_COLUMNS[1:]]
+    places = [lake_name(column) for column in CHANGELOG_NAMES[1:]]
     return {name: live.names[: live.spec.keys] or places for name, live in shop.live.items()}
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from actors.contract.addresses import Address
 from actors.contract.raw_messages import Messages, SpillRecord, SpillState
 from actors.contract.writes import TargetState
-from changes.formats.engine.column_changes import ColumnChange
-from changes.formats.engine.lacking import ShownColumns
 from changes.model.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import TargetRoute
 from offsets.key_partitioning import KeyPartitioning
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
+
+if TYPE_CHECKING:
+    from changes.formats.engine.column_changes import ColumnChange
+    from changes.formats.engine.lacking import ShownColumns
 
 
 @dataclass(frozen=True, slots=True)

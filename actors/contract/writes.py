@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from changes.model.model import (
     KeyBound,
@@ -14,10 +15,12 @@ from changes.model.model import (
     TableStep,
     TargetName,
 )
-from changes.routes.shaping.partial import RowFilter
 from offsets.fence import Span, is_amid
 from offsets.key_partitioning import KeyPartitioning
 from offsets.position import EntryStep, TopicPartition
+
+if TYPE_CHECKING:
+    from changes.routes.shaping.partial import RowFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class StagedBatch:
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND
     means
-    the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
+    the file carries ``CHANGELOG_NAMES`` and no row replaces another. ``changes`` counts the
     source's row changes that were folded into the ``rows``. ``positions`` names the source
     positions in the file's column ``changes.model.model.POSITION``: a target that keeps those takes
     a

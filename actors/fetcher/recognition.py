@@ -14,7 +14,8 @@ from itertools import islice
 
 from actors.contract import messages as msg
 from actors.contract.raw_messages import MESSAGE_OVERHEAD
-from changes.formats.auto import AutoFormat, detector
+from changes.formats.auto import AutoFormat
+from changes.formats.detector import detector
 from changes.formats.engine.format import Format, Packed, mark_in, unpack
 from changes.formats.recognise import recognised, unclear, why_not_read
 from changes.formats.wire.frames import needed

@@ -11,7 +11,7 @@ from actors.contract.effects import LaneMessages
 from actors.contract.messages import BadMessageAt
 from changes.formats.engine.format import TableDecoder
 from changes.formats.wire.decoder import SchemaLost
-from changes.model.model import CHANGELOG_COLUMNS, BadRecord, Changes
+from changes.model.model import CHANGELOG_NAMES, BadRecord, Changes
 
 
 def decode_all(
@@ -38,7 +38,7 @@ def decode_all(
 def _counted_on(changes: Changes, rows: int) -> Changes:
     """Add ``rows`` to a changelog's row numbers: the message's first ``rows`` were staged
     before."""
-    marks = [name for name, _ in CHANGELOG_COLUMNS]
+    marks = list(CHANGELOG_NAMES)
     if not rows or changes.table.column_names[: len(marks)] != marks:
         return changes
     place = marks.index("_index")

@@ -66,6 +66,9 @@ FORMATS = Formats(
 )
 """Every format. Making one raises ValueError where its options can't be met."""
 
+NEED_OPTIONS = frozenset(("upsert", "upsert-json"))
+"""Formats whose defaults alone are not enough. The others are not imported to check defaults."""
+
 NAMES = (AUTO, *sorted(FORMATS))
 """The names that a configuration may hold."""
 
@@ -101,6 +104,12 @@ def make_format(name: str, options: FormatOptions, topics: TopicFormats | None =
         return FORMATS[name](options)
     made: Format = import_module(f"{__name__}.auto").AutoFormat(options, topics)
     return made
+
+
+def check_options(name: str, options: FormatOptions) -> None:
+    """Raise ValueError where an option can't be met. What is left at its default is known to be."""
+    if name in NEED_OPTIONS or options != FormatOptions(by_key=options.by_key):
+        make_format(name, options)
 
 
 def option_names(name: str) -> list[str]:

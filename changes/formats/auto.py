@@ -52,11 +52,6 @@ _AT_ONCE = 500
 save nothing."""
 
 
-def detector(format_: Format) -> AutoFormat | None:
-    """The format, where it detects the formats of topics; None where the configuration names it."""
-    return format_ if isinstance(format_, AutoFormat) else None
-
-
 class AutoFormat(Format):
     """The ``Format`` of topics whose formats are detected.
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, NamedTuple, Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from changes.model.registry import Registry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 OP = "__binlogd_op"
 """Column of an upsert batch: ``U`` (the row is now this), ``D`` (the key is gone) or ``LEFT``."""
@@ -45,14 +46,9 @@ SinkOptions = tuple[tuple[str, str], ...]
 ZeroDates = Literal["null", "error"]
 """What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
 
-CHANGELOG_COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
-    ("_op", pa.string()),
-    ("_partition", pa.int32()),
-    ("_offset", pa.int64()),
-    ("_index", pa.int32()),
-)
+CHANGELOG_NAMES = ("_op", "_partition", "_offset", "_index")
 """What each row of a changelog target carries before the source's columns: ``_op`` is I, U or D,
-``_index`` counts the rows of one message from 0."""
+``_index`` counts the rows of one message from 0. Their types: ``changes.model.types``."""
 
 
 class TableName(NamedTuple):
@@ -345,7 +341,7 @@ class Changes:
     ``table`` for a keyed upsert target: ``OP`` (string), the columns of ``schema``,
     and ``HAS_PREFIX + name`` (bool) for just those columns that some row lacks. A key-changing
     update is two rows: D with the old key, then U. For a changelog target: the columns of
-    ``CHANGELOG_COLUMNS``, then those of ``schema``. ``count`` is the number of row changes of the
+    ``CHANGELOG_NAMES``, then those of ``schema``. ``count`` is the number of row changes of the
     source (a key change is one). ``FROM`` and ``FROM_PREFIX + key`` of a row whose key changed name
     the row that has the columns it lacks; they are absent where no key changed. ``POSITION`` is
     there, in each row, where the decoder has ``positions``: then each row carries all columns that

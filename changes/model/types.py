@@ -9,6 +9,8 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changes.model.model import CHANGELOG_NAMES
+
 TIMESTAMP = pa.timestamp("us")
 """MySQL's DATETIME: a local date and time without a zone."""
 
@@ -17,6 +19,11 @@ TIMESTAMP_UTC = pa.timestamp("us", tz="UTC")
 
 MAX_PRECISION = 38
 """Digits that the lakes' decimals hold; MySQL has up to 65, such a column stays text."""
+
+CHANGELOG_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.int32())
+
+CHANGELOG_COLUMNS = tuple(zip(CHANGELOG_NAMES, CHANGELOG_TYPES, strict=True))
+"""What each row of a changelog target carries before the source's columns, with its types."""
 
 
 class TextForm(Enum):
@@ -117,11 +124,3 @@ def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([pa.array(plain, pa.string())])
     return pa.array(plain, pa.string())
-
-
-# Digits of ASCII: Python's ``isdigit`` and ``int`` also take those of other scripts.
-
-
-def is_digits(text: str) -> bool:
-    """Whether a text is one digit of ASCII or more, without sign, blank or underscore."""
-    return text.isascii() and text.isdigit()

@@ -10,10 +10,10 @@ from functools import partial
 
 import pyarrow as pa
 
+from changes.model.digits import is_digits
 from changes.model.types import (
     SourceType,
     TextForm,
-    is_digits,
 )
 
 _TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6})0*)?", re.ASCII)

@@ -14,7 +14,7 @@ from rich.table import Table
 from changes.model.printable import json_text
 from daemon.cli.base.cuts import CutsTable
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
-from daemon.cli.base.records import time_text
+from daemon.cli.base.texts import time_text
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
 from offsets.cuts import Cut

@@ -1,9 +1,9 @@
-"""``binlogd dead-letters list`` and ``show``: print letters for people and as JSON."""
+"""``binlogd dead-letters list``: prints letters for people and as JSON, a line each."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,21 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from changes.formats.engine.format import pack
-from changes.formats.wire.frames import schemas_shown
 from changes.model.printable import json_text
 from daemon.cli.base.options import ConfigOption, chosen_pipeline, load_config, make_console, refuse
-from daemon.cli.base.records import (
-    explained_message,
-    one_line,
-    readable,
-    shown,
-    shown_by_routes,
-    time_text,
-)
+from daemon.cli.base.texts import one_line
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
-from daemon.state.command_schemas import command_schemas
 from daemon.state.dead_letters.index import (
     LetterFilter,
     Stored,
@@ -36,12 +26,8 @@ from daemon.state.dead_letters.index import (
     indexes,
 )
 from daemon.state.layout import check_layout
-from daemon.state.offset_transfer import format_of
-from offsets.store import StoreError
 from settings.exit import Exit
-from sources.base.letter import Letter, Mark, summary
-
-app = typer.Typer(help="Records that could not be applied.", no_args_is_help=True)
+from sources.base.letter import Mark, summary
 
 PipelineOption = Annotated[str | None, typer.Option(help="Of this pipeline alone.")]
 TopicOption = Annotated[str | None, typer.Option(help="Records of this topic.")]
@@ -56,7 +42,6 @@ SinceOption = Annotated[
 ]
 
 
-@app.command("list", epilog='Example: binlogd dead-letters list --table "shop.*" --since 2h')
 def letters_list(
     config: ConfigOption = None,
     pipeline: PipelineOption = None,
@@ -74,23 +59,6 @@ def letters_list(
     except ValueError as error:
         refuse(str(error))
     sys.exit(list_letters(settings, names, letters, make_console(), as_json))
-
-
-@app.command("show", epilog="Example: binlogd dead-letters show shop:0:4711")
-def letters_show(
-    letter: Annotated[str, typer.Argument(help="TOPIC:PARTITION:OFFSET, as list names it.")],
-    config: ConfigOption = None,
-    pipeline: PipelineOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
-) -> None:
-    """Show one in full: key, value, headers, error, and what its format says of it now."""
-    settings = load_config(config)
-    names = list(settings.pipeline) if pipeline is None else [chosen_pipeline(settings, pipeline)]
-    try:
-        letters = filter_of((letter,))
-    except ValueError as error:
-        refuse(str(error))
-    sys.exit(show_letter(settings, names, letters, as_json))
 
 
 def _letters_of(config: Path | None, pipeline: str | None) -> tuple[Config, list[str]]:
@@ -122,46 +90,23 @@ def list_letters(
         opened = (PipelineConfig(config, name) for name in pipelines)
         found = list(indexes(opened, config.redactor.text))
     except Unreadable as error:
-        return _complain(config, str(error))
+        return complain(config, str(error))
     stored = [each for index in found for each in index.pick(letters)]
     if as_json:
-        print(json_text([_listed(each) for each in stored], indent=1))
+        print(json_text([listed(each) for each in stored], indent=1))
     else:
         _print_table(console, stored)
     return Exit.PIPELINE_FAILED.value if any(index.damage for index in found) else Exit.OK.value
 
 
-def show_letter(
-    config: Config, pipelines: Iterable[str], letters: LetterFilter, as_json: bool
-) -> int:
-    """Print the letters of one record in full. Returns the exit status, 2 if there is none."""
-    try:
-        opened = (PipelineConfig(config, name) for name in pipelines)
-        found = list(indexes(opened, config.redactor.text))
-    except Unreadable as error:
-        return _complain(config, str(error))
-    stored = [each for index in found for each in index.pick(letters)]
-    if not stored:
-        ((source, offset),) = letters.places
-        print(f"binlogd: no dead letter at {source}:{offset}", file=sys.stderr)
-        return Exit.UNUSABLE.value
-    documents = [full(config, each) for each in stored]
-    if as_json:
-        print(json_text(documents, indent=1))
-    else:
-        print("\n\n".join("\n".join(_lines(document)) for document in documents))
-    return Exit.OK.value
-
-
-def _complain(config: Config, line: str) -> int:
+def complain(config: Config, line: str) -> int:
+    """Print why letters can't be read. Returns the exit status."""
     print(f"binlogd: {config.redactor.text(line)}", file=sys.stderr)
     return Exit.PIPELINE_FAILED.value
 
 
-# --- the list
-
-
-def _listed(stored: Stored) -> dict[str, Any]:
+def listed(stored: Stored) -> dict[str, Any]:
+    """A letter as the list has it in JSON."""
     letter, mark = stored.letter, stored.mark
     return {
         "id": letter.id.place,
@@ -200,68 +145,3 @@ def _print_table(console: Console, stored: Iterable[Stored]) -> None:
     if count:
         console.print(table)
     console.print(f"{count} dead letter{'' if count == 1 else 's'}")
-
-
-# --- one in full
-
-
-def full(config: Config, stored: Stored) -> dict[str, Any]:
-    """Everything known about a letter, and what its format makes of it now."""
-    letter, section = stored.letter, config.pipeline.get(stored.letter.id.pipeline)
-    registry = None if section is None else config.registry_of(letter.id.pipeline)
-    packed = pack(letter.key, letter.value, letter.headers)
-    return {
-        **_listed(stored),
-        "key": readable(letter.key),
-        "headers": [[name, readable(value)] for name, value in letter.headers],
-        "value": readable(letter.value),
-        **({} if letter.part is None else {"part": readable(letter.part)}),
-        **({} if registry is None else {"schemas": schemas_shown(packed, registry)}),
-        "decode": explained(config, letter),
-    }
-
-
-def explained(config: Config, letter: Letter) -> dict[str, Any]:
-    """What ``binlogd decode`` prints for it, with the pipeline's present format and options."""
-    try:
-        pipeline = PipelineConfig(config, letter.id.pipeline)
-        with command_schemas(pipeline.registry) as schemas:
-            format_ = format_of(pipeline, None if schemas is None else schemas.registry)
-            message = letter.message(format_)
-            if schemas is not None and (missing := schemas.fetch([message])):
-                return {"error": "; ".join(missing), "changes": []}
-            return explained_message(shown_by_routes(format_, pipeline.router()), message)
-    except StoreError as bad:
-        return {"error": str(bad), "changes": []}
-
-
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("id", "pipeline", "tables", "target", "state", "store", "reason", "error"):
-        value = document[name]
-        text = ", ".join(value) if isinstance(value, list) else value
-        yield _line(name, None if text is None else one_line(text))
-    if document["replayed"] is not None:
-        yield _line("replayed", f"as {document['replayed']['at']}, {document['replayed']['when']}")
-    if document["discarded"] is not None:
-        yield _line("discarded", document["discarded"]["when"])
-    yield _line("stored", document["when"])
-    yield _line("record's time", time_text(document["timestamp"]))
-    if not document["in_log"]:
-        yield _line("note", "the log had lost the record: its key and headers are not known")
-    yield _line("key", shown(document["key"]))
-    for name, value in document["headers"]:
-        yield _line("header", f"{one_line(name)} = {shown(value)}")
-    yield _line("value", shown(document["value"]))
-    if "schemas" in document:
-        yield _line("schemas", ", ".join(document["schemas"]))
-    if "part" in document:
-        yield _line("the target's part", shown(document["part"]))
-    decoded = document["decode"]
-    said = decoded["error"] or ("good" if decoded["changes"] else "no change")
-    yield _line("decode says", one_line(said))
-    for change in decoded["changes"]:
-        yield f"  {json_text(change)}"
-
-
-def _line(name: str, value: object) -> str:
-    return f"{name + ':':19}{'-' if value in (None, '') else value}"

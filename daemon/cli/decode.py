@@ -13,7 +13,7 @@ import typer
 
 from changes.formats import AUTO, FORMATS, NAMES, check_types, make_format
 from changes.formats.as_target import AsTarget
-from changes.formats.auto import detector
+from changes.formats.detector import detector
 from changes.formats.engine.format import Format, RowChange, pack
 from changes.model.model import BadMessage, ColumnTypes, FormatOptions, ZeroDates
 from daemon.cli.base.options import ConfigOption, load_config, refuse

@@ -14,7 +14,6 @@ from daemon.admin.status.result_tables import print_job, print_jobs
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
-from daemon.operations.automatic_loads import due_offline
 from daemon.operations.engine.record import Job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.figures import (
@@ -107,9 +106,12 @@ def _printed(
 
 def _due(settings: Config, jobs: tuple[Job, ...], damage: list[str]) -> Iterator[LoadRefused]:
     """The automatic loads that the next start plans."""
-    for name, section in settings.pipeline.items():
-        if not section.loads_unasked:
-            continue
+    asking = [name for name, section in settings.pipeline.items() if section.loads_unasked]
+    if not asking:
+        return
+    from daemon.operations.automatic_loads import due_offline  # late: all that a load needs
+
+    for name in asking:
         try:
             loaded = recorded_snapshot(PipelineConfig(settings, name))
             damage += loaded.damage

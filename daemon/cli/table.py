@@ -212,12 +212,14 @@ COMMANDS = (
     Command(
         "dead-letters list",
         "Show what is stored, a line for each letter. Status 1 where some can't be read.",
-        "daemon.cli.dead_letters:app",
+        "daemon.cli.dead_letters:letters_list",
+        'dead-letters list --table "shop.*" --since 2h',
     ),
     Command(
         "dead-letters show",
         "Show one in full: key, value, headers, error, and what its format says of it now.",
-        "daemon.cli.dead_letters:app",
+        "daemon.cli.shown_letter:letters_show",
+        "dead-letters show shop:0:4711",
     ),
     Command(
         "dead-letters replay",

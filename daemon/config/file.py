@@ -16,6 +16,7 @@ from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import ValidationError
 
+from changes.formats import make_format
 from collector.broker.home import BrokerUnusable
 from daemon.config.brokers import embedded_settings
 from daemon.config.config import Config
@@ -72,6 +73,8 @@ def load(
     config.remember(lookup.secrets, path.resolve(), _read_again)
     if unfit := [f"{path}: {line}" for line in (*_without_spark(config), *_exposed(config))]:
         raise ConfigError(unfit)
+    if not lenient and (unmade := [f"{path}: {line}" for line in _unmade_formats(config)]):
+        raise ConfigError(unmade)
     placed = _absolute(config, path.resolve().parent)
     try:
         return _reaching(placed, lenient)
@@ -106,6 +109,16 @@ def _without_spark(config: Config) -> Iterator[str]:
                     f"sink.{name}.kind: {sink.kind} is written with Spark, which binlogd-sql does "
                     "not bring: run `pip uninstall --yes binlogd-sql` and `pip install binlogd`"
                 )
+
+
+def _unmade_formats(config: Config) -> Iterator[str]:
+    """Formats that can't be made here even with the defaults, as where Arrow finds no time zones.
+    Who is lenient decodes nothing, and is spared Arrow."""
+    for name, pipeline in config.pipeline.items():
+        try:
+            make_format(pipeline.format, pipeline.format_options())
+        except ValueError as error:
+            yield f"pipeline.{name}: {error}"
 
 
 def _absolute(config: Config, folder: Path) -> Config:

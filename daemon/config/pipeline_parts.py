@@ -12,7 +12,8 @@ from pydantic import Field, field_validator, model_validator
 
 from changes.model.model import TargetName
 from changes.routes.routing import Route
-from changes.routes.shaping.shape import NO_SHAPE, Shape, unfit_names
+from changes.routes.shaping.names import unfit_names
+from changes.routes.shaping.shape import NO_SHAPE, Shape
 from offsets.cuts import KeepCuts
 from settings.section import Section, flatten
 from settings.units import Bytes, Seconds

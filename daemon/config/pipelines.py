@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from changes.formats import NAMES, check_types, make_format, option_names
+from changes.formats import NAMES, check_options, check_types, make_format, option_names
 from changes.model.model import FormatOptions, Mode, TargetName, ZeroDates
 from changes.routes.routing import Route
 from daemon.config.pipeline_parts import (
@@ -175,15 +175,15 @@ class PipelineSection(FaultSection):
 
     @model_validator(mode="after")
     def _options_fit(self) -> Self:
-        allowed = option_names(self.format)
         for name in self.options:
+            allowed = option_names(self.format)
             if name not in allowed:
                 raise ValueError(
                     f"options: {self.format} has no option {name!r}; allowed: {', '.join(allowed)}"
                 )
             if name in self.misplaced_options:
                 raise ValueError(f"{name} and options.{name} say the same: set the second alone")
-        make_format(self.format, self.format_options())  # raises for options that do not fit
+        check_options(self.format, self.format_options())
         return self
 
     @model_validator(mode="after")

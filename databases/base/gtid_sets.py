@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from changes.model.types import is_digits
+from changes.model.digits import is_digits
 
 GtidSet = Mapping[str, tuple[tuple[int, int], ...]]
 

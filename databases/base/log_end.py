@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from changes.model.digits import is_digits
 from changes.model.places import Place
-from changes.model.types import is_digits
 from databases.base.gtid_sets import GtidSet, is_within, mariadb_set, mysql_set
 
 _MYSQL_GTID = re.compile(r"([0-9a-fA-F-]{36}):([0-9]{1,19})")

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from changes.model.types import MAX_PRECISION, is_digits
+from changes.model.digits import is_digits
+from changes.model.types import MAX_PRECISION
 from changes.sql.forms import LONG_BYTES, Form
 from changes.sql.quoted import quoted
 from changes.sql.spark.checksums import TextColumn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changes.formats.auto import detector
+from changes.formats.detector import detector
 from changes.formats.engine.format import Format, MultiEntry, pack
 from changes.model.model import BadMessage, Kind, TableName
 from sources.base.port import LogRecord

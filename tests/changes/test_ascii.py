@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from changes.model.types import is_digits
+from changes.model.digits import is_digits
 
 ROOT = Path(__file__).parents[2]
 READERS = (

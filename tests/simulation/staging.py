@@ -18,7 +18,7 @@ from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from actors.staging.work import StageWork
 from changes.formats import make_format
 from changes.model.model import (
-    CHANGELOG_COLUMNS,
+    CHANGELOG_NAMES,
     FROM,
     FROM_PREFIX,
     HAS_PREFIX,
@@ -97,7 +97,7 @@ class RealStaging:
     def rows(self, path: str) -> Content:
         table: pa.Table = self.files[path]
         if OP not in table.column_names:
-            marks = [column for column, _ in CHANGELOG_COLUMNS]
+            marks = list(CHANGELOG_NAMES)
             return [tuple(row[column] for column in marks) for row in table.to_pylist()]
         return StagedNets(table, self._keys[path])
 

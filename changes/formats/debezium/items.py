@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from changes.formats.debezium import values
 from changes.formats.debezium.types import Sense, WireType
-from changes.model.types import is_digits
+from changes.model.digits import is_digits
 from changes.sql.convert import ValueMisfit
 
 _items = msgspec.json.Decoder(list[Raw])

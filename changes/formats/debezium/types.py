@@ -14,7 +14,8 @@ import pyarrow as pa
 from msgspec import Raw, Struct
 
 from changes.formats.engine.column_changes import ListedType
-from changes.model.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType, is_digits
+from changes.model.digits import is_digits
+from changes.model.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
 
 
 class Wire(Enum):
@@ -279,9 +280,8 @@ def _decimal(parameters: Mapping[str, Any]) -> WireType:
     precision = _number(parameters, "connect.decimal.precision")
     if precision is None:
         precision = 20 if scale == 0 else MAX_PRECISION
-    kept = max(scale, 0)
-    digits = max(precision - min(scale, 0), kept, 1)
-    arrow = pa.string() if digits > MAX_PRECISION else pa.decimal128(digits, kept)
+    digits = max(precision - min(scale, 0), scale, 1)
+    arrow = pa.string() if digits > MAX_PRECISION else pa.decimal128(digits, max(scale, 0))
     return WireType(arrow, sense=Sense.DECIMAL, scale=sent)
 
 

@@ -23,7 +23,7 @@ from changes.formats.debezium.types import (
     is_named,
 )
 from changes.formats.engine.configured_types import configured_type
-from changes.model.model import CHANGELOG_COLUMNS, ColumnTypes, TableSchema
+from changes.model.model import CHANGELOG_NAMES, ColumnTypes, TableSchema
 from changes.sql.convert import ValueMisfit
 
 # Reads records without types by the types of the table's stored columns.
@@ -35,7 +35,7 @@ _UNSIGNED = pa.decimal128(20, 0)
 """What an unsigned integer of 64 bits is stored as; without its type it may come as negative."""
 
 _VALUE_SHOWN = 60
-_CHANGELOGS = frozenset(name for name, _ in CHANGELOG_COLUMNS)
+_CHANGELOGS = frozenset(CHANGELOG_NAMES)
 
 
 def stored_types(stored: TableSchema, declared: Mapping[str, object]) -> dict[str, WireType]:

@@ -10,12 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from changes.formats.engine.column_changes import ColumnChange
-from changes.formats.engine.key_runs import KeyRuns
 from changes.model.model import (
     BadMessage,
     Changes,
@@ -29,8 +27,11 @@ from changes.model.model import (
     TableSchema,
 )
 from changes.model.places import Place, TransactionEnd, Transactions, transactions_among
-from changes.sql.convert import check_zone
 from offsets.parts import Part
+
+if TYPE_CHECKING:
+    from changes.formats.engine.column_changes import ColumnChange
+    from changes.formats.engine.key_runs import KeyRuns
 
 Headers = Sequence[tuple[str, bytes | None]]
 """A record's headers in their order; names may repeat."""
@@ -307,6 +308,8 @@ class Format(ABC):
 
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""
+        from changes.sql.convert import check_zone  # late: who unpacks a record needs no Arrow
+
         check_zone(options.time_zone)
         configured = options.extra.get("positions")
         if configured not in (None, self.positions):

@@ -19,13 +19,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from changes.formats.engine.assemble import Text, texts_of
 from changes.formats.engine.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
-from changes.model.model import CHANGELOG_COLUMNS, Column, TableSchema
+from changes.model.model import CHANGELOG_NAMES, Column, TableSchema
 from changes.model.types import TEXT, SourceType, TextForm, widen
 from changes.sql.mysql.types import from_mysql
 from changes.sql.text_forms import lacks_digits
 
 _RESERVED_PREFIX = "__binlogd_"
-_CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
+_OF_CHANGELOGS = frozenset(CHANGELOG_NAMES)
 
 _KNOWN_TEXTS = 1024
 """Type blocks remembered by their bytes. Minimal images of a wide table come in many shapes:
@@ -279,7 +279,7 @@ def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -
     decoder takes the new spelling. Both spellings at once are refused by that one, too.
     """
     lower = name.lower()
-    if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
+    if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _OF_CHANGELOGS):
         raise Refused(f"the column name {name} is one that binlogd needs for itself")
     for other in others:
         if other.lower() == lower:

@@ -13,7 +13,8 @@ from msgspec import UNSET, UnsetType
 
 from changes.formats.engine.charsets import decode_text
 from changes.formats.engine.layout import Refused
-from changes.model.types import TIMESTAMP_UTC, TextForm, is_digits
+from changes.model.digits import is_digits
+from changes.model.types import TIMESTAMP_UTC, TextForm
 from changes.sql.mysql.types import from_mysql
 from settings.counted import counted
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changes.model.model import (
-    CHANGELOG_COLUMNS,
+    CHANGELOG_NAMES,
     FROM,
     FROM_PREFIX,
     HAS_PREFIX,
@@ -23,7 +23,8 @@ from changes.routes.shaping.additions import METADATA, Additions, Read, addition
 from changes.routes.shaping.compute import Compute, compute_of
 from changes.routes.shaping.history import ENDED_AT
 from changes.routes.shaping.layout import transforms_of
-from changes.routes.shaping.masks import Mask, masked
+from changes.routes.shaping.masking import masked
+from changes.routes.shaping.masks import Mask
 from changes.routes.shaping.names import HISTORY_NAMES, ShapeRefused
 from changes.routes.shaping.shape import Shape
 
@@ -60,7 +61,7 @@ class ColumnPlan:
         return replace(shaped, table=self.additions.added(shaped, self.schema, read))
 
     def _columns(self, table: pa.Table, mode: Mode) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        own = len(CHANGELOG_COLUMNS) if mode is Mode.APPEND else 0
+        own = len(CHANGELOG_NAMES) if mode is Mode.APPEND else 0
         for place, name in enumerate(table.column_names):
             column = table.column(place)
             if place < own or (not own and name in (OP, FROM, POSITION)):

@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TIMES = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _WIDE = ("bucket", "truncate")
@@ -48,6 +49,8 @@ class Transform(NamedTuple):
 
     def problem(self, type_: pa.DataType) -> str | None:
         """Why a column of that type can't be partitioned so, None where it can."""
+        import pyarrow as pa  # late: a configuration is read without it
+
         if pa.types.is_floating(type_) or (self.kind == "bucket" and pa.types.is_boolean(type_)):
             return f"a column of type {type_} has no partition {self.text}"
         if self.kind == "truncate":

@@ -1,22 +1,15 @@
-"""Masks: a column's values are shown as something else, which does not lead back to them.
-
-NULL stays NULL. A masked column is text, whatever its type at the source.
-"""
+"""Masks in the configuration's words. ``masking.py`` applies them to columns."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from changes.routes.expressions.types import _each_value, text_of
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ALLOWED = "keep_last(n), redact, sha256"
-REDACTED = "***"
 
 SHORTEST_SALT = 16
 """Characters. With a shorter one all salts could be tried until a known value's hash is met."""
@@ -45,6 +38,8 @@ class Mask:
         """Why a column of that type can't be masked so, None where it can."""
         if key and not self.injective:
             return "rows are told apart by it, and only sha256 keeps two values two"
+        import pyarrow as pa  # late: a configuration is read without it
+
         if key and pa.types.is_floating(type_):
             return "a floating-point number has several texts, so its hash does not tell rows apart"
         if self.kind == "keep_last" and pa.types.is_binary(type_):
@@ -62,30 +57,3 @@ def mask_of(words: str) -> Mask:
     if (found := _KEEP_LAST.fullmatch(plain)) and int(found[1]):
         return Mask("keep_last", int(found[1]))
     raise ValueError(f"unknown mask {words!r}; allowed: {ALLOWED}")
-
-
-def masked(column: pa.ChunkedArray, mask: Mask, salt: str) -> pa.ChunkedArray:
-    """The column as the mask shows it: text, NULL where it was NULL."""
-    match mask.kind:
-        case "redact":
-            shown = pc.if_else(pc.is_valid(column), REDACTED, pa.scalar(None, pa.string()))
-        case "keep_last":
-            shown = _kept(text_of(column), mask.keep)
-        case "sha256":
-            shown = _each_value(column, lambda value: _hash(value, salt.encode()))
-    return shown if isinstance(shown, pa.ChunkedArray) else pa.chunked_array([shown])
-
-
-def _kept(texts: pa.ChunkedArray, keep: int) -> pa.ChunkedArray:
-    """The last characters behind stars; of a text that is no longer than that, stars alone."""
-    length = pc.utf8_length(texts)
-    long = pc.greater(length, keep)
-    stars = pc.if_else(long, pc.subtract(length, keep), length)
-    hidden = pc.binary_repeat(pa.scalar("*"), stars)
-    last = pc.if_else(long, pc.utf8_slice_codeunits(texts, -keep), "")
-    return pc.binary_join_element_wise(hidden, last, "")
-
-
-def _hash(value: str | bytes, salt: bytes) -> str:
-    data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-    return hashlib.sha256(salt + data).hexdigest()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
-from changes.model.model import CHANGELOG_COLUMNS
+from changes.model.model import CHANGELOG_NAMES
 
 OWN_COLUMNS = frozenset(
     {
-        *(name for name, _ in CHANGELOG_COLUMNS),
+        *CHANGELOG_NAMES,
         *("_ts", "_source_ts", "_position", "_deleted", "_partition_number"),
         *("_valid_from", "_valid_to", "_is_current", "_ended_at"),
     }
@@ -27,6 +28,16 @@ def unfit_new_name(key: str, name: str) -> Iterator[str]:
     lower = name.lower()
     if lower in OWN_COLUMNS or lower.startswith("__binlogd"):
         yield f"{key}: {name} is a name of binlogd's own columns"
+
+
+def unfit_names(key: str, names: Iterable[str]) -> Iterator[str]:
+    """Why these can't be names of columns, each once."""
+    counted = Counter(name.lower() for name in names)
+    if "" in counted:
+        yield f"{key}: a column's name is empty"
+    twice = [name for name, count in counted.items() if count > 1]
+    if twice:
+        yield f"{key}: column {twice[0]} is there twice (case aside)"
 
 
 # The error of a target whose rows can't have their shape.

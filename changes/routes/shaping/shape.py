@@ -5,15 +5,13 @@ All names are those of the source, without regard to case.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from changes.model.model import TableName
 from changes.model.names import expression, is_expression
-from changes.routes.expressions.expression import Expression
-from changes.routes.expressions.syntax import ExpressionError
+from changes.routes.expressions.reading import read, why_not_read
 from changes.routes.shaping.layout import (
     fingerprint,
     salt_digest,
@@ -22,8 +20,16 @@ from changes.routes.shaping.layout import (
     unfit_layout,
 )
 from changes.routes.shaping.masks import SHORTEST_SALT, Mask, mask_of
-from changes.routes.shaping.names import HISTORY_NAMES, METADATA_NAMES, OWN_COLUMNS, unfit_new_name
-from changes.routes.shaping.partial import RowFilter
+from changes.routes.shaping.names import (
+    HISTORY_NAMES,
+    METADATA_NAMES,
+    OWN_COLUMNS,
+    unfit_names,
+    unfit_new_name,
+)
+
+if TYPE_CHECKING:
+    from changes.routes.shaping.partial import RowFilter
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -93,8 +99,8 @@ class Shape:
             ("columns", self.columns or ()),
             ("rename", (name for name, _ in self.rename)),
             ("mask", (name for name, _ in self.masks)),
-            *((f"computed.{name}", Expression(text).columns) for name, text in self.computed),
-            ("filter", Expression(self.filter).columns if self.filter else ()),
+            *((f"computed.{name}", read(text).columns) for name, text in self.computed),
+            ("filter", read(self.filter).columns if self.filter else ()),
             ("sort_by", self._of_source(self.laid_out["sort_by"])),
             ("partition_by", self._of_source(self.laid_out["partition_by"])),
         ):
@@ -126,14 +132,16 @@ class Shape:
     def computes_with(self) -> frozenset[str]:
         """The columns of its expressions, in small letters: each row must carry them."""
         texts = [text for _, text in self.computed] + ([self.filter] if self.filter else [])
-        return frozenset().union(*(Expression(text).columns for text in texts))
+        return frozenset().union(*(read(text).columns for text in texts))
 
     @property
     def row_filter(self) -> RowFilter | None:
         """The filter as a target has it, whose rows are those that pass; None without one."""
         if not self.filter or self.history:
             return None
-        uses = sorted(Expression(self.filter).columns)
+        from changes.routes.shaping.partial import RowFilter  # late, as in read
+
+        uses = sorted(read(self.filter).columns)
         if not all(self.shows(name) and self.mask_of(name) is None for name in uses):
             return RowFilter(self.filter)
         return RowFilter(self.filter, tuple((name, self.name_of(name)) for name in uses))
@@ -173,7 +181,7 @@ class Shape:
     def computed_without(self, carried: Iterable[str]) -> frozenset[str]:
         """The computed columns that need others than these."""
         here = frozenset(name.lower() for name in carried)
-        return frozenset(n for n, text in self.computed if not Expression(text).columns <= here)
+        return frozenset(n for n, text in self.computed if not read(text).columns <= here)
 
     def shard_of_table(self, table: TableName) -> str | None:
         """The table's shard, None where no pattern takes it, or its group takes nothing."""
@@ -261,12 +269,8 @@ def _unfit_shard(shape: Shape) -> Iterator[str]:
 def _unfit_expressions(shape: Shape) -> Iterator[str]:
     texts = [(f"computed.{name}", text) for name, text in shape.computed]
     for key, text in [*texts, ("filter", shape.filter)]:
-        if not text and key == "filter":
-            continue
-        try:
-            Expression(text)
-        except ExpressionError as error:
-            yield f"{key}: {error}"
+        if (text or key != "filter") and (why := why_not_read(text)) is not None:
+            yield f"{key}: {why}"
 
 
 def _unfit_masks(shape: Shape) -> Iterator[str]:
@@ -284,16 +288,6 @@ def _unfit_masks(shape: Shape) -> Iterator[str]:
             f"mask: sha256 needs mask_salt, a secret of {SHORTEST_SALT} characters or more, "
             'such as mask_salt = "${credential:salt}": without it everybody can try values'
         )
-
-
-def unfit_names(key: str, names: Iterable[str]) -> Iterator[str]:
-    """Why these can't be names of columns, each once."""
-    counted = Counter(name.lower() for name in names)
-    if "" in counted:
-        yield f"{key}: a column's name is empty"
-    twice = [name for name, count in counted.items() if count > 1]
-    if twice:
-        yield f"{key}: column {twice[0]} is there twice (case aside)"
 
 
 NO_SHAPE = Shape()

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from changes.model.errors import TargetRefused
-from changes.model.model import CHANGELOG_COLUMNS, POSITION, Column, Mode, TableSchema
+from changes.model.model import CHANGELOG_NAMES, POSITION, Column, Mode, TableSchema
+from changes.model.types import CHANGELOG_COLUMNS
 
 MAX_PRECISION = 38
 
@@ -186,7 +187,7 @@ def plan_schema(
             f": set keys in its route, and read it again: binlogd tables rebuild"
         )
     held = {column.name.lower(): column for column in stored.columns}
-    own = stored.keys if mode is Mode.UPSERT else [lake_name(name) for name, _ in CHANGELOG_COLUMNS]
+    own = stored.keys if mode is Mode.UPSERT else [lake_name(name) for name in CHANGELOG_NAMES]
     if gone := [name for name in own if name.lower() not in held]:
         raise TargetRefused(missing_columns(gone))
     steps: list[SchemaStep] = []
@@ -288,4 +289,4 @@ def _lower(names: Iterable[str]) -> frozenset[str]:
 
 
 def _changelog_names() -> frozenset[str]:
-    return frozenset(name.lower() for name, _ in CHANGELOG_COLUMNS)
+    return frozenset(name.lower() for name in CHANGELOG_NAMES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from changes.model.cuts_table import cut_of
+from changes.model.cut_row import cut_of
 from changes.model.model import TargetName
 from changes.sql.quoted import quoted
 from daemon.config.config import Config

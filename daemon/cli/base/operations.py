@@ -23,7 +23,7 @@ from daemon.cli.base.options import (
 from daemon.operations.engine.desk import asked
 from daemon.operations.engine.here import Offline, Tell
 from daemon.operations.engine.operation import Done, Operation, options_of, parsed, perform
-from daemon.operations.registry import kinds_of, operations
+from daemon.operations.registry import kinds_of, operation_of
 from daemon.state import control
 from daemon.state.edits import EditRefused
 from settings.exit import Exit
@@ -40,7 +40,7 @@ ExecuteOption = Annotated[
 
 def operation_app(words: str) -> typer.Typer:
     """An operation's command, alone in its group."""
-    operation, app = operations()[words], typer.Typer()
+    operation, app = operation_of(words), typer.Typer()
     example = f"Example: binlogd {operation.words} {operation.example}".rstrip()
     app.command(words.rpartition(" ")[2], epilog=example)(_command(operation))
     return app

@@ -6,7 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -109,15 +109,3 @@ def shown(value: Mapping[str, str] | None) -> str:
     if value is None:
         return "none"
     return value["text"] if "text" in value else f"(base64) {value['base64']}"
-
-
-def one_line(text: str) -> str:
-    """Text that is safe for a terminal: the record's author must not control it."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
-
-
-def time_text(time_ms: int | None) -> str:
-    """A record's time, in UTC."""
-    if time_ms is None:
-        return "not known"
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -16,12 +16,11 @@ from changes.routes.routing import Router
 from daemon.cli.base.options import BrokerOption, ConfigOption, JsonOption, load_config, refuse
 from daemon.cli.base.records import (
     explained_message,
-    one_line,
     readable,
     shown,
     shown_by_routes,
-    time_text,
 )
+from daemon.cli.base.texts import one_line, time_text
 from daemon.cli.topics.reading import format_of_records, reader_of, topics_as
 from daemon.cli.topics.stretch import Found, NotThere, look_up, parse_where
 from daemon.state.command_schemas import CommandSchemas, command_schemas

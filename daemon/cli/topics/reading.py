@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from changes.formats import AUTO, make_format
-from changes.formats.auto import detector
+from changes.formats.detector import detector
 from changes.formats.engine.format import Format, Packed, pack
 from changes.model.model import FormatOptions
 from daemon.cli.base.detected_format import FormatUnclear, detected_format

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from changes.model.printable import json_text
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
-from daemon.cli.base.records import time_text
+from daemon.cli.base.texts import time_text
 from daemon.cli.topics.reading import format_of_records, reader_of, topics_as
 from daemon.cli.topics.stretch import NotThere, Where, look_up
 from daemon.cli.where.answer import ON_ITS_WAY, InTarget, Meant, in_targets, letters_of, meant

@@ -23,10 +23,10 @@ from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 from sources.base.port import NotAnswered, Source
 from sources.opening import open_source
-from sparkwriter.sinks import SinkTier
 
 if TYPE_CHECKING:
     from sparkwriter.session.jvm import SparkJvm
+    from sparkwriter.sinks import SinkTier
 
 T = TypeVar("T")
 

@@ -9,15 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pykka
 
 from actors.contract.addresses import Address
-from actors.runtime.shell import Directory
-from collector.collectors import Collectors
 from daemon.config.config import Config
-from daemon.config.log_level import LogLevels
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.context import Daemon, DaemonLook
 from daemon.operations.engine.effects import Request, Save, limits_of
@@ -34,6 +31,11 @@ from databases.base.log_end import ReaderPosition
 from offsets.snapshot import Snapshot
 from sources.base.port import Source
 from sources.opening import open_source
+
+if TYPE_CHECKING:
+    from actors.runtime.shell import Directory
+    from collector.collectors import Collectors
+    from daemon.config.log_level import LogLevels
 
 T = TypeVar("T")
 

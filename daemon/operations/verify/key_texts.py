@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changes.model.model import FROM, FROM_PREFIX, HAS_PREFIX, Changes
-from changes.routes.shaping.masks import masked
+from changes.routes.shaping.masking import masked
 from changes.sql.forms import Form
 from daemon.operations.load.columns import FittedTable
 from daemon.operations.verify.columns import Pair

@@ -16,7 +16,7 @@ from actors.contract.raw_messages import SpillRecord, SpillState
 from actors.fetcher.reassembly import Reassembly, SequenceGap
 from actors.target.settings import OpenSpill
 from changes.formats import AUTO
-from changes.formats.auto import detector
+from changes.formats.detector import detector
 from changes.formats.engine.format import Chunked, Format, MultiEntry, mark_in
 from changes.model.model import Kind, TargetName
 from changes.routes.routing import Router, TargetRoute

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from changes.model.errors import TargetRefused
-from changes.model.model import CHANGELOG_COLUMNS, Mode, TargetName
+from changes.model.model import CHANGELOG_NAMES, Mode, TargetName
 from changes.sql.spark.ddl_plan import LakeField
 from changes.sql.spark.schema import lake_name, widens
 from offsets.recovery import ways_out
@@ -77,7 +77,7 @@ class DbTable:
 
 def adopted(table: DbTable) -> Made:
     """A table that binlogd did not make, as its ledger would describe it."""
-    own = {lake_name(name).lower() for name, _ in CHANGELOG_COLUMNS}
+    own = {lake_name(name).lower() for name in CHANGELOG_NAMES}
     names = {column.name.lower() for column in table.columns}
     mode = Mode.APPEND if own <= names else Mode.UPSERT
     fields = tuple(

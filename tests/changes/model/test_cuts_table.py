@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changes.model.cuts_table import SCHEMA, cut_of, staged_row
+from changes.model.cut_row import cut_of
+from changes.model.cuts_table import SCHEMA, staged_row
 from changes.model.model import OP
 from offsets.cuts import Cut
 from offsets.position import TopicPartition

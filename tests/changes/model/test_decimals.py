@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from changes.model.model import Changes, Column, Mode, TableSchema
 from changes.model.types import shortest, texts
 from changes.routes.expressions.types import text_of as masks_text
-from changes.routes.shaping.masks import mask_of, masked
+from changes.routes.shaping.masking import masked
+from changes.routes.shaping.masks import mask_of
 from changes.sql.spark.arrow_texts import printed
 from daemon.operations.replay.keys import keys_of
 from sparkwriter.sql.base.values import Texts

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from daemon.cli.base.records import one_line, readable
+from daemon.cli.base.records import readable
+from daemon.cli.base.texts import one_line
 from daemon.state.dead_letters.index import parse_since
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -15,6 +15,7 @@ import typer.main
 
 from daemon.cli.__main__ import app
 from daemon.cli.table import COMMANDS
+from daemon.operations.registry import PLACES, operations
 from tests.daemon.cli.test_help import EVERY, named
 from tests.daemon.operations.checks.test_check import TEXT
 
@@ -64,13 +65,45 @@ def test_it_starts_light(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert found & HEAVY == set()
 
 
-def test_a_list_of_tables_needs_no_spark(tmp_path: Path) -> None:
-    """It reads the configuration and what is recorded."""
+OF_A_CONFIGURATION = {"changes.formats", "daemon.config.config"}
+"""What knows all formats, sinks and databases by their sections, and imports none of them."""
+
+OF_LETTERS = {"actors.contract.effects", "sources.base.port"}
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        ("offsets show", set()),
+        ("tables list", {"sources.opening"}),
+        ("jobs list", {"sources.opening"}),
+        ("dead-letters list", {"sources.opening", *OF_LETTERS}),
+        ("pause shop", {"daemon.operations.registry", "sources.opening", "structlog", *OF_LETTERS}),
+        # Its secrets are looked up, so its format is tried.
+        ("cuts list", {"numpy", "pyarrow", "sources.opening"}),
+        # Iceberg's sink has the session in its hand, which starts only to connect.
+        (
+            "check-config",
+            {
+                *("confluent_kafka", "google.protobuf", "numpy", "py4j", "pyarrow", "pyspark"),
+                *("databases.opening", "sources.opening", "sparkwriter.sinks", "structlog"),
+                *OF_LETTERS,
+            },
+        ),
+    ],
+)
+def test_what_reads_a_configuration_imports_what_it_needs(
+    tmp_path: Path, words: str, needed: set[str]
+) -> None:
+    """And nothing of what carries it out: Arrow alone is a third of a list's processor time."""
     (tmp_path / "c.toml").write_text(f'{TEXT}[daemon]\nstate_dir = "state"\n')
-    found = imported(tmp_path, "tables", "list", "--config", str(tmp_path / "c.toml"))
-    assert "daemon.config.config" in found
-    assert found & {"pyspark", "py4j", "prometheus_client"} == set()
-    assert found & OF_THE_DAEMON == set()
+    found = imported(tmp_path, *words.split(), "--config", str(tmp_path / "c.toml"))
+    assert found & (HEAVY | OF_THE_DAEMON) == needed | OF_A_CONFIGURATION
+
+
+def test_each_operation_is_at_its_place() -> None:
+    """The registry names a command's operation without importing it."""
+    assert [operation.words for operation in operations().values()] == list(PLACES)
 
 
 @pytest.mark.parametrize("name", sorted(HEAVY | OF_THE_DAEMON))

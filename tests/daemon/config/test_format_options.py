@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from changes.formats import FORMATS, NAMES, NEED_OPTIONS, make_format
 from changes.model.model import FormatOptions
 from daemon.config.file import ConfigError, load
 
@@ -154,3 +156,31 @@ def test_an_option_is_said_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         options(tmp_path, more)
     assert "default_table and options.default_table say the same" in str(caught.value.problems)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_formats_whose_defaults_are_not_enough_are_known(name: str, by_key: bool) -> None:
+    """Of the others nobody makes one to check a section that sets nothing."""
+    if name in NEED_OPTIONS:
+        with pytest.raises(ValueError, match=name):
+            make_format(name, FormatOptions(by_key=by_key))
+    else:
+        assert make_format(name, FormatOptions(by_key=by_key)).name == name
+
+
+def test_a_machine_without_time_zones_is_refused_with_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by the daemon's fall at its start. A list of what is recorded decodes nothing."""
+
+    class Zoneless(FORMATS["canal-json"]):  # type: ignore[misc]
+        def __init__(self, options: FormatOptions) -> None:
+            super().__init__(replace(options, time_zone="Nowhere/At_all"))
+
+    monkeypatch.setitem(FORMATS, "canal-json", Zoneless)
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT)
+    with pytest.raises(ConfigError, match=r"pipeline\.shop: time zone 'Nowhere/At_all' is not kno"):
+        load(path, {})
+    assert load(path, {}, lenient=True).pipeline["shop"].format == "canal-json"

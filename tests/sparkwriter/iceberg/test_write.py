@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from actors.contract.writes import TargetState
 from changes.model.model import (
-    CHANGELOG_COLUMNS,
+    CHANGELOG_NAMES,
     FROM,
     FROM_PREFIX,
     OP,
@@ -225,7 +225,7 @@ def changelog(*rows: tuple[str, int, int, str]) -> pa.Table:
         pa.array(indexes, pa.int32()),
         pa.array(notes),
     ]
-    return pa.table(columns, names=[*(name for name, _ in CHANGELOG_COLUMNS), "note"])
+    return pa.table(columns, names=[*CHANGELOG_NAMES, "note"])
 
 
 def test_append(writer, staging, rows: Rows) -> None:

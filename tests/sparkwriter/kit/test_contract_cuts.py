@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.model.cuts_table import cut_of, staged_row
+from changes.model.cut_row import cut_of
+from changes.model.cuts_table import staged_row
 from changes.model.model import TargetName
 from offsets.cuts import Cut
 from offsets.position import TopicPartition

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from actors.contract.writes import Doubt, StagedBatch
 from changes.model.model import (
-    CHANGELOG_COLUMNS,
+    CHANGELOG_NAMES,
     OP,
     AddColumn,
     Column,
@@ -19,6 +19,7 @@ from changes.model.model import (
     Mode,
     TableSchema,
 )
+from changes.model.types import CHANGELOG_COLUMNS
 from sparkwriter.kit.shape import lacked
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sql.base.session import make_once, target_name
@@ -96,7 +97,7 @@ def test_a_dropped_column_that_gave_its_name_to_another(sink, writer, staging, o
 
 def test_a_changelog(writer, staging, orders) -> None:
     """Its row says NULL, which is not what happened."""
-    names = [name for name, _ in CHANGELOG_COLUMNS]
+    names = list(CHANGELOG_NAMES)
     types = dict(CHANGELOG_COLUMNS)
 
     def log(offset: int, columns: dict[str, pa.Array]) -> pa.Table:

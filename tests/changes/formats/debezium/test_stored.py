@@ -14,7 +14,6 @@ from changes.formats.auto import AutoFormat
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.engine.format import mark_of, pack
 from changes.model.model import (
-    CHANGELOG_COLUMNS,
     BadRecord,
     Changes,
     Column,
@@ -23,7 +22,7 @@ from changes.model.model import (
     Mode,
     TableSchema,
 )
-from changes.model.types import TIMESTAMP, TIMESTAMP_UTC
+from changes.model.types import CHANGELOG_COLUMNS, TIMESTAMP, TIMESTAMP_UTC
 from tests.changes.formats.debezium.messages import change, dumps, envelope, record, typed
 
 OTHER = Column("other", pa.float64())

@@ -9,7 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from changes.routes.shaping.masks import Mask, mask_of, masked
+from changes.routes.shaping.masking import masked
+from changes.routes.shaping.masks import Mask, mask_of
 
 SALT = "0123456789abcdef"
 

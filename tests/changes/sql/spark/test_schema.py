@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from changes.model.errors import TargetRefused
-from changes.model.model import CHANGELOG_COLUMNS, Column, Mode, TableSchema
+from changes.model.model import CHANGELOG_NAMES, Column, Mode, TableSchema
+from changes.model.types import CHANGELOG_COLUMNS
 from changes.sql.spark.schema import (
     AddLakeColumn,
     CreateTable,
@@ -80,7 +81,7 @@ def test_create_changelog() -> None:
     (create,) = plan_schema(wanted(("a", pa.string()), keys=()), Mode.APPEND, None)
     assert isinstance(create, CreateTable)
     names = [column.name for column in create.columns]
-    assert names == [*(lake_name(name) for name, _ in CHANGELOG_COLUMNS), "a"]
+    assert names == [*(lake_name(name) for name in CHANGELOG_NAMES), "a"]
 
 
 def test_stored_changelog_hides_bookkeeping() -> None:
