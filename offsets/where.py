@@ -23,10 +23,11 @@ class Reached(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """``line``: what it means, for people."""
+    """``line``: what it means, for people. ``lacks``: the target may not have the change."""
 
     stage: Reached
     line: str
+    lacks: bool
 
 
 def whereabouts(
@@ -48,26 +49,36 @@ def whereabouts(
     if mark is not None and mark.moves is not None:
         hwm = mark.moves.of({source: hwm})[source]
     if (letter := letters.get(target, letters.get(""))) is not None:
-        return Whereabouts(Reached.DEAD_LETTER, f"its dead letter is {letter}")
+        return Whereabouts(
+            Reached.DEAD_LETTER, f"its dead letter is {letter}", lacks=letter != "replayed"
+        )
     if state is None:
-        return Whereabouts(Reached.WAITING, f"nothing is recorded of {source}: it was not read yet")
+        line = f"nothing is recorded of {source}: not read yet, or the group alone keeps positions"
+        return Whereabouts(Reached.WAITING, line, lacks=True)
     if state.begin is not None and offset < state.begin:
-        line = f"reading began at {state.begin}: what is in it of that came by a load, or is not"
-        return Whereabouts(Reached.BEFORE_BEGIN, line)
+        line = (
+            f"reading began, or was put forward to, {state.begin}: what the target has of it came "
+            "before that, or by a load, or is not there"
+        )
+        return Whereabouts(Reached.BEFORE_BEGIN, line, lacks=True)
+    doubt = None if mark is None else mark.rows_may_differ
+    differs = "" if doubt is None else f"; stored rows may differ from the source's: {doubt}"
     if offset <= hwm:
-        return Whereabouts(Reached.APPLIED, f"its high-water mark is {hwm}")
+        line = f"its high-water mark is {hwm}{differs}"
+        return Whereabouts(Reached.APPLIED, line, lacks=doubt is not None)
     if spill is not None and source in spill.lanes:
         first, last = spill.lanes[source]
         if first <= offset <= last:
             why = "its sink is away" if spill.away else "it is in quarantine"
-            return Whereabouts(Reached.SPILLED, f"{why}: kept in its spill, from {first} to {last}")
+            line = f"{why}: kept in its spill, from {first} to {last}"
+            return Whereabouts(Reached.SPILLED, line, lacks=True)
     if offset < state.frontier:
-        line = "the committed position is above it, and nothing of it was to be written"
-        return Whereabouts(Reached.PASSED_OVER, line)
+        line = f"the committed position is above it, and nothing of it was to be written{differs}"
+        return Whereabouts(Reached.PASSED_OVER, line, lacks=doubt is not None)
     line = f"the committed position is {state.frontier}, its high-water mark {_text(hwm)}"
     if state.reread is not None and offset < state.reread:
         line += "; read again since a reset, so the table may hold it all the same"
-    return Whereabouts(Reached.WAITING, line)
+    return Whereabouts(Reached.WAITING, line, lacks=True)
 
 
 def targets_of(recorded: Snapshot, wanted: Iterable[str]) -> list[str]:

@@ -21,18 +21,15 @@ from sources.base.port import LogRecord
 from sparkwriter.kit.queries import NoAnswer, Since
 from sparkwriter.sections import make_sink
 
-ON_ITS_WAY = frozenset(
-    {Reached.WAITING, Reached.SPILLED, Reached.DEAD_LETTER, Reached.BEFORE_BEGIN}
-)
-"""Not in the target."""
-
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """Which targets a message is for. ``why``: of none, in one line."""
+    """Which targets a message is for. ``why``: of none, in one line; ``unread``: that is because it
+    can't be read."""
 
     targets: tuple[str, ...]
     why: str = ""
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +49,14 @@ def meant(
     """The targets that a record is for, as the fetcher has it. Raises StoreError."""
     packed = pack(record.key, record.value, record.headers)
     if schemas is not None and (missing := schemas.fetch([packed])):
-        return Meant((), "; ".join(missing))
+        return Meant((), "; ".join(missing), unread=True)
     value = as_consumed(format_, topic, record)
     try:
         found = affected_targets(format_, router, value)
         names = tuple(dict.fromkeys(each.target for each in found))
         return Meant(names) if names else Meant((), _why_none(format_, router, value))
     except (BadMessage, RouteConflict) as error:
-        return Meant((), f"it can't be read: {error}")
+        return Meant((), f"it can't be read: {error}", unread=True)
 
 
 def _why_none(format_: Format, router: Router, value: bytes | None) -> str:
@@ -92,16 +89,25 @@ def in_targets(
         if found.stage is not Reached.APPLIED:
             yield InTarget(target, found)
             continue
-        try:
-            yield InTarget(target, found, _since(settings, target, source, offset))
-        except NoAnswer as error:
-            yield InTarget(target, found, unknown=str(error))
+        yield _applied(settings, target, source, offset, found)
 
 
-def _since(settings: Config, target: str, source: TopicPartition, offset: int) -> Since | None:
+def _applied(
+    settings: Config, target: str, source: TopicPartition, offset: int, found: Whereabouts
+) -> InTarget:
+    """Since when, where its sink keeps former versions that can be read here."""
     name = TargetName.parse(target)
     section = settings.sink.get(name.sink)
-    if section is None or not section.tags:  # it keeps no former versions
-        return None
+    if section is None or not section.tags:
+        return InTarget(target, found)
     queries = make_sink(name.sink, section, settings).queries()
-    return None if queries is None else queries.since(name, source, offset)
+    if queries is None:
+        return InTarget(target, found)
+    try:
+        since = queries.since(name, source, offset)
+    except NoAnswer as error:
+        return InTarget(target, found, unknown=str(error))
+    if since is None:
+        line = f"{found.line} by the record, not in the table: it was rolled back or made again"
+        return InTarget(target, Whereabouts(Reached.WAITING, line, lacks=True))
+    return InTarget(target, found, since)

@@ -15,7 +15,7 @@ from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_
 from daemon.cli.base.texts import time_text
 from daemon.cli.topics.reading import format_of_records, reader_of, topics_as
 from daemon.cli.topics.stretch import NotThere, Where, look_up
-from daemon.cli.where.answer import ON_ITS_WAY, InTarget, Meant, in_targets, letters_of, meant
+from daemon.cli.where.answer import InTarget, Meant, in_targets, letters_of, meant
 from daemon.cli.where.search import NotFound, Sought, located
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
@@ -62,7 +62,7 @@ def offsets_where(
 
     In it since which version; waiting; in the spill; a dead letter; passed over. By what is
     recorded, which is up to some seconds old. Status 0: all its targets have it, or it is for none;
-    1: one lacks it; 2: there is no such message.
+    1: one lacks it, or its rows may differ; 2: there is no such message.
     """
     settings = load_config(config)
     try:
@@ -80,9 +80,7 @@ def offsets_where(
         print(json_text(document, indent=1))
     else:
         _print(document)
-    lacks = document["dead_letter"] == "open" or any(
-        each["stage"] in ON_ITS_WAY for each in document["targets"]
-    )
+    lacks = document["unread"] or any(each["lacks"] for each in document["targets"])
     sys.exit(Exit.PIPELINE_FAILED.value if lacks else Exit.OK.value)
 
 
@@ -101,6 +99,12 @@ NEWEST = 20
 """Records by which a topic's format is told, where it has to be."""
 
 
+NO_RECORD = (
+    "the log has no record there: it was removed, is a marker, or of a transaction that was taken "
+    "back. So each target is told as if it were for it"
+)
+
+
 def _answer(settings: Config, reads: PipelineConfig, sought: Sought) -> dict[str, Any]:
     source = sought.source
     recorded = recorded_snapshot(reads).snapshot or Snapshot(reads.name, reads.group)
@@ -112,9 +116,9 @@ def _answer(settings: Config, reads: PipelineConfig, sought: Sought) -> dict[str
         if record is None:
             known = recorded.targets.items()
             names = tuple(name for name, mark in known if source in mark.hwms)
-            of = Meant(names, "the log has no record there any more, so this is of any for them")
+            of = Meant(names, NO_RECORD)
         elif format_ is None:
-            of = Meant((), said)
+            of = Meant((), said, unread=True)
         else:
             of = meant(format_, reads.router(), schemas, source.topic, record)
     letters = letters_of(reads, source, offset)
@@ -126,6 +130,7 @@ def _answer(settings: Config, reads: PipelineConfig, sought: Sought) -> dict[str
         "timestamp": None if record is None else record.time_ms,
         "pipeline": reads.name,
         "note": of.why,
+        "unread": of.unread,
         "dead_letter": letters.get(""),
         "targets": [
             _shown(each)
@@ -144,6 +149,7 @@ def _shown(one: InTarget) -> dict[str, Any]:
     return {
         "target": one.target,
         "stage": one.found.stage.value,
+        "lacks": one.found.lacks,
         "since": version,
         "line": "; ".join(filter(None, (one.found.line, one.unknown))),
     }
@@ -166,7 +172,7 @@ def _print(document: Mapping[str, Any]) -> None:
 
 def _line(each: Mapping[str, Any]) -> str:
     since = each["since"]
-    if since is None:
+    if since is None or each["lacks"]:
         return str(each["line"])
     when = f"snapshot {since['version']} at {time_text(since['time_ms'])}"
     if since["earlier_expired"]:
