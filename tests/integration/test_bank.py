@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 
 import pytest
+from pyspark.sql import Row
 
 from tests.integration.bank import TYPES, Bank, ByDuckdb, by_spark
 from tests.integration.rig import Rig
@@ -42,7 +44,22 @@ def test_the_sum_is_right_in_each_cut(
     process.send_signal(signal.SIGTERM)
     assert ended(process, 300)[0] == 0
     rows = rig.spark.sql(f"SELECT * FROM lake.`{rig.db}`.cuts ORDER BY number").collect()
-    reader, whole, spark_read, before = ByDuckdb(rig), 0, 0, -1
+    whole, transfers = read_back(rig, rows, bank.total)
+    wrong = sum(each.held != bank.total for each in plain)
+    took = time.monotonic() - begun
+    with capsys.disabled():
+        print(
+            f"\n{len(rows)} cuts of {TABLES} tables, {whole} whole; {KILLS} kills; {transfers:,} "
+            f"transfers; {wrong} of {len(plain)} plain reads are wrong; {took:.0f} s"
+        )
+    assert len(rows) >= CUTS * 0.9
+    assert whole >= len(rows) * 0.7
+    assert wrong > len(plain) / 2
+
+
+def read_back(rig: Rig, rows: Sequence[Row], total: int) -> tuple[int, int]:
+    """Each cut that has all tables: how many, and the transfers in the last one."""
+    reader, whole, before = ByDuckdb(rig), 0, -1
     for number, row in enumerate(rows):
         versions, left_out = json.loads(row.tables), json.loads(row.left_out)
         assert len(versions) + len(left_out) == TABLES, row
@@ -50,20 +67,9 @@ def test_the_sum_is_right_in_each_cut(
             continue
         assert row.boundary == "transaction", row
         found = reader.sums(versions)
-        assert found.held == bank.total, (row, found)
+        assert found.held == total, (row, found)
         assert found.transfers > before, (row, found)
         whole, before = whole + 1, found.transfers
         if number % 10 == 0:
             assert by_spark(rig, TABLES, versions) == found
-            spark_read += 1
-    wrong = sum(each.held != bank.total for each in plain)
-    took = time.monotonic() - begun
-    with capsys.disabled():
-        print(
-            f"\n{len(rows)} cuts of {TABLES} tables, {whole} whole, {spark_read} by Spark, too; "
-            f"{KILLS} kills; {before // 2:,} transfers; {wrong} of {len(plain)} plain reads are "
-            f"wrong; {took:.0f} s"
-        )
-    assert len(rows) >= CUTS * 0.9
-    assert whole >= len(rows) * 0.7
-    assert wrong > len(plain) / 2
+    return whole, before // 2
