@@ -30,6 +30,13 @@ BEGAN = (
 AGAIN = "; read again since a reset, so the table may hold it all the same"
 
 
+PASSED = "the committed position is above it, and nothing of it was to be written"
+NEVER = (
+    "the committed position is above it, and it was not written: its route may be younger, or "
+    "nothing of it was to be written"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
     """``line``: what it means, for people. ``lacks``: the target may not have the change."""
@@ -50,21 +57,20 @@ def whereabouts(
     target, the state of its dead letter (open, replayed, discarded); by the empty name one for no
     single target. A record is seconds old: what is applied since then is still told to wait.
     """
+    mark = recorded.targets.get(target, TargetMark(None, {}))
+    doubt, state = mark.rows_may_differ, recorded.partitions.get(source)
+    differs = "" if doubt is None else f"; stored rows may differ from the source's: {doubt}"
     if (letter := letters.get(target, letters.get(""))) is not None:
-        line = f"its dead letter is {letter}"
-        return Whereabouts(Reached.DEAD_LETTER, line, lacks=letter != "replayed")
-    state = recorded.partitions.get(source)
+        lacks = letter != "replayed" or doubt is not None
+        return Whereabouts(Reached.DEAD_LETTER, f"its dead letter is {letter}{differs}", lacks)
     if state is None:
         line = f"nothing is recorded of {source}: not read yet, or the group alone keeps positions"
         return Whereabouts(Reached.WAITING, line, lacks=True)
     if state.begin is not None and offset < state.begin:
         return Whereabouts(Reached.BEFORE_BEGIN, BEGAN.format(state.begin), lacks=True)
-    mark = recorded.targets.get(target, TargetMark(None, {}))
     spill = recorded.spills.get(target, SpillMark(0, {}))
     hwm = (mark.moves or MarkMoves()).of(mark.hwms).get(source, NO_OFFSET)
     first, last = spill.lanes.get(source, (NO_OFFSET, NO_OFFSET))
-    doubt = mark.rows_may_differ
-    differs = "" if doubt is None else f"; stored rows may differ from the source's: {doubt}"
     if offset <= hwm:
         line = f"its high-water mark is {hwm}{differs}"
         return Whereabouts(Reached.APPLIED, line, lacks=doubt is not None)
@@ -73,8 +79,8 @@ def whereabouts(
         line = f"{why}: kept in its spill, from {first} to {last}"
         return Whereabouts(Reached.SPILLED, line, lacks=True)
     if offset < state.frontier:
-        line = f"the committed position is above it, and nothing of it was to be written{differs}"
-        return Whereabouts(Reached.PASSED_OVER, line, lacks=doubt is not None)
+        never = doubt is not None or hwm == NO_OFFSET
+        return Whereabouts(Reached.PASSED_OVER, (NEVER if never else PASSED) + differs, never)
     known = "none" if hwm == NO_OFFSET else hwm
     line = f"the committed position is {state.frontier}, its high-water mark {known}"
     line += AGAIN if offset < (state.reread or 0) else ""

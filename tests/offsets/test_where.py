@@ -50,11 +50,15 @@ def told(
          Reached.PASSED_OVER, True, "its spill was given up"),
         (30, {"spill": SpillMark(9, {S: (25, 40)})}, Reached.SPILLED, True, "in quarantine"),
         (30, {"spill": SpillMark(9, {S: (25, 40)}, away=True)}, Reached.SPILLED, True, "is away"),
-        (24, {"spill": SpillMark(9, {S: (25, 40)})}, Reached.PASSED_OVER, False, ""),
+        # Nothing was ever written there: whether its route was there then is not known.
+        (24, {"spill": SpillMark(9, {S: (25, 40)})}, Reached.PASSED_OVER, True, "route may be"),
+        (24, {}, Reached.PASSED_OVER, True, "route may be younger"),
         (30, {"mark": TargetMark("1", {S: 40}), "letters": {T: "open"}},
          Reached.DEAD_LETTER, True, "is open"),
         (30, {"letters": {"": "discarded"}}, Reached.DEAD_LETTER, True, "is discarded"),
         (30, {"letters": {T: "replayed"}}, Reached.DEAD_LETTER, False, "is replayed"),
+        (30, {"letters": {T: "replayed"}, "mark": TargetMark("1", {S: 40}, rows_may_differ=LOST)},
+         Reached.DEAD_LETTER, True, "given up"),
     ],
 )  # fmt: skip
 def test_where_a_message_is(

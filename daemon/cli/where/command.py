@@ -115,8 +115,10 @@ def _answer(settings: Config, reads: PipelineConfig, sought: Sought) -> dict[str
         offset, record = located(log, sought, format_)
         if record is None:
             known = recorded.targets.items()
-            names = tuple(name for name, mark in known if source in mark.hwms)
-            of = Meant(names, NO_RECORD)
+            spilled = (name for name, mark in recorded.spills.items() if source in mark.lanes)
+            marked = (name for name, mark in known if source in mark.hwms)
+            names = tuple(dict.fromkeys((*marked, *spilled)))
+            of = Meant(names, NO_RECORD, unread=not names)
         elif format_ is None:
             of = Meant((), said, unread=True)
         else:
