@@ -25,11 +25,7 @@ BEGAN = (
     "reading began, or was put forward to, {}: what the target has of it came before that, or by a "
     "load, or is not there"
 )
-
-
 AGAIN = "; read again since a reset, so the table may hold it all the same"
-
-
 PASSED = "the committed position is above it, and nothing of it was to be written"
 NEVER = (
     "the committed position is above it, and it was not written: its route may be younger, or "

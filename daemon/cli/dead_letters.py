@@ -87,16 +87,24 @@ def list_letters(
 ) -> int:
     """Print one line for each letter. Returns the exit status, 1 if some can't be read."""
     try:
-        opened = (PipelineConfig(config, name) for name in pipelines)
-        found = list(indexes(opened, config.redactor.text))
+        stored, damaged = picked(config, pipelines, letters)
     except Unreadable as error:
         return complain(config, str(error))
-    stored = [each for index in found for each in index.pick(letters)]
     if as_json:
         print(json_text([listed(each) for each in stored], indent=1))
     else:
         _print_table(console, stored)
-    return Exit.PIPELINE_FAILED.value if any(index.damage for index in found) else Exit.OK.value
+    return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
+
+
+def picked(
+    config: Config, pipelines: Iterable[str], letters: LetterFilter
+) -> tuple[list[Stored], bool]:
+    """The letters that pass, and whether some can't be read. Raises Unreadable."""
+    opened = (PipelineConfig(config, name) for name in pipelines)
+    found = list(indexes(opened, config.redactor.text))
+    stored = [each for index in found for each in index.pick(letters)]
+    return stored, any(index.damage for index in found)
 
 
 def complain(config: Config, line: str) -> int:

@@ -19,11 +19,11 @@ from daemon.cli.base.records import (
     shown_by_routes,
 )
 from daemon.cli.base.texts import one_line, time_text
-from daemon.cli.dead_letters import PipelineOption, complain, listed
+from daemon.cli.dead_letters import PipelineOption, complain, listed, picked
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import command_schemas
-from daemon.state.dead_letters.index import LetterFilter, Stored, Unreadable, filter_of, indexes
+from daemon.state.dead_letters.index import LetterFilter, Stored, Unreadable, filter_of
 from daemon.state.offset_transfer import format_of
 from offsets.store import StoreError
 from settings.exit import Exit
@@ -51,11 +51,9 @@ def show_letter(
 ) -> int:
     """Print the letters of one record in full. Returns the exit status, 2 if there is none."""
     try:
-        opened = (PipelineConfig(config, name) for name in pipelines)
-        found = list(indexes(opened, config.redactor.text))
+        stored, _ = picked(config, pipelines, letters)
     except Unreadable as error:
         return complain(config, str(error))
-    stored = [each for index in found for each in index.pick(letters)]
     if not stored:
         ((source, offset),) = letters.places
         print(f"binlogd: no dead letter at {source}:{offset}", file=sys.stderr)

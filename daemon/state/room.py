@@ -106,5 +106,5 @@ def _below(entry: os.DirEntry[str]) -> Iterator[int]:
                 yield from _below(each)
         elif not entry.is_symlink():
             yield entry.stat(follow_symlinks=False).st_blocks * 512
-    except FileNotFoundError:
-        return  # removed meanwhile
+    except (FileNotFoundError, PermissionError):
+        return  # removed meanwhile, or not binlogd's, as a mount's lost+found

@@ -1,4 +1,4 @@
-"""What is told of a message by what is recorded; the simulation holds it against the truth."""
+"""What the record says of a message; the simulation holds it against the truth."""
 
 from __future__ import annotations
 

@@ -108,6 +108,6 @@ def _applied(
     except NoAnswer as error:
         return InTarget(target, found, unknown=str(error))
     if since is None:
-        line = f"{found.line} by the record, not in the table: it was rolled back or made again"
+        line = f"{found.line} by the record, not in the table: it was rolled back or recreated"
         return InTarget(target, Whereabouts(Reached.WAITING, line, lacks=True))
     return InTarget(target, found, since)

@@ -16,7 +16,7 @@ from daemon.cli.base.texts import time_text
 from daemon.cli.topics.reading import format_of_records, reader_of, topics_as
 from daemon.cli.topics.stretch import NotThere, Where, look_up
 from daemon.cli.where.answer import InTarget, Meant, in_targets, letters_of, meant
-from daemon.cli.where.search import NotFound, Sought, located
+from daemon.cli.where.search import Sought, located
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import command_schemas
@@ -71,7 +71,7 @@ def offsets_where(
         if reads is None:
             refuse(f"no pipeline reads {sought.source.topic!r}")
         document = _answer(settings, reads, sought)
-    except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotFound, NotThere) as error:
+    except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotThere) as error:
         hint = settings.kafka_hint if getattr(error, "away", False) else ""
         refuse(settings.redactor.text(f"{error}{hint}"))
     except (StoreError, Unreadable, OSError) as error:
@@ -96,12 +96,11 @@ def _sought(place: str, gtid: str | None, lsn: int | None) -> Sought:
 
 
 NEWEST = 20
-"""Records by which a topic's format is told, where it has to be."""
-
+"""Records that are looked at to detect a topic's format."""
 
 NO_RECORD = (
     "the log has no record there: it was removed, is a marker, or of a transaction that was taken "
-    "back. So each target is told as if it were for it"
+    "back. So each target is shown as if the message were for it"
 )
 
 

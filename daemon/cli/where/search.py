@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from changes.formats.engine.format import Format
+from daemon.cli.topics.stretch import NotThere
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from sources.base.consumed import as_consumed
 from sources.base.port import LogRecord
 from sources.base.topics import TopicLog
-
-
-class NotFound(Exception):
-    """There is no such message: one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +24,15 @@ class Sought:
 
 
 def located(log: TopicLog, sought: Sought, format_: Format | None) -> tuple[int, LogRecord | None]:
-    """The offset, and the record there; None where the log has removed it. Raises NotFound, and
+    """The offset, and the record there; None where the log has removed it. Raises NotThere, and
     what the log raises."""
-    source = sought.source
-    _, there = log.describe()
-    if source not in there:
-        raise NotFound(f"{log.topic!r} has no partition {source.partition}")
-    questions = log.questions()
+    source, questions = sought.source, log.questions()
     low = questions.watermarks([source])[source].low
     bounds = Watermarks(low, questions.committed_ends([source])[source])
     if sought.offset is not None:
         return _at(log, source, sought.offset, bounds)
     if format_ is None:
-        raise NotFound(f"{source}: the format of its records is not known, so neither their place")
+        raise NotThere(f"{source}: the format of its records is not known, so neither their place")
     found = _newest(log, sought, bounds, format_)
     return found.offset, found
 
@@ -48,7 +41,7 @@ def _at(
     log: TopicLog, source: TopicPartition, offset: int, bounds: Watermarks
 ) -> tuple[int, LogRecord | None]:
     if offset >= bounds.high:
-        raise NotFound(f"{source} has no offset {offset} yet: it ends at {bounds.high}")
+        raise NotThere(f"{source} has no offset {offset} yet: it ends at {bounds.high}")
     if offset < bounds.low:
         return offset, None
     return offset, next(iter(log.reader().read(source, offset, offset)), None)
@@ -73,5 +66,5 @@ def _newest(log: TopicLog, sought: Sought, bounds: Watermarks, format_: Format) 
     what = f"GTID {sought.gtid}" if sought.lsn is None else f"LSN {sought.lsn} or below"
     of = f"offsets {bounds.low} to {bounds.high - 1}" if bounds.low < bounds.high else "no record"
     if not told:
-        raise NotFound(f"{source}: no record tells its {what.split()[0]} ({of})")
-    raise NotFound(f"{source} holds no record with {what}: it has {of}")
+        raise NotThere(f"{source}: no record tells its {what.split()[0]} ({of})")
+    raise NotThere(f"{source} holds no record with {what}: it has {of}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -113,3 +116,28 @@ def test_a_dead_letter_is_refused_at_the_bound(tmp_path: Path) -> None:
         offset += 1
     with pytest.raises(NotKept, match=REFUSED):
         letters.keep(dead(offset))
+
+
+ANOTHER_USER = """
+import os, sys
+from pathlib import Path
+from daemon.state.room import StateRoom
+
+room = StateRoom(Path(sys.argv[1]))
+os.seteuid(65534)
+room.measure()
+print(room.figures()["parts"])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_folder_that_it_may_not_read_is_not_its_own() -> None:
+    """The state directory may be a file system's root, which has a ``lost+found`` of root's."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "lost+found").mkdir(0o700)
+        (folder / "p.offsets.json").write_bytes(b"x" * 5000)
+        command = [sys.executable, "-c", ANOTHER_USER, name]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'other': 8192}\n"
