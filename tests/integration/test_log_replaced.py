@@ -55,7 +55,7 @@ def test_a_log_of_which_nothing_is_left_is_read_on(rig: Rig, in_transaction: boo
     assert rig.run() is Exit.OK
     source = TopicPartition(rig.topic, 0)
     (end,) = rig.log_ends(rig.topic).values()
-    assert rig.snapshot().partitions[source] == PartitionState(end, end, LogEpoch(0, 2))
+    assert rig.snapshot().partitions[source] == PartitionState(end, end, LogEpoch(0, 2), begin=0)
     cut = KafkaPartition(rig.topic, 0, end)
     client = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
     client.delete_records([cut])[cut].result(20)
