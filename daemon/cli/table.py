@@ -25,6 +25,7 @@ GROUPS = {
     "jobs": "What takes long beside the flow: loads, rebuilds.",
     "dead-letters": "Records that could not be applied.",
     "cuts": "All tables as of one point of the log.",
+    "gate": "When tables are complete.",
     "collector": "What reads a source's log into Kafka.",
     "config": "What a configuration may hold.",
     "topics": "Topics of the broker.",
@@ -113,6 +114,11 @@ COMMANDS = (
         "cuts diff",
         "Show which tables differ between two cuts, and the positions of both.",
         "daemon.cli.cuts:app",
+    ),
+    Command(
+        "gate wait",
+        "Wait until tables hold all that their source had committed up to a moment.",
+        "daemon.cli.gate.command:app",
     ),
     Command(
         "reload",

@@ -111,7 +111,7 @@ class LogMoments:
         self._format = format_
         self._questions = questions
         self._reader = reader
-        self._sources = sorted(sources)
+        self.sources = sorted(sources)
         self._position = position
 
     def log_end(self, ask: Callable[[], LogEnd]) -> LogEnd:
@@ -126,15 +126,19 @@ class LogMoments:
 
     def ends(self) -> dict[TopicPartition, int]:
         """Where the logs end now. Raises NotAnswered."""
-        marks = self._questions.watermarks(self._sources)
-        return {source: marks[source].high for source in self._sources}
+        marks = self._questions.watermarks(self.sources)
+        return {source: marks[source].high for source in self.sources}
 
     def ended_before(self, seconds: float) -> dict[TopicPartition, int]:
         """Where the logs ended so long ago, by the times at which messages came. Raises
         NotAnswered."""
+        return self.ended_at(time.time_ns() // 1_000_000 - round(seconds * 1000))
+
+    def ended_at(self, unix_ms: int) -> dict[TopicPartition, int]:
+        """Where the logs ended then, by the times at which messages came; later than now: where
+        they end. Raises NotAnswered."""
         ends = self.ends()
-        then_ms = time.time_ns() // 1_000_000 - round(seconds * 1000)
-        found = self._questions.at_time(self._sources, then_ms)
+        found = self._questions.at_time(self.sources, unix_ms)
         return {source: min(end, found.get(source, end)) for source, end in ends.items()}
 
     def followed(self, passage: Passage, idle: bool = False) -> Passage:
@@ -142,7 +146,7 @@ class LogMoments:
 
         Raises NotAnswered, LogUnreadable, LogGone.
         """
-        committed = self._questions.committed_ends(self._sources)
+        committed = self._questions.committed_ends(self.sources)
         at, ends, assumed = dict(passage.at), dict(passage.ends), passage.assumed
         for source in passage.waits_for:
             at[source], found = self._first_after(source, at[source], committed[source], passage)
@@ -152,7 +156,7 @@ class LogMoments:
         if found_.waits_for and self._was_read(passage):
             # Behind the position: all that is before it is written. A transaction is over in one
             # partition, the position's, before it is in another: what is written must be over.
-            written, committed = self.ends(), self._questions.committed_ends(self._sources)
+            written, committed = self.ends(), self._questions.committed_ends(self.sources)
             over = [source for source in found_.waits_for if committed[source] >= written[source]]
             ends |= {source: written[source] for source in over}
         elif idle:
@@ -180,15 +184,15 @@ class LogMoments:
         return last + 1, False
 
 
-def moments_of(look: Look, pipeline: str, snapshot: Snapshot, target: str) -> LogMoments:
-    """Of one target. Raises NotAnswered, TopicMissing."""
+def moments_of(look: Look, pipeline: str, snapshot: Snapshot, *targets: str) -> LogMoments:
+    """Of these targets: where nothing is known of one, in all partitions. Raises NotAnswered,
+    TopicMissing."""
     section, source = look.config.pipeline[pipeline], look.source(pipeline)
     topics = TopicFormats(snapshot.formats)
     format_ = make_format(section.format, look.config.format_options(pipeline), topics)
     questions = source.questions()
-    held = (
-        {lane.topic for lane in snapshot.targets[target].hwms} if _known(snapshot, target) else ()
-    )
+    known = all(_known(snapshot, target) for target in targets)
+    held = {lane.topic for each in targets for lane in snapshot.targets[each].hwms} if known else ()
     sources = questions.partitions(sorted(held) if held else sorted(source.topic_ids()))
     position = partial(look.reader_position, pipeline)
     return LogMoments(format_, questions, source.reader(), sources, position)

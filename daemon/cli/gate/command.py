@@ -1,0 +1,178 @@
+"""``binlogd gate wait``: ends once tables hold all that their source had committed by a moment."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from changes.model.printable import json_text
+from daemon.cli.base.cuts import CutsTable
+from daemon.cli.base.options import ConfigOption, JsonOption, load_config, refuse
+from daemon.cli.base.texts import time_text
+from daemon.cli.gate.watch import GateLook, PipelineGate
+from daemon.config.config import Config
+from daemon.config.pipeline_config import pipeline_of_target, pipelines_of
+from daemon.operations.engine.here import Offline
+from daemon.state.dead_letters.index import Unreadable, parse_since
+from daemon.state.edits import EditRefused
+from databases.base.errors import DatabaseError
+from offsets.recovery import PositionError
+from offsets.store import StoreError
+from settings.exit import Exit
+from settings.units import seconds_of
+from sources.base.port import LogGone, LogUnreadable, NotAnswered, TopicMissing
+from sparkwriter.kit.queries import NoAnswer
+
+LOOK_EVERY_S = 2.0
+"""Positions are recorded every 5 s."""
+
+REFUSED = (
+    NoAnswer, DatabaseError, EditRefused, TopicMissing, LogGone, Unreadable, PositionError,
+)  # fmt: skip
+"""What waiting does not change."""
+
+app = typer.Typer(help="When tables are complete.", no_args_is_help=True)
+
+TablesArgument = Annotated[
+    list[str], typer.Argument(metavar="TABLE", help="Targets, such as lake.shop.orders.")
+]
+ThroughOption = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME", help="By the source's clock: 2026-01-31T00:00:00Z, or an age: 30m, 2h."
+    ),
+]
+TimeoutOption = Annotated[
+    str | None, typer.Option(help="How long to wait: 90s, 30m, 2h; 0s: look once. Else for ever.")
+]
+CutOption = Annotated[
+    bool, typer.Option("--cut", help="Wait for a cut that has all of them, and print its number.")
+]
+EmptyOption = Annotated[
+    bool, typer.Option("--empty", help="A table that nothing was ever written to may be empty.")
+]
+
+
+@app.command(
+    "wait", epilog="Example: binlogd gate wait lake.shop.orders --through 2h --timeout 30m"
+)
+def gate_wait(
+    tables: TablesArgument,
+    through: ThroughOption,
+    timeout: TimeoutOption = None,
+    cut: CutOption = False,
+    empty: EmptyOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Wait until tables hold all that their source had committed up to a moment.
+
+    It looks at the log and at what is recorded, also while no daemon runs. Status 0: they do; 75:
+    not within --timeout, and why; 2: it can't be told.
+    """
+    settings = load_config(config)
+    try:
+        moment = parse_since(through, datetime.now(UTC))
+        patience_s = None if timeout is None else seconds_of(timeout)
+    except (ValueError, OverflowError) as error:
+        refuse(str(error))
+    through_ms = int(moment.timestamp() * 1000)
+    try:
+        gates = _gates(settings, tables, through_ms, cut, empty)
+        looked = _wait(settings, gates, patience_s)
+    except REFUSED as error:
+        refuse(settings.redactor.text(str(error)))
+    except (StoreError, OSError) as error:
+        refuse(settings.redactor.text(f"what is recorded can't be read: {error}"))
+    shut = {name: why for each in looked for name, why in each.shut.items()}
+    if not as_json and shut:
+        for name, why in shut.items():
+            print(f"binlogd: not within {timeout}: {name}: {why}", file=sys.stderr)
+    if as_json:
+        print(json_text(_document(tables, through_ms, looked, shut), indent=1))
+    elif not shut:
+        of = next((f", in cut {each.cut}" for each in looked if each.cut is not None), "")
+        print(f"{', '.join(tables)}: complete through {time_text(through_ms)}{of}")
+    sys.exit(Exit.DEADLINE.value if shut else Exit.OK.value)
+
+
+def _gates(
+    settings: Config, tables: Sequence[str], through_ms: int, cut: bool, empty: bool
+) -> list[PipelineGate]:
+    """One for each pipeline of the tables."""
+    pipelines, by_pipeline = pipelines_of(settings), dict[str, list[str]]()
+    for name in dict.fromkeys(tables):
+        if (pipeline := pipeline_of_target(pipelines, name)) is None:
+            refuse(f"{name!r}: no target of any route, such as lake.shop.orders")
+        by_pipeline.setdefault(pipeline, []).append(name)
+    if cut and len(by_pipeline) > 1:
+        refuse(f"a cut is of one pipeline, and these tables are of {', '.join(by_pipeline)}")
+
+    def tell(good: bool, line: str) -> None:
+        print(f"binlogd: {line}", file=sys.stderr)
+
+    here = Offline(settings, tell, {})
+    return [
+        PipelineGate(
+            here,
+            pipelines[name],
+            targets,
+            through_ms,
+            empty,
+            CutsTable(settings, name) if cut else None,
+        )
+        for name, targets in by_pipeline.items()
+    ]
+
+
+def _wait(
+    settings: Config, gates: Sequence[PipelineGate], patience_s: float | None
+) -> list[GateLook]:
+    """The last look: all is open, or the time is up. What a gate waits for is told where it is
+    news."""
+    end, told = None if patience_s is None else time.monotonic() + patience_s, set[str]()
+    while True:
+        looked, away = list[GateLook](), ""
+        try:
+            looked = [each.look() for each in gates]
+        except (NotAnswered, LogUnreadable) as error:
+            # A broker that is away may be back in time.
+            away = settings.redactor.text(f"{error}{settings.kafka_hint}")
+            looked = [GateLook(dict.fromkeys(each.targets, away), {}) for each in gates]
+        if not any(each.shut for each in looked):
+            return looked
+        for line in _news(looked, told):
+            print(f"binlogd: {line}", file=sys.stderr, flush=True)
+        if end is not None and time.monotonic() >= end:
+            return looked
+        left = LOOK_EVERY_S if end is None else end - time.monotonic()
+        time.sleep(max(0.0, min(LOOK_EVERY_S, left)))
+
+
+def _news(looked: Sequence[GateLook], told: set[str]) -> Iterator[str]:
+    """What differs from all before by more than its numbers."""
+    for each in looked:
+        for name, why in each.shut.items():
+            kind = f"{name}: {re.sub('[0-9]+', '', why)}"
+            if kind not in told:
+                told.add(kind)
+                yield f"{name}: {why}"
+
+
+def _document(
+    tables: Sequence[str], through_ms: int, looked: Sequence[GateLook], shut: Mapping[str, str]
+) -> dict[str, Any]:
+    ends = {str(source): end for each in looked for source, end in sorted(each.ends.items())}
+    return {
+        "complete": not shut,
+        "through_ms": through_ms,
+        "tables": {name: shut.get(name) for name in tables},
+        "ends": ends,
+        "cut": next((each.cut for each in looked if each.cut is not None), None),
+    }

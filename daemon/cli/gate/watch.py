@@ -1,0 +1,124 @@
+"""Looks, again and again, whether the tables of one pipeline hold all up to a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from daemon.cli.base.cuts import CutsTable
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.operations.engine.port import Look
+from daemon.operations.engine.source_watermarks import LogMoments, Passage, moments_of, passage
+from daemon.state.dead_letters.index import LetterFilter, read_index
+from daemon.state.recorded import recorded_snapshot
+from databases.base.port import Moment
+from offsets.gate import cut_lacks, why_shut
+from offsets.position import TopicPartition
+from offsets.recovery import check_topic_ids
+from offsets.snapshot import Snapshot
+
+MARGIN_S = 60.0
+"""How far before the moment the log is looked at, by the times of its records. Where clocks differ
+by more, a later record proves the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateLook:
+    """One look. ``shut``: by target why it is not complete, of those that are not; empty: all are.
+    ``ends``: of each partition that has passed the moment, below which offset all before it is.
+    ``cut``: the cut that has them, where one was requested."""
+
+    shut: Mapping[str, str]
+    ends: Mapping[TopicPartition, int]
+    cut: int | None = None
+
+
+class PipelineGate:
+    """One pipeline's tables. One thread's."""
+
+    def __init__(
+        self,
+        look: Look,
+        reads: PipelineConfig,
+        targets: Sequence[str],
+        through_ms: int,
+        may_be_empty: bool = False,
+        cuts: CutsTable | None = None,
+    ) -> None:
+        """``through_ms``: the moment, in Unix milliseconds of the source's clock. ``cuts``: wait
+        for a cut that has them, too."""
+        self._look, self._reads, self.targets = look, reads, tuple(targets)
+        self._through_ms, self._may_be_empty, self._cuts = through_ms, may_be_empty, cuts
+        self._moments: LogMoments | None = None
+        self._passage: Passage | None = None
+
+    def look(self) -> GateLook:
+        """Look once. Raises NotAnswered, TopicMissing, LogUnreadable, LogGone, PositionError,
+        StoreError, OSError, Unreadable, NoAnswer, DatabaseError."""
+        found = self._followed()
+        if found.waits_for:
+            return GateLook(dict.fromkeys(self.targets, found.waiting()), found.ends)
+        # Behind the search: what is written now may have come by a partition that was added.
+        recorded = self._recorded()
+        check_topic_ids(recorded, self._look.source(self._reads.name).topic_ids())
+        moments = self._open(recorded)
+        if self._moments is None or moments.sources != self._moments.sources:
+            self._moments = moments
+            return GateLook(dict.fromkeys(self.targets, "partitions were added"), found.ends)
+        shut = self._cut_short(recorded, moments) or self._shut(recorded, found.ends)
+        if shut or self._cuts is None:
+            return GateLook(shut, found.ends)
+        return self._in_cut(self._cuts, recorded, found.ends)
+
+    def _recorded(self) -> Snapshot:
+        found = recorded_snapshot(self._reads).snapshot
+        return Snapshot(self._reads.name, self._reads.group) if found is None else found
+
+    def _open(self, recorded: Snapshot) -> LogMoments:
+        return moments_of(self._look, self._reads.name, recorded, *self.targets)
+
+    def _followed(self) -> Passage:
+        """How far the log has passed the moment."""
+        if self._moments is None:
+            self._moments = self._open(self._recorded())
+        before = self._passage
+        if before is None or before.at.keys() != set(self._moments.sources):
+            begins = self._moments.ended_at(self._through_ms - round(MARGIN_S * 1000))
+            before = passage(Moment(self._through_ms * 1000), begins)
+        found = self._moments.followed(before)
+        while found.waits_for and found.at != before.at:  # as far as the log goes now
+            before, found = found, self._moments.followed(found)
+        self._passage = found
+        return found
+
+    def _cut_short(self, recorded: Snapshot, moments: LogMoments) -> dict[str, str]:
+        """The positions are of another log than the one that was looked at."""
+        for source, end in moments.ends().items():
+            state = recorded.partitions.get(source)
+            if state is not None and state.frontier > end:
+                why = f"{source} ends at {end}, below the committed position {state.frontier}"
+                return dict.fromkeys(self.targets, why)
+        return {}
+
+    def _shut(self, recorded: Snapshot, ends: Mapping[TopicPartition, int]) -> dict[str, str]:
+        letters = read_index(self._reads).pick(LetterFilter(state="open"))
+        found = {}
+        for target in self.targets:
+            mine = [s.letter.id for s in letters if s.letter.id.target in (None, target)]
+            places = [(each.source, each.offset) for each in mine]
+            why = why_shut(recorded, target, ends, places, self._may_be_empty)
+            if why is not None:
+                found[target] = why
+        return found
+
+    def _in_cut(
+        self, cuts: CutsTable, recorded: Snapshot, ends: Mapping[TopicPartition, int]
+    ) -> GateLook:
+        newest = [one.number for one in cuts.listed()[:1]]
+        lacks = "no cut is listed yet"
+        for cut in cuts.read(newest):
+            why = cut_lacks(cut, recorded, self.targets, ends)
+            if why is None:
+                return GateLook({}, ends, cut.number)
+            lacks = why
+        return GateLook(dict.fromkeys(self.targets, lacks), ends)
