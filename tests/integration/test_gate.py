@@ -68,6 +68,26 @@ def test_a_table_is_complete_once_all_before_the_moment_is_written(rig: Rig) -> 
     assert "nothing was ever written to it" in found["tables"][f"lake.{rig.db}.ordres"]
 
 
+def test_what_waits_in_another_topic_is_waited_for(rig: Rig) -> None:
+    """A table's first row of a topic that is not read yet: its marks don't know the topic."""
+    other = f"{rig.topic}-other"
+    rig.create_topic(other)
+    config = rig.write_config(p=rig.pipeline(topics=[rig.topic, other], mode="append"))
+    rig.produce(change(rig, "orders", 1, -60))
+    rig.produce(change(rig, "items", 1, -60), topic=other)
+    assert rig.run(config) is Exit.OK
+    rig.produce(change(rig, "orders", 2, -30), topic=other)
+    rig.produce(change(rig, "orders", 3, 5))
+    status, found = told(gate(rig, "orders"))
+    assert status == 75
+    assert f"position of {other}:0 is 1, 2 is needed" in found["tables"][f"lake.{rig.db}.orders"]
+    assert rig.run(config) is Exit.OK
+    status, found = told(gate(rig, "orders"))
+    assert status == 75  # its marks know the topic now, which has no change of after the moment
+    rig.produce(change(rig, "items", 2, 5), topic=other)
+    assert told(gate(rig, "orders"))[0] == 0
+
+
 def test_it_waits_for_what_comes(rig: Rig) -> None:
     """It ends by itself once the daemon has written what lies before the moment."""
     rig.write_config()

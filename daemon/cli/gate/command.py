@@ -32,6 +32,8 @@ from sparkwriter.kit.queries import NoAnswer
 LOOK_EVERY_S = 2.0
 """Positions are recorded every 5 s."""
 
+BEGAN = "read from offset {} on: the tables have what came before by a load, or not at all"
+
 REFUSED = (
     NoAnswer, DatabaseError, EditRefused, TopicMissing, LogGone, Unreadable, PositionError,
 )  # fmt: skip
@@ -91,14 +93,13 @@ def gate_wait(
     except (StoreError, OSError) as error:
         refuse(settings.redactor.text(f"what is recorded can't be read: {error}"))
     shut = {name: why for each in looked for name, why in each.shut.items()}
-    if not as_json and shut:
-        for name, why in shut.items():
-            print(f"binlogd: not within {timeout}: {name}: {why}", file=sys.stderr)
     if as_json:
         print(json_text(_document(tables, through_ms, looked, shut), indent=1))
-    elif not shut:
-        of = next((f", in cut {each.cut}" for each in looked if each.cut is not None), "")
-        print(f"{', '.join(tables)}: complete through {time_text(through_ms)}{of}")
+    elif shut:
+        for name, why in shut.items():
+            print(f"binlogd: not within {timeout}: {name}: {why}", file=sys.stderr)
+    else:
+        _print(tables, through_ms, looked)
     sys.exit(Exit.DEADLINE.value if shut else Exit.OK.value)
 
 
@@ -165,14 +166,23 @@ def _news(looked: Sequence[GateLook], told: set[str]) -> Iterator[str]:
                 yield f"{name}: {why}"
 
 
+def _print(tables: Sequence[str], through_ms: int, looked: Sequence[GateLook]) -> None:
+    for source, at in (pair for each in looked for pair in sorted(each.begins.items())):
+        print(f"binlogd: {source}: {BEGAN.format(at)}", file=sys.stderr)
+    of = next((f", in cut {each.cut}" for each in looked if each.cut is not None), "")
+    print(f"{', '.join(tables)}: complete through {time_text(through_ms)}{of}")
+
+
 def _document(
     tables: Sequence[str], through_ms: int, looked: Sequence[GateLook], shut: Mapping[str, str]
 ) -> dict[str, Any]:
     ends = {str(source): end for each in looked for source, end in sorted(each.ends.items())}
+    begins = {str(source): at for each in looked for source, at in sorted(each.begins.items())}
     return {
         "complete": not shut,
         "through_ms": through_ms,
         "tables": {name: shut.get(name) for name in tables},
         "ends": ends,
+        "begins": begins,
         "cut": next((each.cut for each in looked if each.cut is not None), None),
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from daemon.cli.base.cuts import CutsTable
 from daemon.config.pipeline_config import PipelineConfig
@@ -26,10 +26,12 @@ by more, a later record proves the same."""
 class GateLook:
     """One look. ``shut``: by target why it is not complete, of those that are not; empty: all are.
     ``ends``: of each partition that has passed the moment, below which offset all before it is.
+    ``begins``: from where on these were read, where that is not from their first message.
     ``cut``: the cut that has them, where one was requested."""
 
     shut: Mapping[str, str]
     ends: Mapping[TopicPartition, int]
+    begins: Mapping[TopicPartition, int] = field(default_factory=dict)
     cut: int | None = None
 
 
@@ -51,6 +53,7 @@ class PipelineGate:
         self._through_ms, self._may_be_empty, self._cuts = through_ms, may_be_empty, cuts
         self._moments: LogMoments | None = None
         self._passage: Passage | None = None
+        self._others: Mapping[TopicPartition, int] | None = None
 
     def look(self) -> GateLook:
         """Look once. Raises NotAnswered, TopicMissing, LogUnreadable, LogGone, PositionError,
@@ -59,16 +62,20 @@ class PipelineGate:
         if found.waits_for:
             return GateLook(dict.fromkeys(self.targets, found.waiting()), found.ends)
         # Behind the search: what is written now may have come by a partition that was added.
-        recorded = self._recorded()
-        check_topic_ids(recorded, self._look.source(self._reads.name).topic_ids())
+        recorded, topics = self._recorded(), self._look.source(self._reads.name).topic_ids()
+        check_topic_ids(recorded, topics)
         moments = self._open(recorded)
         if self._moments is None or moments.sources != self._moments.sources:
             self._moments = moments
             return GateLook(dict.fromkeys(self.targets, "partitions were added"), found.ends)
-        shut = self._cut_short(recorded, moments) or self._shut(recorded, found.ends)
+        ends = {**self._other_ends(topics, recorded, moments), **found.ends}
+        shut = self._cut_short(recorded, moments) or self._shut(recorded, ends)
+        states = {source: recorded.partitions.get(source) for source in found.ends}
+        begins = {source: state.begin for source, state in states.items() if state and state.begin}
+        looked = GateLook(shut, found.ends, begins)
         if shut or self._cuts is None:
-            return GateLook(shut, found.ends)
-        return self._in_cut(self._cuts, recorded, found.ends)
+            return looked
+        return self._in_cut(self._cuts, recorded, looked)
 
     def _recorded(self) -> Snapshot:
         found = recorded_snapshot(self._reads).snapshot
@@ -91,6 +98,18 @@ class PipelineGate:
         self._passage = found
         return found
 
+    def _other_ends(
+        self, topics: Iterable[str], recorded: Snapshot, moments: LogMoments
+    ) -> Mapping[TopicPartition, int]:
+        """Of the pipeline's other partitions, where they ended once these had passed the moment: in
+        one of them may be a table's first row of another topic, which is not read yet."""
+        if self._others is None:
+            questions = self._look.source(self._reads.name).questions()
+            known = set(recorded.partitions) - set(moments.sources)
+            others = [each for each in questions.partitions(sorted(topics)) if each in known]
+            self._others = questions.committed_ends(others)
+        return self._others
+
     def _cut_short(self, recorded: Snapshot, moments: LogMoments) -> dict[str, str]:
         """The positions are of another log than the one that was looked at."""
         for source, end in moments.ends().items():
@@ -111,14 +130,12 @@ class PipelineGate:
                 found[target] = why
         return found
 
-    def _in_cut(
-        self, cuts: CutsTable, recorded: Snapshot, ends: Mapping[TopicPartition, int]
-    ) -> GateLook:
+    def _in_cut(self, cuts: CutsTable, recorded: Snapshot, looked: GateLook) -> GateLook:
         newest = [one.number for one in cuts.listed()[:1]]
         lacks = "no cut is listed yet"
         for cut in cuts.read(newest):
-            why = cut_lacks(cut, recorded, self.targets, ends)
+            why = cut_lacks(cut, recorded, self.targets, looked.ends)
             if why is None:
-                return GateLook({}, ends, cut.number)
+                return replace(looked, cut=cut.number)
             lacks = why
-        return GateLook(dict.fromkeys(self.targets, lacks), ends)
+        return replace(looked, shut=dict.fromkeys(self.targets, lacks))
