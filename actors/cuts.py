@@ -22,6 +22,8 @@ from offsets.cuts import Cut, KeepCuts, next_number
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 
+OTHERS_CUT = "another daemon has listed a cut of this number"
+
 
 @dataclass(slots=True)
 class _Making:
@@ -74,21 +76,24 @@ class CutsLogic:
     def __init__(
         self,
         pipeline: str,
+        group: str,
         table: TargetName,
         keep: KeepCuts,
         unix_s: Callable[[], float],
         run_id: str,
         routed: Callable[[str], bool] = lambda target: True,
     ) -> None:
-        """``table``: lists the cuts. ``unix_s``: the time, in Unix seconds. ``run_id`` makes names
-        of writes unique over restarts. ``routed``: whether a route may lead to a target; what is
-        recorded of others is of an earlier configuration."""
+        """``table``: lists the cuts of this pipeline and ``group``. ``unix_s``: the time, in Unix
+        seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
+        may lead to a target; what is recorded of others is of an earlier configuration."""
         self._pipeline, self._table, self._keep = pipeline, table, keep
         self._unix_s, self._run_id, self._routed = unix_s, run_id, routed
         self._me = Address(pipeline, "cuts")
-        self._lane = TopicPartition(f"(cuts of {pipeline})", 0)
+        self._lane = TopicPartition(f"(cuts of {pipeline}, {group})", 0)
+        self._owner = TableName(f"cuts of pipeline {pipeline}", f"group {group}")
         self._is_open, self._last = False, NO_OFFSET
         self._unlisted = True
+        self._first: int | None = None
         self._tagged: dict[str, str] = {}
         self._making: _Making | None = None
         self._made: Cut | None = None
@@ -113,8 +118,9 @@ class CutsLogic:
                 return self._write(message)
             case msg.CutNotStaged(reason):
                 return self._give_up(reason)
-            case msg.Written():
-                return self._written()
+            case msg.Written(state=state):
+                listed_before = state is not None and state.covered
+                return self._give_up(OTHERS_CUT) if listed_before else self._written()
             case Figures():
                 return [fx.Reply(CutFigures(self._made, self._error, self._failing_since))]
             case _:
@@ -135,6 +141,8 @@ class CutsLogic:
         ):
             self._well()
             return []  # no table has changed
+        if not (reached.versions or reached.left_out):
+            return []  # none was written yet
         self._making = _Making(reached)
         if self._is_open:
             return self._tag()
@@ -146,7 +154,7 @@ class CutsLogic:
         assert making is not None
         last = None if self._last == NO_OFFSET else self._last
         new = making.begin(next_number(last, self._unix_s()), self._tagged)
-        above = (last or 0) if self._unlisted else None
+        above = self._listed_below(last, making.number) if self._unlisted else None
         if not new:
             return self._stage()
         return [
@@ -158,6 +166,14 @@ class CutsLogic:
             )
             for name, version in new.items()
         ]
+
+    def _listed_below(self, last: int | None, number: int) -> int | None:
+        """The number beyond which tags are of no cut. Where none is listed, that is known of this
+        run's alone: others may be of cuts in another table, and go when they are old."""
+        if last is not None:
+            return last
+        found, self._first = self._first, self._first or number
+        return None if found is None else found - 1
 
     def _answered(self, target: str, problem: str | None) -> list[fx.CutEffect]:
         making = self._making
@@ -173,7 +189,7 @@ class CutsLogic:
         if not making.versions:
             reasons = [": ".join(each) for each in sorted(making.left_out.items())]
             more = [f"{len(reasons) - 1} more"] if len(reasons) > 1 else []
-            return self._give_up("; ".join([*(reasons[:1] or ["no table was written yet"]), *more]))
+            return self._give_up("; ".join([*reasons[:1], *more]))
         return [fx.StageCut(making.cut(self._pipeline))]
 
     def _write(self, staged: msg.CutStaged) -> list[fx.CutEffect]:
@@ -189,8 +205,8 @@ class CutsLogic:
             path=staged.path,
             rows=1,
             changes=1,
-            # Rows of a source's table that a route leads here are refused by name.
-            table=TableName("cuts of pipeline", self._pipeline),
+            # Of a source's table that a route leads here, and of another group, it is refused.
+            table=self._owner,
             bounds=staged.bounds,
         )
         through = {self._lane: making.number}

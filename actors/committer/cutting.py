@@ -18,6 +18,7 @@ OTHERS = "(all other tables)"
 ALL = "(all tables)"
 
 ADOPTED = "they got no change since offset {}, where no record was left"
+DIFFERS = "stored rows may differ from the source's: {}"
 AGAIN = "the log is read again up to offset {}: they may hold more than lies below the boundary"
 
 
@@ -83,11 +84,8 @@ class CutWatch:
         for name, mark in marks.items():
             if name in stand_ins or name in left_out:
                 continue
-            if name in self._unseen:
-                left_out[name] = "another member has read meanwhile, and it got no change since"
-            elif mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
-                # After a restart the log is read again from the frontier, which some are beyond.
-                left_out[name] = "it is beyond the boundary since an earlier run"
+            if (why := self._elsewhere(name, mark, asked)) is not None:
+                left_out[name] = why
             elif mark.version is not None:  # else it was dropped, or renamed away
                 versions[name] = mark.version
         left_out = {name: why for name, why in left_out.items() if name not in stand_ins}
@@ -97,6 +95,17 @@ class CutWatch:
             versions, left_out = {}, {ALL: AGAIN.format(again)}
         told = msg.CutReached(asked, versions, left_out)
         return [fx.Tell(self._cuts, told), fx.Tell(self._fetcher, msg.CutOver(asked))]
+
+    def _elsewhere(self, name: str, mark: TargetMark, asked: msg.CutAsked) -> str | None:
+        """Why a target may show anything but what comes before the boundary; None: it does not."""
+        if name in self._unseen:
+            return "another member has read meanwhile, and it got no change since"
+        if mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
+            # After a restart the log is read again from the frontier, which some are beyond.
+            return "it is beyond the boundary since an earlier run"
+        if mark.version is None or mark.rows_may_differ is None:
+            return None
+        return DIFFERS.format(mark.rows_may_differ)
 
     def _on_their_way(
         self,

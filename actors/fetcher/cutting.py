@@ -98,12 +98,21 @@ class Cutting:
             self._held.append(rest)
         return head, self._ask(epoch, head, end, now)
 
-    def idle(self, epochs: Mapping[TopicPartition, int], now: float) -> list[fx.Tell]:
+    def begin(self, source: TopicPartition, start: int, now: float) -> None:
+        """A partition is read from here on, and all below is applied: maybe in no cut yet."""
+        self._latest, self._latest_at = msg.Fetched(source, [], [], start), now
+
+    def idle(
+        self, epochs: Mapping[TopicPartition, int], now: float, *, paused: bool = False
+    ) -> list[fx.Tell]:
         """The cut that is due behind the last message that came, where no other follows it.
 
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
-        makes none where no table is another than in the last one.
+        makes none where no table is another than in the last one. ``paused``: nothing is read, so
+        the end of a transaction may be in the log.
         """
+        if paused:
+            self._latest_at = now
         latest = self._latest
         if self._every_s is None or latest is None or self.at_rest or self.uncut:
             return []
@@ -112,7 +121,7 @@ class Cutting:
             return []
         if not self._parts.is_whole(source):
             return []
-        end = self._format.transaction_end(latest.values[-1])
+        end = self._format.transaction_end(latest.values[-1]) if latest.values else None
         if end is None and now < self._latest_at + NO_END_S:
             return []
         return self._ask(epochs[source], latest, end, now)

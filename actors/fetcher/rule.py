@@ -83,7 +83,7 @@ class FetcherLogic:
             case msg.RoomAvailable(to):
                 return self._offer_parked(to)
             case msg.Assigned():
-                return self._assigned(message)
+                return self._assigned(message, now)
             case msg.Revoked(sources, lost):
                 return self._revoked(sources, lost)
             case msg.Reread(epochs):
@@ -160,7 +160,7 @@ class FetcherLogic:
                 out.append(self._dispatched(nothing, position, {}, last=True))
         if not polled.batches:
             epochs = {source: each.epoch for source, each in self._partitions.items()}
-            out += self._cutting.idle(epochs, now)
+            out += self._cutting.idle(epochs, now, paused=self._paused)
         if polled.error is not None:
             out += self._fail(polled.error)
         return out + self._undetected(polled, now) + self._flush()
@@ -389,7 +389,7 @@ class FetcherLogic:
         ]
         return [*out, *self._cutting.unfit(counts, len(self._partitions))]
 
-    def _assigned(self, assigned: msg.Assigned) -> list[fx.FetcherEffect]:
+    def _assigned(self, assigned: msg.Assigned, now: float) -> list[fx.FetcherEffect]:
         out: list[fx.FetcherEffect] = self._counted(assigned.counts)
         self._was_assigned = True
         for left, (source, start) in enumerate(assigned.starts.items(), 1 - len(assigned.starts)):
@@ -402,6 +402,8 @@ class FetcherLogic:
             running = assigned.running.get(source)
             at_frontier = source in assigned.at_frontier
             self._parts.begin(source, at_frontier=at_frontier, running=running)
+            if at_frontier:
+                self._cutting.begin(source, start, now)
             started = assigned.started(source, self._epoch, more=left < 0)
             out.append(fx.Tell(self._committer, started))
         # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.

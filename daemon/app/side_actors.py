@@ -24,7 +24,8 @@ def cuts_of(config: Config, pipeline: str, run_id: str) -> Iterator[tuple[CutsLo
         def routed(target: str) -> bool:
             return router.reaches(TargetName.parse(target))
 
-        logic = CutsLogic(pipeline, table, section.cuts.keep, time.time, run_id, routed)
+        group, keep = config.group(pipeline), section.cuts.keep
+        logic = CutsLogic(pipeline, group, table, keep, time.time, run_id, routed)
         yield logic, CutEffects(ParquetTables(), config.daemon.staging_folder / run_id)
 
 

@@ -9,13 +9,13 @@ from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures
 from actors.contract.writes import TargetState
-from actors.cuts import CutsLogic
+from actors.cuts import OTHERS_CUT, CutsLogic
 from changes.model.model import TargetName
 from offsets.cuts import Cut, KeepCuts
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 
-P0, LANE = TopicPartition("t", 0), TopicPartition("(cuts of p)", 0)
+P0, LANE = TopicPartition("t", 0), TopicPartition("(cuts of p, g)", 0)
 TABLE, A, B = (TargetName.parse(f"lake.d.{name}") for name in ("cuts", "a", "b"))
 KEEP, ME = KeepCuts(3600.0, 7), Address("p", "cuts")
 NOW = 1_800_000_000
@@ -30,7 +30,7 @@ class Maker:
     """Feeds the logic, and answers what a sink does at once."""
 
     def __init__(self, last: int | None = None) -> None:
-        self.logic = CutsLogic("p", TABLE, KEEP, lambda: NOW, "run")
+        self.logic = CutsLogic("p", "g", TABLE, KEEP, lambda: NOW, "run")
         self.marks = {} if last is None else {LANE: last}
         self.refused: dict[TargetName, str] = {}
         self.tags: list[msg.TagVersion] = []
@@ -38,7 +38,7 @@ class Maker:
         self.cuts: list[Cut] = []
         self.removed: list[str] = []
         self.logs: list[fx.Log] = []
-        self.away = False
+        self.away = self.covered = False
 
     def feed(self, message: object) -> None:
         for effect in self.logic.handle(message, 0.0):
@@ -70,7 +70,8 @@ class Maker:
                 self.batches.append(request)
                 if self.away:
                     return msg.Failed(TABLE, msg.FailureKind.RETRY, "the catalog is away")
-                return msg.Written(batch.target, request.epochs, request.through, TargetState())
+                state = TargetState(covered=self.covered)
+                return msg.Written(batch.target, request.epochs, request.through, state)
         raise AssertionError(request)
 
     @property
@@ -85,7 +86,7 @@ def test_all_tables_are_tagged_then_the_row_is_written() -> None:
     wanted = [(A, "11"), (B, "21")]
     assert [(tag.target, tag.version) for tag in maker.tags] == wanted
     assert {(tag.number, tag.keep, tag.reply_to, tag.above) for tag in maker.tags} == {
-        (NOW, KEEP, ME, 0)
+        (NOW, KEEP, ME, None)
     }
     (write,) = maker.batches
     assert write.batch.lanes == {LANE: Span(NO_OFFSET, NOW)}
@@ -118,6 +119,30 @@ def test_numbers_go_on_where_the_table_says() -> None:
     assert [(tag.number, tag.above) for tag in maker.tags] == [(NOW + 501, NOW + 500)]
 
 
+def test_where_no_cut_is_listed_no_tag_is_removed() -> None:
+    """The tags may be of cuts that another table lists: the pipeline had another name, or another
+    table of cuts."""
+    maker = Maker()
+    maker.away = True
+    maker.feed(reached(a="11"))
+    maker.away = False
+    maker.feed(reached(a="11"))
+    assert [tag.above for tag in maker.tags] == [None, NOW - 1]
+
+
+def test_a_row_that_is_there_already_is_another_daemons() -> None:
+    """Nothing is written twice here: it has the number by chance, and lists other tables."""
+    maker = Maker(last=NOW - 9)
+    maker.covered = True
+    maker.feed(reached(a="11"))
+    assert maker.said == ["another daemon has listed a cut of this number"]
+    (figures,) = maker.logic.handle(Figures(), 0.0)
+    assert figures == fx.Reply(CutFigures(None, OTHERS_CUT, NOW))
+    maker.covered = False
+    maker.feed(reached(a="11"))
+    assert [tag.target for tag in maker.tags] == [A, A]
+
+
 def test_a_table_that_can_not_be_tagged_is_left_out_by_name() -> None:
     """The others are cut."""
     maker = Maker()
@@ -138,7 +163,9 @@ def test_a_table_that_can_not_be_tagged_is_left_out_by_name() -> None:
 def test_what_no_route_leads_to_any_more_is_left_out() -> None:
     """It gets no changes, and its sink may be gone from the configuration."""
     maker = Maker()
-    maker.logic = CutsLogic("p", TABLE, KEEP, lambda: NOW, "run", lambda name: name != "lake.d.b")
+    maker.logic = CutsLogic(
+        "p", "g", TABLE, KEEP, lambda: NOW, "run", lambda name: name != "lake.d.b"
+    )
     maker.feed(reached(a="11", b="21"))
     (cut,) = maker.cuts
     assert cut.versions == {"lake.d.a": "11"}
@@ -174,12 +201,12 @@ def test_where_none_can_be_tagged_there_is_no_cut() -> None:
     maker.feed(reached(12, a="12", b="21"))
     assert maker.said[1:] == [f"{A}: gone; 1 more"]
     maker.feed(reached(13))
-    assert maker.said[2:] == ["no table was written yet"]
+    assert (maker.cuts, maker.said[2:]) == ([], [])
 
 
 def test_one_cut_is_made_at_a_time() -> None:
     """One whose tables are being tagged is not mixed with the next."""
-    logic = CutsLogic("p", TABLE, KEEP, lambda: NOW, "run")
+    logic = CutsLogic("p", "g", TABLE, KEEP, lambda: NOW, "run")
     assert len(logic.handle(reached(a="11"), 0.0)) == 1
     (log,) = logic.handle(reached(12, a="12"), 1.0)
     assert isinstance(log, fx.Log)

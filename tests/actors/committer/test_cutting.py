@@ -82,6 +82,18 @@ def test_spills_and_what_is_beyond_are_left_out() -> None:
     }
 
 
+def test_a_table_whose_rows_may_differ_is_left_out() -> None:
+    """It may lack messages that were given up, or hold what a statement changed at the source."""
+    marks = {C: TargetMark("30", {P0: 2}, rows_may_differ="7 messages were discarded")}
+    logic = committer(targets=marks)
+    logic.handle(ASKED, 1.0)
+    logic.handle(written(B, 6, "21"), 1.1)
+    reached, _ = cut(logic.handle(written(A, 9, "12"), 1.2))
+    assert reached.versions == {A: "12", B: "21"}
+    why = "stored rows may differ from the source's: 7 messages were discarded"
+    assert reached.left_out == {C: why}
+
+
 @pytest.mark.parametrize(
     ("load", "why"), [(None, "it is being rebuilt"), (Load("load-1", {}), "it is being loaded")]
 )

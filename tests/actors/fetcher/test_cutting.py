@@ -13,6 +13,7 @@ from actors.fetcher.cutting import NO_END_S, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
+from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS
 from changes.formats.engine.format import pack
 from changes.model.model import FormatOptions
@@ -44,6 +45,12 @@ def of_gtid(number: int) -> bytes:
 
 def idle(cutting: Cutting, epochs: dict[TopicPartition, int], now: float) -> msg.CutAsked | None:
     return asked_of(cutting.idle(epochs, now))
+
+
+def asked_for(out: list[Any]) -> list[msg.CutAsked]:
+    """The cuts that the committer hears of."""
+    told = [effect.message for effect in out if isinstance(effect, fx.Tell)]
+    return [each for each in told if isinstance(each, msg.CutAsked)]
 
 
 def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
@@ -117,6 +124,36 @@ def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
     found = idle(cutting, {P0: 1}, 3.0 + NO_END_S)
     assert found is not None
     assert found.boundary == "time"
+
+
+@pytest.mark.parametrize("frontier", [True, False])
+def test_a_log_that_is_quiet_from_the_start_is_cut_where_reading_began(frontier: bool) -> None:
+    """The last run may have ended between a write and the cut that was due. Not where nobody knows
+    what is applied below."""
+    logic = FetcherLogic("p", MAXWELL, ROUTER, 1, FetcherSettings(cut_every_s=1.0))
+    known = frozenset({P0} if frontier else ())
+    logic.handle(msg.Assigned({P0: 7}, {P0: Watermarks(0, 99)}, at_frontier=known), 0.0)
+    assert asked_for(answered(logic, msg.Polled((), {P0: 7}), NO_END_S - 0.1)) == []
+    answered(logic, msg.Polled((), {P0: 7}), NO_END_S)
+    asked = asked_for(answered(logic, msg.Polled((), {P0: 7}), NO_END_S + 1.0))
+    assert asked == ([msg.CutAsked(1, P0, 7, "time", None, None)] if frontier else [])
+
+
+def test_while_reading_is_paused_no_cut_goes_through_a_transaction() -> None:
+    """Its end may be in the log already; the seconds count from where reading goes on."""
+    logic = fetcher()
+    open_ = msg.Polled((fetched(0, [row(1, last=False)]),), {P0: 1})
+    (offer,) = [each for each in logic.handle(open_, 0.0) if isinstance(each, fx.Offer)]
+    logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
+    nothing = msg.Polled((), {P0: 1})
+    for now in (1.0, 2 * NO_END_S, 4 * NO_END_S):
+        assert any(isinstance(each, fx.Consume) for each in logic.handle(Tick(), now))
+        assert asked_for(answered(logic, nothing, now)) == []
+    now = 4 * NO_END_S
+    answered(logic, msg.RoomAvailable(offer.to), now)
+    assert asked_for(answered(logic, nothing, now + NO_END_S - 0.1)) == []
+    (asked,) = asked_for(answered(logic, nothing, now + NO_END_S))
+    assert asked.boundary == "time"
 
 
 def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
