@@ -71,7 +71,7 @@ def whereabouts(
         line = f"its high-water mark is {hwm}{differs}"
         return Whereabouts(Reached.APPLIED, line, lacks=doubt is not None)
     if first <= offset <= last:
-        why = "its sink is away" if spill.away else "it is in quarantine"
+        why = "it is paused, or its sink is away" if spill.away else "it is in quarantine"
         line = f"{why}: kept in its spill, from {first} to {last}"
         return Whereabouts(Reached.SPILLED, line, lacks=True)
     if offset < state.frontier:

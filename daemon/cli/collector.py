@@ -33,7 +33,7 @@ def collector_status(
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
     except control.NotRunning as error:
-        _refuse(str(error), Exit.NOT_RUNNING)
+        _refuse(str(error), error.status)
     except control.ControlError as error:
         _refuse(str(error), Exit.PIPELINE_FAILED)
     every = [one for one in status.get("collectors", []) if name in (None, one["collector"])]

@@ -33,9 +33,10 @@ def status(
     try:
         found = control.ask(folder, {"ask": "status"})
     except control.NotRunning as error:
-        hint = "" if state_dir else "; --state-dir names another"
+        named = state_dir or isinstance(error, control.NoSocket)
+        hint = "" if named else "; --state-dir names another"
         print(f"binlogd: {error}{hint}", file=sys.stderr)
-        sys.exit(Exit.NOT_RUNNING.value)
+        sys.exit(error.status.value)
     except control.ControlError as error:
         print(f"binlogd: {error}", file=sys.stderr)
         sys.exit(Exit.PIPELINE_FAILED.value)

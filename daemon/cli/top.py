@@ -52,7 +52,7 @@ def top(
         pass
     except control.NotRunning as error:
         print(f"binlogd: {error}", file=sys.stderr)
-        sys.exit(Exit.NOT_RUNNING.value)
+        sys.exit(error.status.value)
     except control.ControlError as error:
         print(f"binlogd: {error}", file=sys.stderr)
         sys.exit(Exit.PIPELINE_FAILED.value)

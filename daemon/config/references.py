@@ -12,6 +12,9 @@ from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection, unfit_primary
 from sparkwriter.sections import AnySink
 
+LONGEST_NAME = 128
+"""Files are named after a pipeline and what they hold, with 255 bytes for all of it."""
+
 
 def unusable_names(sections: Mapping[str, Collection[str]]) -> Iterator[str]:
     """By kind of section the names that no command and no file could have."""
@@ -19,6 +22,8 @@ def unusable_names(sections: Mapping[str, Collection[str]]) -> Iterator[str]:
         for name in names:
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
                 yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
+            elif len(name) > LONGEST_NAME:
+                yield f"{kind}.{name}: a name has {LONGEST_NAME} characters at most"
 
 
 def unknown_databases(

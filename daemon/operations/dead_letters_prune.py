@@ -16,11 +16,11 @@ from actors.dead_letters import WINDOW_S
 from daemon.operations.engine.here import Here
 from daemon.operations.engine.operation import Done, Operation, Option, Params, say_plan
 from daemon.operations.engine.port import Plan
-from daemon.state.dead_letters.files import letter_files, read_files, read_marks
+from daemon.state.dead_letters.files import add_marks, letter_files, read_files, read_marks
 from daemon.state.dead_letters.index import parse_since
 from daemon.state.dead_letters.lines import has_done, remove_done
 from daemon.state.edits import EditRefused, chosen_pipeline
-from sources.base.letter import LetterId
+from sources.base.letter import LetterId, Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,15 @@ class Old:
         return {each.id: each.id in replayed for each in letters if each.when < self.before}
 
     def remove(self) -> int:
-        """Remove them; nobody may append meanwhile. Gives how many lines went. Raises OSError."""
-        old, before_s, gone = self.find([]).keys(), self.before.timestamp(), 0
+        """Remove them; nobody may append meanwhile. Gives how many lines went. Raises OSError.
+
+        The open ones are marked as discarded first: the mark stays, and with it that their rows are
+        missing.
+        """
+        found, before_s, gone = self.find([]), self.before.timestamp(), 0
+        old, lost = found.keys(), (letter for letter, done in found.items() if not done)
         try:
+            add_marks(self.folder, self.pipeline, (Mark.now(each, None) for each in lost))
             for path in letter_files(self.folder, self.pipeline):
                 if has_done(path, old, before_s):
                     gone += remove_done(path, old, before_s)

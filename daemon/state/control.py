@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from changes.model.printable import holds_half, json_text, printable_within_lines, reason_of
+from daemon.state.owner import owner
+from settings.exit import Exit
 
 # Unix sockets of our own: a file that is the owner's alone, at a path of any length.
 
@@ -70,7 +72,15 @@ class ControlError(Exception):
 
 
 class NotRunning(ControlError):
-    """No daemon serves that state directory."""
+    """No daemon serves that state directory. ``status``: a command's, where it needs one."""
+
+    status = Exit.NOT_RUNNING
+
+
+class NoSocket(NotRunning):
+    """A daemon has it, and nobody can ask that one."""
+
+    status = Exit.PIPELINE_FAILED
 
 
 class ControlServer:
@@ -174,7 +184,7 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
             sock.sendall(json.dumps(request).encode() + b"\n")
             line = _read_line(sock, LONGEST_REPLY, deadline)
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
-        raise NotRunning(f"no daemon runs on {state_dir}") from error
+        raise _nobody_serves(state_dir) from error
     except PermissionError as error:
         raise ControlError(
             f"{path}: {error.strerror}: only the daemon's own user and root may ask it"
@@ -198,6 +208,15 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
             )
         raise ControlError(said)
     return reply["answer"]
+
+
+def _nobody_serves(state_dir: Path) -> NotRunning:
+    if (process := owner(state_dir)) is None:
+        return NotRunning(f"no daemon runs on {state_dir}")
+    return NoSocket(
+        f"process {process} uses {state_dir}, and nobody serves {state_dir / NAME}: it starts or "
+        "ends; if it does neither, the socket was removed: restart it"
+    )
 
 
 def _written(reply: Mapping[str, Any]) -> bytes:

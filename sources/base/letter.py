@@ -237,6 +237,11 @@ class Mark:
     at: str | None
     when: datetime
 
+    @property
+    def state(self) -> str:
+        """What it makes of its letter."""
+        return "discarded" if self.at is None else "replayed"
+
     @classmethod
     def now(cls, letter: LetterId, at: str | None) -> Mark:
         """A mark with the current time."""

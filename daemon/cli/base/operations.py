@@ -160,4 +160,4 @@ def _done(
 
 def _not_running(operation: Operation[Any], error: control.NotRunning, tell: Tell) -> Done:
     tell(False, f"{error}: {operation.needs_daemon}")
-    return Done(status=Exit.NOT_RUNNING)
+    return Done(status=error.status)

@@ -36,6 +36,11 @@ STORES = {"s3": "org.apache.iceberg.aws.s3.S3FileIO", "hdfs": ""}
 """Schemes of a lake that is not a folder, with Iceberg's class for its files, empty: the usual."""
 
 
+_NO_NAME = re.compile(r"\s*$|~|[\w+.-]+:(?!//)")
+"""Nothing, a home that no shell has put in, a scheme with a slash too few: a folder of that name
+would be made, and nobody would look for the tables there."""
+
+
 class NotASink(Exception):
     """What was named is no place for tables: one line."""
 
@@ -63,6 +68,8 @@ class TablesPlace:
 
 def sink_lines(place: TablesPlace) -> Iterator[str]:
     """``[sink.lake]``. Raises NotASink."""
+    if place.kind != "jdbc" and _NO_NAME.match(place.lake):
+        raise _not_a_place(place.lake)
     yield "[sink.lake]                        # targets begin with the sink's name"
     yield f"kind = {quote(place.kind)}"
     if place.kind == "jdbc":
@@ -79,11 +86,18 @@ def sink_lines(place: TablesPlace) -> Iterator[str]:
         yield from _catalog(place)
 
 
+def _not_a_place(lake: str) -> NotASink:
+    known = ", ".join(f"{name}://" for name in (*STORES, "mysql", "postgresql"))
+    return NotASink(
+        f"{lake!r}: a folder, {known} or a file NAME.db is required; a name that begins with ~ or "
+        "has a colon is written ./NAME"
+    )
+
+
 def _catalog(place: TablesPlace) -> Iterator[str]:
     scheme, separator, _ = place.lake.partition("://")
     if separator and scheme not in STORES:
-        known = ", ".join(f"{name}://" for name in (*STORES, "mysql", "postgresql"))
-        raise NotASink(f"{place.lake!r}: a folder, {known} or a file NAME.db is required")
+        raise _not_a_place(place.lake)
     if place.catalog:
         if not place.catalog.startswith(("http://", "https://")):
             raise NotASink(f"--catalog {place.catalog!r}: give the address of a REST catalog")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from changes.formats.engine.format import Format, pack
@@ -12,7 +12,7 @@ from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.replay.keys import affected_targets
 from daemon.state.command_schemas import CommandSchemas
-from daemon.state.dead_letters.index import LetterFilter, read_index
+from daemon.state.dead_letters.index import indexes
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.where import Reached, Whereabouts, targets_of, whereabouts
@@ -68,11 +68,13 @@ def _why_none(format_: Format, router: Router, value: bytes | None) -> str:
     return "no route takes what it is of" if kind is not Kind.NOTHING else "it carries no change"
 
 
-def letters_of(pipeline: PipelineConfig, source: TopicPartition, offset: int) -> Mapping[str, str]:
+def letters_of(
+    pipeline: PipelineConfig, source: TopicPartition, offset: int, redact: Callable[[str], str]
+) -> Mapping[str, str]:
     """By target the state of the message's dead letter; of the empty name one for no single
-    target. Raises Unreadable."""
-    picked = read_index(pipeline).pick(LetterFilter(places=((source, offset),)))
-    return {stored.letter.id.target or "": stored.state for stored in picked}
+    target. Damage is reported on standard error. Raises Unreadable."""
+    (index,) = indexes([pipeline], redact)
+    return {target or "": state for target, state in index.at(source, offset).items()}
 
 
 def in_targets(

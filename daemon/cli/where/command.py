@@ -23,6 +23,7 @@ from daemon.state.command_schemas import command_schemas
 from daemon.state.dead_letters.index import Unreadable
 from daemon.state.recorded import recorded_snapshot
 from offsets.position import TopicPartition
+from offsets.recovery import PositionError, check_topic_ids
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
 from settings.exit import Exit
@@ -67,11 +68,13 @@ def offsets_where(
     settings = load_config(config)
     try:
         sought = _sought(place, gtid, lsn)
-        reads = reader_of(settings, sought.source.topic, pipeline)
-        if reads is None:
-            refuse(f"no pipeline reads {sought.source.topic!r}")
+        topic = sought.source.topic
+        reads = reader_of(settings, topic, pipeline)
+        if reads is None or not settings.topics_of(reads.name).reads(topic):
+            who = "no pipeline reads" if pipeline is None else f"pipeline {pipeline} does not read"
+            refuse(f"{who} {topic!r}")
         document = _answer(settings, reads, sought)
-    except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotThere) as error:
+    except (NotAnswered, TopicMissing, LogUnreadable, LogGone, NotThere, PositionError) as error:
         hint = settings.kafka_hint if getattr(error, "away", False) else ""
         refuse(settings.redactor.text(f"{error}{hint}"))
     except (StoreError, Unreadable, OSError) as error:
@@ -108,21 +111,21 @@ def _answer(settings: Config, reads: PipelineConfig, sought: Sought) -> dict[str
     source = sought.source
     recorded = recorded_snapshot(reads).snapshot or Snapshot(reads.name, reads.group)
     log = topics_as(None, settings, reads).log(source.topic)
+    log.reach()
+    check_topic_ids(recorded, {source.topic: log.describe()[0]})
     newest = look_up(log, Where(last=NEWEST), source.partition, NEWEST)
     with command_schemas(reads.registry) as schemas:
         format_, said = format_of_records(source.topic, reads, schemas, newest)
-        offset, record = located(log, sought, format_)
+        known = recorded.partitions.get(source)
+        offset, record = located(log, sought, format_, 0 if known is None else known.frontier)
         if record is None:
-            known = recorded.targets.items()
-            spilled = (name for name, mark in recorded.spills.items() if source in mark.lanes)
-            marked = (name for name, mark in known if source in mark.hwms)
-            names = tuple(dict.fromkeys((*marked, *spilled)))
+            names = _filled_from(recorded, source)
             of = Meant(names, NO_RECORD, unread=not names)
         elif format_ is None:
             of = Meant((), said, unread=True)
         else:
             of = meant(format_, reads.router(), schemas, source.topic, record)
-    letters = letters_of(reads, source, offset)
+    letters = letters_of(reads, source, offset, settings.redactor.text)
     targets = dict.fromkeys((*of.targets, *filter(None, letters)))
     return {
         "topic": source.topic,
@@ -138,6 +141,13 @@ def _answer(settings: Config, reads: PipelineConfig, sought: Sought) -> dict[str
             for each in in_targets(settings, recorded, source, offset, targets, letters)
         ],
     }
+
+
+def _filled_from(recorded: Snapshot, source: TopicPartition) -> tuple[str, ...]:
+    """The targets that have something of a partition, or keep it for later."""
+    marked = (name for name, mark in recorded.targets.items() if source in mark.hwms)
+    spilled = (name for name, mark in recorded.spills.items() if source in mark.lanes)
+    return tuple(dict.fromkeys((*marked, *spilled)))
 
 
 def _shown(one: InTarget) -> dict[str, Any]:

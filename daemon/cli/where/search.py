@@ -23,12 +23,19 @@ class Sought:
     lsn: int | None = None
 
 
-def located(log: TopicLog, sought: Sought, format_: Format | None) -> tuple[int, LogRecord | None]:
-    """The offset, and the record there; None where the log has removed it. Raises NotThere, and
-    what the log raises."""
+def located(
+    log: TopicLog, sought: Sought, format_: Format | None, frontier: int
+) -> tuple[int, LogRecord | None]:
+    """The offset, and the record there; None where the log has removed it. ``frontier``: what is
+    recorded. Raises NotThere, and what the log raises."""
     source, questions = sought.source, log.questions()
-    low = questions.watermarks([source])[source].low
-    bounds = Watermarks(low, questions.committed_ends([source])[source])
+    whole = questions.watermarks([source])[source]
+    if frontier > whole.high:
+        raise NotThere(
+            f"{source} ends at {whole.high}, the committed position is {frontier}: the log was cut "
+            "or replaced, so its offsets may be those of other messages now"
+        )
+    bounds = Watermarks(whole.low, questions.committed_ends([source])[source])
     if sought.offset is not None:
         return _at(log, source, sought.offset, bounds)
     if format_ is None:

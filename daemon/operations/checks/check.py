@@ -77,6 +77,18 @@ def _open_to_others(metrics: MetricsSection) -> Iterator[str]:
     yield f"metrics.listen: {address[0]} is no loopback address; {said}"
 
 
+def _full_of_log(config: Config) -> Iterator[str]:
+    """A state directory that the embedded broker's log alone may fill."""
+    broker, most = config.broker, config.daemon.state_max_bytes
+    topics = max(1, len(config.embedded_topics()))
+    if broker.embedded and most is not None and (log := topics * broker.max_bytes) >= most:
+        yield (
+            f"daemon.state_max_bytes: {most} is no more than the {log} bytes that the embedded "
+            "broker may keep there (broker.max_bytes for each topic): once its log has come to "
+            "the bound, no spill and no dead letter is taken"
+        )
+
+
 def warnings(config: Config, path: Path) -> Iterator[str]:
     """Settings that are legal but unwise. One line each."""
     yield from _exposed_secrets(config, path)
@@ -95,6 +107,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
             f"batch.max_bytes: {config.batch.max_bytes} is more than the {held} bytes that "
             "memory.budget_bytes leaves each processor: a batch of that size is staged in pieces"
         )
+    yield from _full_of_log(config)
     if config.daemon.commit_interval_s > 60:
         yield "daemon.commit_interval_s: after a crash that much is read again"
     yield from _of_spark(config)

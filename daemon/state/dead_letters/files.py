@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -155,7 +155,13 @@ def read_marks(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Ma
 
 def add_mark(state_dir: Path, mark: Mark) -> None:
     """Record durably that a letter was replayed. Any process. Raises OSError."""
-    append_line(marks_path(state_dir, mark.id.pipeline), line_of(mark.document))
+    add_marks(state_dir, mark.id.pipeline, [mark])
+
+
+def add_marks(state_dir: Path, pipeline: str, marks: Iterable[Mark]) -> None:
+    """Record them durably, in one append. Any process. Raises OSError."""
+    if lines := b"".join(line_of(mark.document) for mark in marks):
+        append_line(marks_path(state_dir, pipeline), lines)
 
 
 def _open_all(state_dir: Path, pipeline: str, stack: ExitStack) -> list[tuple[Path, BinaryIO]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
@@ -37,9 +37,7 @@ class Stored:
     @property
     def state(self) -> str:
         """One of ``STATES``."""
-        if self.mark is None:
-            return "open"
-        return "discarded" if self.mark.at is None else "replayed"
+        return "open" if self.mark is None else self.mark.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +100,25 @@ def filter_of(
 
 @dataclass(frozen=True, slots=True)
 class LetterIndex:
-    """A pipeline's letters in the order of the log. A letter that is stored twice appears once."""
+    """A pipeline's letters in the order of the log. A letter that is stored twice appears once.
+
+    ``marks``: of each letter the last one, also of those that were removed since.
+    """
 
     stored: tuple[Stored, ...]
     damage: tuple[str, ...]
+    marks: Mapping[LetterId, Mark] = field(default_factory=dict)
 
     def pick(self, wanted: LetterFilter) -> tuple[Stored, ...]:
         """The letters that pass the filter."""
         return tuple(filter(wanted, self.stored))
+
+    def at(self, source: TopicPartition, offset: int) -> Mapping[str | None, str]:
+        """By target the state of the letter of a record. A letter that is gone has its mark's."""
+        here = (source, offset)
+        marked = {i: mark.state for i, mark in self.marks.items() if (i.source, i.offset) == here}
+        stored = {each.letter.id: each.state for each in self.pick(LetterFilter(places=(here,)))}
+        return {letter.target: state for letter, state in (marked | stored).items()}
 
     def places(self) -> frozenset[tuple[TopicPartition, int]]:
         """The places of the letters' records in the log."""
@@ -126,13 +135,15 @@ def read_index(pipeline: PipelineConfig) -> LetterIndex:
     letters: dict[LetterId, tuple[Letter, str]] = {}
     marks: dict[LetterId, Mark] = {}
     for item, store in _items(pipeline, damage):
+        if item.id.pipeline != pipeline.name:
+            continue
         if isinstance(item, Mark):
             marks[item.id] = max(item, marks.get(item.id, item), key=lambda mark: mark.when)
-        elif item.id.pipeline == pipeline.name:
+        else:
             letters[item.id] = (item, store)
     order = sorted(letters.values(), key=lambda pair: _order(pair[0].id))
     found = tuple(Stored(letter, store, marks.get(letter.id)) for letter, store in order)
-    return LetterIndex(found, tuple(damage))
+    return LetterIndex(found, tuple(damage), marks)
 
 
 def _items(pipeline: PipelineConfig, damage: list[str]) -> Iterator[tuple[Letter | Mark, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 from daemon.admin.status.health import conditions
 from daemon.cli.__main__ import app
 from daemon.state.control import ControlServer
+from daemon.state.offset_file import lock_state_dir
 from tests.daemon.admin.events.test_watch import ILL, WELL
 from tests.daemon.operations.checks.test_check import TEXT
 
@@ -41,6 +43,16 @@ def test_what_passes_by_itself_is_no_failure(tmp_path: Path) -> None:
     """A script that waits for a start is not told that somebody has to act."""
     done = asked(tmp_path, WELL | {"state": "starting"})
     assert (done.exit_code, done.stdout.splitlines()[1]) == (0, "  binlogd: is starting")
+
+
+def test_no_daemon_and_one_that_cannot_be_asked_are_two_statuses(tmp_path: Path) -> None:
+    """A watchdog that starts another one goes by the first."""
+    command = ["status", "--state-dir", str(tmp_path)]
+    assert CliRunner().invoke(app, command).exit_code == 3
+    with lock_state_dir(tmp_path):
+        done = CliRunner().invoke(app, command)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"process {os.getpid()} uses {tmp_path}" in done.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

@@ -483,3 +483,13 @@ def test_a_short_form_that_is_wrong_is_named(tmp_path: Path, text: str, said: st
     """Nothing is taken for what it may have meant."""
     (problem,) = problems(tmp_path, BASE + PIPELINE + text)
     assert said in problem
+
+
+def test_a_name_that_files_cannot_have_is_refused(tmp_path: Path) -> None:
+    """A mark of a dead letter would be the first file with too long a name: after years."""
+    longest = "p" * 128
+    assert read(tmp_path, BASE + PIPELINE.replace("shop]", f"{longest}]")).pipeline.keys() == {
+        longest
+    }
+    (said,) = problems(tmp_path, BASE + PIPELINE.replace("shop]", f"{longest}p]"))
+    assert said == f"pipeline.{longest}p: a name has 128 characters at most"

@@ -12,7 +12,13 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from daemon.cli.__main__ import app
-from daemon.state.dead_letters.files import add_mark, letter_files, letters_path, read_files
+from daemon.state.dead_letters.files import (
+    add_mark,
+    letter_files,
+    letters_path,
+    read_files,
+    read_marks,
+)
 from daemon.state.offset_file import lock_state_dir
 from settings.exit import Exit
 from sources import opening
@@ -71,6 +77,8 @@ def test_without_a_daemon_the_command_does_it(flow: Flow) -> None:
     assert document["result"] == {"pipeline": "p", "open": 5, "replayed": 1, "removed": 6}
     assert (document["lines"][-1], left(flow)) == ("p: 6 removed", [6])
     assert len(letter_files(flow.folder / "state", "p")) == 1
+    marks = {mark.id.offset: mark.state for mark in read_marks(flow.folder / "state", "p", [])}
+    assert marks == {0: "replayed"} | dict.fromkeys(range(1, 6), "discarded")
     again = prune(flow, "--older-than", "7d", "--execute")
     assert (again.exit_code, left(flow)) == (0, [6])
     assert again.stdout.endswith("p: 0 removed\n")

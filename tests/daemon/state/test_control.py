@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 
 from daemon.state import control
-from daemon.state.control import NAME, ControlError, ControlServer, NotRunning, ask, short_path
+from daemon.state.control import (
+    NAME,
+    ControlError,
+    ControlServer,
+    NoSocket,
+    NotRunning,
+    ask,
+    short_path,
+)
+from daemon.state.offset_file import lock_state_dir
 
 
 def fail(request: Mapping[str, Any]) -> object:
@@ -125,6 +134,17 @@ def test_no_daemon_is_told_from_a_broken_one(tmp_path: Path, there: bool) -> Non
     with pytest.raises(NotRunning) as caught:
         ask(folder, {"ask": "status"})
     assert str(caught.value) == f"no daemon runs on {folder}"
+
+
+def test_a_daemon_without_its_socket_is_not_taken_for_none(tmp_path: Path) -> None:
+    """It starts, or somebody has removed the socket. What a dead one has left is none."""
+    with lock_state_dir(tmp_path):
+        said = f"process {os.getpid()} uses .*: it starts or ends; if it does neither"
+        with pytest.raises(NoSocket, match=said):
+            ask(tmp_path, {"ask": "status"})
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    with pytest.raises(NotRunning, match="no daemon runs on"):
+        ask(tmp_path, {"ask": "status"})
 
 
 def test_a_daemon_that_does_not_answer_is_told(tmp_path: Path) -> None:

@@ -106,6 +106,66 @@ def test_a_spill_is_refused_at_the_bound_and_taken_once_there_is_room(tmp_path: 
     assert 40 * KIB < parts(room)["spills"] < 64 * KIB
 
 
+def test_nothing_is_refused_by_an_old_figure(tmp_path: Path) -> None:
+    """Who has made room need not wait for the next measurement; a little while, so that many
+    targets that retry do not read the directory all the time."""
+    put(tmp_path / "core", 96 * KIB)
+    room, patient = (StateRoom(tmp_path, 64 * KIB, again_s) for again_s in (0, 3600))
+    for each in (room, patient):
+        each.measure()
+    with pytest.raises(OSError, match=REFUSED):
+        room.require()
+    (tmp_path / "core").unlink()
+    room.require()
+    assert parts(room) == {}
+    with pytest.raises(OSError, match=REFUSED):
+        patient.require()
+
+
+def test_a_file_of_two_names_is_counted_once_and_any_depth_is_looked_at(tmp_path: Path) -> None:
+    """Deeper than Python's calls may go."""
+    put(tmp_path / "a.log", 64 * KIB)
+    os.link(tmp_path / "a.log", tmp_path / "b.log")
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    room = StateRoom(tmp_path)
+    try:
+        room.measure()
+    finally:
+        subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # Python's own is not deep enough
+    assert parts(room) == {"other": 64 * KIB}
+
+
+MOUNTED = """
+mount -t tmpfs none "$1/broker" || exit 77
+head -c 65536 /dev/zero > "$1/broker/0.log"
+exec "$2" -c '
+import sys
+from pathlib import Path
+from daemon.state.room import StateRoom
+room = StateRoom(Path(sys.argv[1]))
+room.measure()
+print(room.figures()["parts"])' "$1"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_what_is_mounted_in_it_is_on_another_disk(tmp_path: Path) -> None:
+    """It takes no room of this one, whose room the figures are about."""
+    (tmp_path / "broker").mkdir()
+    put(tmp_path / "id", 4 * KIB)
+    command = ["unshare", "--mount", "sh", "-c", MOUNTED, "sh", str(tmp_path), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+    assert done.stdout == "{'other': 4096}\n", done.stderr
+
+
 def test_a_dead_letter_is_refused_at_the_bound(tmp_path: Path) -> None:
     """Its record stays open, and its pipeline waits, then stops."""
     room = StateRoom(tmp_path, 4 * KIB)

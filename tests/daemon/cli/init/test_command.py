@@ -131,7 +131,10 @@ def test_what_is_missing_is_named_where_nobody_can_be_asked(tmp_path: Path) -> N
         (["--kafka", "x"], "--kafka 'x': KEY=VALUE is required"),
         (["--kafka", "sasl.password=${file:/no/such}"], "c.toml: kafka.sasl.password: "),
         (["--kafka", "group.id=mine"], "c.toml: kafka: "),
-        (["--lake", "ftp://x"], "a folder, s3://, hdfs://"),
+        *(
+            (["--lake", lake], f"{lake!r}: a folder, s3://, hdfs://")
+            for lake in ("ftp://x", "", " ", "s3:/bucket/x", "~/lake", "~/lake.db")
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_no_file(

@@ -169,6 +169,19 @@ def test_what_is_legal_but_unwise_is_a_warning(tmp_path: Path, more: str, expect
     assert line.startswith(f"warning: {expected}")
 
 
+@pytest.mark.parametrize(("most", "warned"), [("32 GiB", True), ("33 GiB", False)])
+def test_a_log_that_fills_the_state_directory_alone_is_a_warning(
+    tmp_path: Path, most: str, warned: bool
+) -> None:
+    """Of each topic the embedded broker keeps ``broker.max_bytes``, 16 GiB where it is not set."""
+    text = TEXT.replace('bootstrap.servers = "127.0.0.1:1"\n', "[broker]\nembedded = true\n")
+    text = text.replace('topics = ["shop"]', 'topics = ["shop", "more"]').replace("[kafka]", "")
+    text = text.replace("socket.connection.setup.timeout.ms = 1000\n", "")
+    said = lines(check(tmp_path, text + f'[daemon]\nstate_max_bytes = "{most}"\n'), tmp_path)
+    why = "warning: daemon.state_max_bytes: 34359738368 is no more than the 34359738368 bytes"
+    assert [line.startswith(why) for line in said] == [True] * warned
+
+
 @pytest.mark.parametrize(
     ("more", "warned"),
     [
