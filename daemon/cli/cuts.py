@@ -12,9 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from changes.model.printable import json_text
-from daemon.cli.base.cuts import CutsTable
+from daemon.cli.base.cuts import chosen_cuts
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
 from daemon.cli.base.texts import time_text
+from daemon.state.cuts_table import CutsTable
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
 from offsets.cuts import Cut
@@ -126,7 +127,7 @@ def _table(config: Any, pipeline: str | None) -> Iterator[CutsTable]:
     """The table of cuts; what it can't answer ends the command with status 2."""
     settings = load_config(config)
     try:
-        yield CutsTable(settings, pipeline)
+        yield chosen_cuts(settings, pipeline)
     except (NoAnswer, DatabaseError, EditRefused) as error:
         refuse(settings.redactor.text(str(error)))
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from databases.base.database import Database
     from sources.base.port import Source
     from sources.base.topics import Topics
+    from sparkwriter.kit.queries import Queries
 
 
 class UsedRegistry(NamedTuple):
@@ -109,6 +110,12 @@ class PipelineConfig:
         """The sections of the databases that hold its tables, by name."""
         names = (name for _, name in self.section.named_databases())
         return {name: self._config.database[name] for name in names}
+
+    def queries(self, sink: str) -> Queries | None:
+        """What answers queries about a sink's tables; None: nothing does."""
+        from sparkwriter.sections import make_sink  # late: few commands read tables
+
+        return make_sink(sink, self._config.sink[sink], self._config).queries()
 
     def database_of(self, schema: str) -> str | None:
         """The name of the database that holds its tables of a schema; None where none does."""

@@ -97,7 +97,7 @@ class Daemon:
             threading.Event().wait(0.5)
 
     def _runs(self) -> bool:
-        status = self._asked("status", "--json", check=False)
+        status = self.asked("status", "--json", check=False)
         return isinstance(status, dict) and bool(status.get("ready"))
 
     @property
@@ -114,7 +114,7 @@ class Daemon:
 
     def begin_load(self, tables: Sequence[str]) -> str:
         """Begin a load; return its job."""
-        self._asked("tables", "load", *tables)
+        self.asked("tables", "load", *tables)
         (job,) = [job["job"] for job in self._jobs() if job["kind"] == "load"]
         return str(job)
 
@@ -141,7 +141,7 @@ class Daemon:
 
     def verified(self, pattern: str, *options: str) -> dict[str, Any]:
         """The result of a verification, equal or not."""
-        found: Any = self._asked("tables", "verify", pattern, "--json", *options, check=False)
+        found: Any = self.asked("tables", "verify", pattern, "--json", *options, check=False)
         if not found:
             raise DemoFailed("nothing was verified")
         result: dict[str, Any] = found[0]
@@ -151,7 +151,7 @@ class Daemon:
     def _environ(self) -> Mapping[str, str]:
         return os.environ | {"BINLOGD_VAR": str(self._var), "BINLOGD_BROKER": self._bootstrap}
 
-    def _asked(self, *words: str, check: bool = True) -> Any:
+    def asked(self, *words: str, check: bool = True) -> Any:
         """A command's JSON, or None where it prints none. Raises DemoFailed where it fails."""
         done = subprocess.run(
             [sys.executable, "-m", "daemon.cli", *words, "--config", self._config],
@@ -166,11 +166,11 @@ class Daemon:
             return None
 
     def _jobs(self) -> list[dict[str, Any]]:
-        return list(self._asked("jobs", "list", "--json") or [])
+        return list(self.asked("jobs", "list", "--json") or [])
 
     def job(self, job: str) -> dict[str, Any]:
         """What ``jobs show`` says."""
-        found: dict[str, Any] = self._asked("jobs", "show", job, "--json")
+        found: dict[str, Any] = self.asked("jobs", "show", job, "--json")
         return found
 
     def _wait(self, job: Mapping[str, Any]) -> None:

@@ -1,89 +1,26 @@
-"""Reads the cuts of a pipeline from the table that lists them."""
+"""Which pipeline's cuts a command is about, and the tables of one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
-from changes.model.cut_row import cut_of
 from changes.model.model import TargetName
-from changes.sql.quoted import quoted
 from daemon.config.config import Config
-from daemon.config.pipelines import PipelineSection
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.state.cuts_table import CutsTable
 from daemon.state.edits import chosen_pipeline
-from offsets.cuts import Cut, kept
-from sparkwriter.kit.queries import NoAnswer, NoTable, Queries
-from sparkwriter.sections import make_sink
+from offsets.cuts import Cut
+from sparkwriter.kit.queries import NoAnswer
 
 
-class ListedCut(NamedTuple):
-    """A cut's number, and whether its tables are still kept as they are in it."""
-
-    number: int
-    kept: bool
-
-
-class CutsTable:
-    """A pipeline's cuts, as their table has them now. Its methods raise NoAnswer and
-    DatabaseError."""
-
-    def __init__(self, settings: Config, pipeline: str | None) -> None:
-        """Of this pipeline, or the only one that makes cuts. Raises NoAnswer, EditRefused."""
-        making = [name for name, one in settings.pipeline.items() if one.cut_every is not None]
-        if pipeline in settings.pipeline and pipeline not in making:
-            raise NoAnswer(f"pipeline {pipeline} makes no cuts: its cut_every is not set")
-        if not making:
-            raise NoAnswer("no pipeline makes cuts: set cut_every in its section")
-        self.pipeline = chosen_pipeline(making, pipeline)
-        self.section: PipelineSection = settings.pipeline[self.pipeline]
-        table = self.section.cuts_table
-        assert table is not None  # the configuration was checked
-        self.table: TargetName = table
-        queries = make_sink(table.sink, settings.sink[table.sink], settings).queries()
-        assert queries is not None  # as every sink whose tables have former versions
-        self._queries: Queries = queries
-
-    def listed(self) -> list[ListedCut]:
-        """All that are listed, the newest first; none where there is no table yet."""
-        try:
-            rows = self._ask("number", "true")
-        except NoTable:
-            return []
-        numbers = sorted((int(number) for (number,) in rows), reverse=True)
-        keep, later = self.section.cuts.keep, [*numbers[:1]]
-        found = []
-        for number in numbers:
-            found.append(ListedCut(number, kept(number, later, numbers[0], keep)))
-            later = [number]  # the next one's next
-        return found
-
-    def read(self, numbers: Sequence[int]) -> list[Cut]:
-        """These, in this order. Raises NoAnswer for one that is not listed, by its number."""
-        if not numbers:
-            return []
-        names = "number, pipeline, boundary, source_time, transaction, positions, tables, left_out"
-        text = ", ".join(map(str, numbers))
-        try:
-            rows = self._ask(names, f"number IN ({text})")
-        except NoTable as error:
-            raise NoAnswer(f"pipeline {self.pipeline} has made no cut yet: {error}") from error
-        try:
-            cuts = [cut_of(dict(zip(names.split(", "), row, strict=True))) for row in rows]
-        except (ValueError, TypeError) as error:
-            raise NoAnswer(f"{self.table} has a row that is no cut: {error}") from error
-        found = {cut.number: cut for cut in cuts}
-        for number in numbers:
-            if number not in found:
-                raise NoAnswer(f"{self.table} lists no cut {number} of pipeline {self.pipeline}")
-        return [found[number] for number in numbers]
-
-    def _ask(self, columns: str, where: str) -> list[Sequence[Any]]:
-        sql = (
-            f"SELECT {columns} FROM {self._queries.spell(self.table)} "
-            f"WHERE pipeline = {quoted(self.pipeline)} AND {where}"
-        )
-        with self._queries.answer(sql, [self.table], None) as answer:
-            return list(answer.rows)
+def chosen_cuts(settings: Config, pipeline: str | None) -> CutsTable:
+    """Those of this pipeline, or of the only one that makes cuts. Raises NoAnswer, EditRefused."""
+    if pipeline in settings.pipeline:
+        return CutsTable(PipelineConfig(settings, pipeline))
+    making = [name for name, one in settings.pipeline.items() if one.cut_every is not None]
+    if not making:
+        raise NoAnswer("no pipeline makes cuts: set cut_every in its section")
+    return CutsTable(PipelineConfig(settings, chosen_pipeline(making, pipeline)))
 
 
 def versions_in(cut: Cut, targets: Sequence[TargetName]) -> dict[TargetName, int]:

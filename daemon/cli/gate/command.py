@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from changes.model.printable import json_text
-from daemon.cli.base.cuts import CutsTable
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, refuse
 from daemon.cli.base.texts import time_text
 from daemon.cli.gate.watch import GateLook, PipelineGate
 from daemon.config.config import Config
 from daemon.config.pipeline_config import pipeline_of_target, pipelines_of
 from daemon.operations.engine.here import Offline
+from daemon.state.cuts_table import CutsTable
 from daemon.state.dead_letters.index import Unreadable, parse_since
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
@@ -126,7 +126,7 @@ def _gates(
             targets,
             through_ms,
             empty,
-            CutsTable(settings, name) if cut else None,
+            CutsTable(pipelines[name]) if cut else None,
         )
         for name, targets in by_pipeline.items()
     ]

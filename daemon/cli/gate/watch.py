@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from daemon.cli.base.cuts import CutsTable
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Look
 from daemon.operations.engine.source_watermarks import LogMoments, Passage, moments_of, passage
+from daemon.state.cuts_table import CutsTable
 from daemon.state.dead_letters.index import LetterFilter, read_index
 from daemon.state.recorded import recorded_snapshot
 from databases.base.port import Moment

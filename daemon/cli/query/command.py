@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from changes.model.printable import json_text, printable
-from daemon.cli.base.cuts import CutsTable, versions_in
+from daemon.cli.base.cuts import chosen_cuts, versions_in
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
 from daemon.cli.base.records import plain_value
 from daemon.cli.query.names import sinks_in, spelt
@@ -79,7 +79,7 @@ def query(
     try:
         state: At | Cut = None if at is None else parse_at(at, datetime.now(UTC))
         if cut is not None:
-            (state,) = CutsTable(settings, pipeline).read([cut])
+            (state,) = chosen_cuts(settings, pipeline).read([cut])
         queries = make_sink(name, settings.sink[name], settings).queries()
         if queries is None:
             raise NoAnswer(

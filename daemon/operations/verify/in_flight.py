@@ -39,10 +39,12 @@ class DifferingRow(NamedTuple):
 
 @dataclass(slots=True)
 class KeyLooks:
-    """What the looks at some keys gave. ``undecided``: keys, and why."""
+    """What the looks at some keys gave. ``undecided``: keys, and why. ``moved``: of a target at
+    rest the keys whose rows have changed since."""
 
     differing: list[DifferingRow] = field(default_factory=list)
     undecided: dict[Key, str] = field(default_factory=dict)
+    moved: list[Key] = field(default_factory=list)
 
 
 class Lookout(Protocol):
@@ -92,6 +94,17 @@ def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> KeyLook
         if not left:
             return seen
     seen.undecided |= dict.fromkeys(left, "it changes all the time")
+    return seen
+
+
+def looked_at_rest(keys: Sequence[Key], lookout: Lookout) -> KeyLooks:
+    """Look once at keys of a target that does not change any more: a row that has changed since
+    can't be decided by another look."""
+    seen = KeyLooks()
+    try:
+        seen.moved = _look(keys, lookout, seen)
+    except NotPassed as reason:
+        seen.undecided |= dict.fromkeys(keys, str(reason))
     return seen
 
 

@@ -14,13 +14,15 @@ from daemon.config.pipeline_parts import Window
 from daemon.operations.engine.port import Advanced, Control, Finished, Look, Outcome, Plan
 from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.operations.engine.requested import wrong_tables
-from daemon.operations.engine.source_targets import Compared, chosen, named, unmatched
+from daemon.operations.engine.source_targets import Chosen, Compared, chosen, named, unmatched
+from daemon.operations.verify.at_cut import CUT, AtCut, at_cut, read_cut, why_not_in
 from daemon.operations.verify.columns import NotComparable
 from daemon.operations.verify.in_flight_here import Interrupted
 from daemon.operations.verify.repair import Repair
 from daemon.operations.verify.report import Repaired, result_of, skipped, summary, table_result
 from daemon.operations.verify.run import Changed, TableRun, now_ms
 from daemon.operations.verify.work import RESTARTS, Table, Work
+from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseRefused
 
 KIND = "verify"
@@ -43,6 +45,10 @@ class VerifyKind:
             line = f'pipeline {pipeline}: set database = "NAME", of a [database.NAME] with its url'
             return Plan((wanted,), refusals=(line,))
         found = chosen(PipelineConfig(look.config, pipeline), wanted.targets)
+        try:
+            found, cut = _in_cut(look, wanted, found)
+        except EditRefused as error:
+            return Plan((wanted,), refusals=tuple(map(look.config.redactor.text, error.lines)))
         missing = unmatched(wanted.targets, found)
         refusals = [
             f"{pattern}: no table of pipeline {pipeline} is called so" for pattern in missing
@@ -58,6 +64,7 @@ class VerifyKind:
             "sample": sample,
             **wanted.params,
             "tables": [str(one.table) for one in found.tables],
+            **cut,
         }
         whole = replace(wanted, targets=targets, params=params)
         document = {
@@ -71,13 +78,20 @@ class VerifyKind:
         """See ``JobKind``."""
         sample = wanted.params.get("sample")
         known = isinstance(sample, int | float) and not isinstance(sample, bool)
-        return [*wrong_tables(wanted), *(() if known else ('"sample" is no number',))]
+        wrong = [] if known else ['"sample" is no number']
+        try:
+            if (cut := wanted.params.get(CUT)) is not None:
+                AtCut.of(cut)
+        except (KeyError, TypeError, ValueError) as error:
+            wrong.append(f'"{CUT}" is none: {error!r}')
+        return [*wrong_tables(wanted), *wrong]
 
     def step(self, job: Job, control: Control) -> Outcome:
         """Do the next part of the present table, or begin the next one."""
         work, wanted = Work.of(job.memory), job.wanted
         if len(work.done) == len(wanted.targets):
-            result = result_of(work.done, float(wanted.params["sample"]))
+            sample, cut = float(wanted.params["sample"]), wanted.params.get(CUT)
+            result = result_of(work.done, sample, cut)
             return Finished(result, summary(result), _progress(work))
         place = len(work.done)
         table = work.table or Table(now_ms())
@@ -122,6 +136,21 @@ class VerifyKind:
     def undo(self, job: Job, control: Control) -> str:
         """Nothing is left of a comparison; rows that were repaired stay so."""
         return "is given up; it has changed only the rows that it reports"
+
+
+def _in_cut(look: Look, wanted: JobRequest, found: Chosen) -> tuple[Chosen, dict[str, object]]:
+    """The tables that are in the requested cut, and the job's parameter of it. Raises
+    EditRefused."""
+    number = wanted.params.get("cut")
+    if number is None:
+        return found, {}
+    cut = read_cut(PipelineConfig(look.config, wanted.pipeline), int(number))
+    reasons = [why_not_in(cut, one.target) for one in found.tables]
+    pairs = list(zip(found.tables, reasons, strict=True))
+    tables = tuple(one for one, why in pairs if why is None)
+    refused = tuple((str(one.target), why) for one, why in pairs if why is not None)
+    of = at_cut(cut, [one.target for one in tables])
+    return replace(found, tables=tables, refused=(*found.refused, *refused)), {CUT: of.document()}
 
 
 def _progress(work: Work) -> JobProgress:

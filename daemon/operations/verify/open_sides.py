@@ -16,6 +16,7 @@ from changes.sql.spark.checksums import Grid
 from daemon.operations.engine.port import Control
 from daemon.operations.engine.source_targets import Compared
 from daemon.operations.load.columns import FittedTable, streamed_of
+from daemon.operations.verify.at_cut import AtCut
 from daemon.operations.verify.columns import (
     ComparedShape,
     NotComparable,
@@ -55,19 +56,22 @@ class Open:
 @dataclass(frozen=True, slots=True)
 class Opening:
     """``count``: called after each piece that was read of the source, with its rows; ``say`` shows
-    what is waited for."""
+    what is waited for. ``cut``: the target is read as it is in it."""
 
     control: Control
     pipeline: str
     compared: Compared
     count: Callable[[int], None]
     say: Callable[[str], None]
+    cut: AtCut | None = None
 
     @contextmanager
     def opened(self, snapshot: Snapshot, grid: Grid | None) -> Iterator[Open]:
         """The table on both sides. Raises NotComparable, and what both raise."""
         compared, target = self.compared, self.compared.target
-        if (why := not_following(snapshot, str(target))) is not None:
+        cut, name = self.cut, str(target)
+        why = not_following(snapshot, name) if cut is None else cut.refuses(snapshot)
+        if why is not None:
             raise NotComparable(why)
         own = sinks_of(self.control.config)[target.sink]
         tables = own.database()
@@ -115,6 +119,7 @@ class Opening:
             self.compared.target,
             shape,
             grid,
+            None if self.cut is None else self.cut.versions[str(self.compared.target)],
         )
 
     def _state(self) -> TargetState:

@@ -16,6 +16,7 @@ from daemon.operations.engine.record import Job, State
 from daemon.operations.load.of_tables import OfTables, TablesParams, followed
 from daemon.operations.verify.kind import VerifyKind
 from daemon.operations.verify.result_table import print_result
+from daemon.state.edits import EditRefused
 from settings.exit import Exit
 
 
@@ -29,6 +30,14 @@ class VerifyParams(TablesParams):
     repair: Annotated[
         bool, Option("Write the rows that differ as the source has them.", flag="--repair")
     ] = False
+    cut: Annotated[
+        int | None, Option("Compare the tables as they are in this cut.", metavar="N", least=1)
+    ] = None
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse what does not go together."""
+        if self.repair and self.cut is not None:
+            raise EditRefused("--repair writes present rows: --cut only compares")
 
 
 class VerifyOperation(OfTables[VerifyParams]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ from daemon.operations.verify.in_flight import DifferingRow
 from daemon.operations.verify.work import Table
 from databases.base.port import Texts
 from settings.counted import counted
+
+OF_CUT = ("number", "time_ms", "transaction", "positions")
+"""What a result says of a cut: the moment of the data."""
 
 LONGEST = 200
 """Signs of a value that are shown: of a longer one those about the first that differs."""
@@ -90,12 +93,19 @@ def table_result(
         "more": table.is_full,
         "rows_that_differ": [dict(one) for one in table.shown],
         "undecided": [{"key": list(key), "why": why} for key, why in table.undecided],
-        "notes": [*table.notes, *repaired.notes],
+        "changed_since": table.moved,
+        "notes": [*table.notes, *_moved(table), *repaired.notes],
         "skipped": None,
         "repaired": [dict(one) for one in repaired.rows],
         "not_repaired": [dict(one) for one in repaired.refused],
         "seconds": round((now_ms - table.begun_ms) / 1000, 1),
     }
+
+
+def _moved(table: Table) -> Iterator[str]:
+    if table.moved:
+        has = counted(table.moved, "row has", "rows have")
+        yield f"{has} changed since the cut, and can't be compared"
 
 
 def skipped(target: str, source: str, why: str) -> dict[str, Any]:
@@ -107,8 +117,10 @@ def skipped(target: str, source: str, why: str) -> dict[str, Any]:
     }
 
 
-def result_of(done: Iterable[Mapping[str, Any]], sample: float) -> dict[str, Any]:
-    """The job's result."""
+def result_of(
+    done: Iterable[Mapping[str, Any]], sample: float, cut: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The job's result. ``cut``: of which the tables were compared (``at_cut.AtCut``)."""
     tables = [dict(one) for one in done]
     return {
         "equal": all(one["equal"] or _is_repaired(one) for one in tables),
@@ -120,6 +132,7 @@ def result_of(done: Iterable[Mapping[str, Any]], sample: float) -> dict[str, Any
         "repaired": sum(len(one["repaired"]) for one in tables),
         "not_repaired": sum(len(one.get("not_repaired", ())) for one in tables),
         "sample": sample,
+        "cut": None if cut is None else {name: cut[name] for name in OF_CUT},
     }
 
 

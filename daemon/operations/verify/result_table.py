@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -33,10 +34,18 @@ def print_result(console: Console, result: Mapping[str, Any]) -> None:
             "; ".join([_verdict(one), *one["notes"]]),
         )
         table.add_row(*map(escape, cells))
+    if (cut := result.get("cut")) is not None:
+        told = cut["transaction"] and f", last transaction {cut['transaction']}"
+        when = "not known" if cut["time_ms"] is None else _time(cut["time_ms"])
+        console.print(escape(f"as of cut {cut['number']}: source time {when}{told or ''}"))
     console.print(table)
     for one in result["tables"]:
         for line in _rows(one):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def _verdict(one: Mapping[str, Any]) -> str:

@@ -17,10 +17,11 @@ from daemon.operations.engine.record import Job, JobProgress
 from daemon.operations.engine.source_targets import Compared
 from daemon.operations.engine.source_watermarks import LogMoments, moments_of
 from daemon.operations.verify import compare
+from daemon.operations.verify.at_cut import CUT, AtCut, CutLookout
 from daemon.operations.verify.columns import ComparedShape
 from daemon.operations.verify.database_sides import Pacer
 from daemon.operations.verify.groups import sampled
-from daemon.operations.verify.in_flight import KeyLooks, looked
+from daemon.operations.verify.in_flight import KeyLooks, looked, looked_at_rest
 from daemon.operations.verify.in_flight_here import Interrupted, LiveLookout
 from daemon.operations.verify.key_texts import Trail, follow, keys_of, moves_of
 from daemon.operations.verify.log_changes import LogChanges
@@ -50,7 +51,10 @@ class TableRun:
         self._database = control.config.database[compared.database]
         self._read = self._before = before
         self._pacer = Pacer(self._database.rows_per_s, self._control.wait)
-        self._opening = Opening(control, self._pipeline, compared, self._count, self._say)
+        document = job.wanted.params.get(CUT)
+        self._cut = None if document is None else AtCut.of(document)
+        count, say = self._count, self._say
+        self._opening = Opening(control, self._pipeline, compared, count, say, self._cut)
 
     def advance(self, table: Table) -> Table:
         """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""
@@ -91,7 +95,7 @@ class TableRun:
             rows=found.rows,
             ranges=found.intervals,
             notes=tuple(notes),
-            trail=Trail(begins),
+            trail=Trail(begins) if self._cut is None else None,
         )
 
     # --- closer
@@ -100,7 +104,8 @@ class TableRun:
         assert table.left
         left, keys = compare.advanced(here.source, here.target, table.left)
         lookout = self.lookout(here)
-        seen = looked(keys, lookout) if keys else KeyLooks()
+        look = looked if self._cut is None else looked_at_rest
+        seen = look(keys, lookout) if keys else KeyLooks()
         return self._with(replace(table, left=tuple(left)), seen, here, lookout)
 
     def _followed(self, table: Table, here: Open) -> Table:
@@ -117,7 +122,7 @@ class TableRun:
     def lookout(self, here: Open) -> LiveLookout:
         """What looks at rows ask."""
         snapshot = self._control.snapshot(self._pipeline)
-        return LiveLookout(
+        needed = (
             self._control,
             self._pipeline,
             str(self.compared.target),
@@ -128,6 +133,9 @@ class TableRun:
             self.settings,
             self._say,
         )
+        if self._cut is not None:
+            return CutLookout(self._cut.places, *needed)
+        return LiveLookout(*needed)
 
     # --- what it takes
 
@@ -191,6 +199,7 @@ def _with(table: Table, seen: KeyLooks, shape: ComparedShape, assumed: bool) -> 
             *((key, why) for key, why in sorted(seen.undecided.items()) if key not in known),
         ),
         notes=notes,
+        moved=table.moved + len(seen.moved),
     )
 
 

@@ -86,11 +86,15 @@ class LakeSide:
         target: TargetName,
         shape: ComparedShape,
         grid: Grid | None,
+        version: str | None = None,
     ) -> None:
+        """``version``: the snapshot that is read, None: the present one."""
         self._spark = spark
         self._asked = asked
         self._target = target
         rows = dotted(*target)
+        if version is not None:
+            rows = f"(SELECT * FROM {rows} VERSION AS OF {int(version)})"
         if shape.deleted is not None:
             rows = f"(SELECT * FROM {rows} WHERE NOT coalesce({quote(shape.deleted)}, false))"
         self._lake = Lake(

@@ -29,7 +29,8 @@ class Table:
     its intervals are. ``left``: what is still to be
     looked at closer; None before the first pass. ``found``: keys that differ; ``shown``: the first
     of them with their values. ``rows``: of the source, of the target. ``trail``: of rows that
-    change their key meanwhile; None before the first pass.
+    change their key meanwhile; None before the first pass, and of a cut. ``moved``: how many rows
+    have changed since the cut.
     """
 
     begun_ms: int
@@ -44,6 +45,7 @@ class Table:
     notes: tuple[str, ...] = ()
     restarts: int = 0
     trail: Trail | None = None
+    moved: int = 0
 
     @property
     def is_compared(self) -> bool:
@@ -76,6 +78,7 @@ class Table:
             "notes": list(self.notes),
             "restarts": self.restarts,
             "trail": None if self.trail is None else self.trail.document(),
+            "moved": self.moved,
         }
 
     @classmethod
@@ -96,6 +99,7 @@ class Table:
             tuple(document["notes"]),
             int(document["restarts"]),
             None if trail is None else Trail.of(trail),
+            int(document.get("moved", 0)),
         )
 
 

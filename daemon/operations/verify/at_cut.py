@@ -1,0 +1,107 @@
+"""A comparison at rest: the target as it is in a cut, the source as it is now.
+
+A row that differs is wrong in the cut only if the log has no change of it since the cut's place:
+then the source had the present row at the cut, too. Rows that changed since can't be compared: what
+they were then is nowhere but in the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from changes.model.model import TargetName
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.operations.verify.in_flight import Ends
+from daemon.operations.verify.in_flight_here import LiveLookout
+from daemon.state.cuts_table import CutsTable
+from daemon.state.edits import EditRefused
+from databases.base.errors import DatabaseError
+from offsets.cuts import Cut
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
+from sparkwriter.kit.queries import NoAnswer
+
+CUT = "at_cut"
+"""The parameter of a job that compares at a cut; ``AtCut.document`` is what it holds."""
+
+
+class AtCut(NamedTuple):
+    """What a comparison needs of a cut. ``places``: below them everything is in the cut, and
+    nothing else. ``versions``: by target its snapshot."""
+
+    number: int
+    time_ms: int | None
+    transaction: str | None
+    places: Ends
+    versions: Mapping[str, str]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON keeps it."""
+        return {
+            "number": self.number,
+            "time_ms": self.time_ms,
+            "transaction": self.transaction,
+            "positions": {str(source): at for source, at in self.places.items()},
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> AtCut:
+        """Read back what ``document`` gave. Raises KeyError, TypeError, ValueError."""
+        places = {TopicPartition.parse(n): int(at) for n, at in document["positions"].items()}
+        number, time_ms = int(document["number"]), document["time_ms"]
+        return cls(number, time_ms, document["transaction"], places, dict(document["versions"]))
+
+    def refuses(self, recorded: Snapshot) -> str | None:
+        """Why the log does not tell what has changed since the cut; None: it does."""
+        for source, at in self.places.items():
+            state = recorded.partitions.get(source)
+            if state is None or state.frontier < at:
+                return f"cut {self.number} is of offset {at} of {source}, which is not read here"
+            if state.begin is not None and state.begin > at:
+                return f"{source} is read from offset {state.begin} on, behind cut {self.number}"
+        return None
+
+
+def read_cut(pipeline: PipelineConfig, number: int) -> Cut:
+    """A pipeline's cut. Raises EditRefused."""
+    try:
+        (found,) = CutsTable(pipeline).read([number])
+    except (NoAnswer, DatabaseError) as error:
+        raise EditRefused(str(error)) from error
+    return found
+
+
+def why_not_in(cut: Cut, target: TargetName) -> str | None:
+    """Why a table can't be compared as it is in a cut; None: it can."""
+    name = str(target)
+    if name in cut.left_out:
+        return f"cut {cut.number} is without it: {cut.left_out[name]}"
+    return None if name in cut.versions else f"cut {cut.number} knows no such table"
+
+
+def at_cut(cut: Cut, targets: Sequence[TargetName]) -> AtCut:
+    """What a comparison of these needs."""
+    versions = {str(target): cut.versions[str(target)] for target in targets}
+    return AtCut(cut.number, cut.time_ms, cut.transaction, dict(cut.positions), versions)
+
+
+class CutLookout(LiveLookout):
+    """``Lookout`` of a target at rest: it waits for no write."""
+
+    def __init__(self, places: Ends, *here: Any) -> None:
+        """``places``: the cut's, in the log. ``here``: as of ``LiveLookout``."""
+        super().__init__(*here)
+        self._places = places
+
+    def begins(self) -> Ends:
+        """The cut's place in the log: what came before is in the target."""
+        return self._places
+
+    def passed(self, begins: Ends) -> Ends:
+        """The moment is of now, so the search need not begin at the cut."""
+        return super().passed({**begins, **super().begins()})
+
+    def held(self, ends: Ends) -> None:
+        """At once: the target is what it was."""

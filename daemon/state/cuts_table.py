@@ -1,0 +1,78 @@
+"""Reads the cuts of a pipeline from the table that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from changes.model.cut_row import cut_of
+from changes.model.model import TargetName
+from changes.sql.quoted import quoted
+from daemon.config.pipeline_config import PipelineConfig
+from offsets.cuts import Cut, kept
+from sparkwriter.kit.queries import NoAnswer, NoTable, Queries
+
+
+class ListedCut(NamedTuple):
+    """A cut's number, and whether its tables are still kept as they are in it."""
+
+    number: int
+    kept: bool
+
+
+class CutsTable:
+    """A pipeline's cuts, as their table has them now. Its methods raise NoAnswer and
+    DatabaseError."""
+
+    def __init__(self, pipeline: PipelineConfig) -> None:
+        """Raises NoAnswer where the pipeline makes no cuts."""
+        self.pipeline, self.section = pipeline.name, pipeline.section
+        table = self.section.cuts_table
+        if table is None:
+            raise NoAnswer(f"pipeline {self.pipeline} makes no cuts: its cut_every is not set")
+        self.table: TargetName = table
+        queries = pipeline.queries(table.sink)
+        assert queries is not None  # as every sink whose tables have former versions
+        self._queries: Queries = queries
+
+    def listed(self) -> list[ListedCut]:
+        """All that are listed, the newest first; none where there is no table yet."""
+        try:
+            rows = self._ask("number", "true")
+        except NoTable:
+            return []
+        numbers = sorted((int(number) for (number,) in rows), reverse=True)
+        keep, later = self.section.cuts.keep, [*numbers[:1]]
+        found = []
+        for number in numbers:
+            found.append(ListedCut(number, kept(number, later, numbers[0], keep)))
+            later = [number]  # the next one's next
+        return found
+
+    def read(self, numbers: Sequence[int]) -> list[Cut]:
+        """These, in this order. Raises NoAnswer for one that is not listed, by its number."""
+        if not numbers:
+            return []
+        names = "number, pipeline, boundary, source_time, transaction, positions, tables, left_out"
+        text = ", ".join(map(str, numbers))
+        try:
+            rows = self._ask(names, f"number IN ({text})")
+        except NoTable as error:
+            raise NoAnswer(f"pipeline {self.pipeline} has made no cut yet: {error}") from error
+        try:
+            cuts = [cut_of(dict(zip(names.split(", "), row, strict=True))) for row in rows]
+        except (ValueError, TypeError) as error:
+            raise NoAnswer(f"{self.table} has a row that is no cut: {error}") from error
+        found = {cut.number: cut for cut in cuts}
+        for number in numbers:
+            if number not in found:
+                raise NoAnswer(f"{self.table} lists no cut {number} of pipeline {self.pipeline}")
+        return [found[number] for number in numbers]
+
+    def _ask(self, columns: str, where: str) -> list[Sequence[Any]]:
+        sql = (
+            f"SELECT {columns} FROM {self._queries.spell(self.table)} "
+            f"WHERE pipeline = {quoted(self.pipeline)} AND {where}"
+        )
+        with self._queries.answer(sql, [self.table], None) as answer:
+            return list(answer.rows)
