@@ -101,6 +101,8 @@ class Opening:
             there: TargetSide
             if tables is None or stored is None:
                 there = self._lake(shape, grid, lambda: False)
+                if (why := there.why_unlike()) is not None:
+                    raise NotComparable(why)
             else:
                 there = StoredSide(tables, stored, shape, self._asked)
             yield Open(database, primary, described, state, wanted, shape, values, source, there)

@@ -91,10 +91,11 @@ class LakeSide:
         """``version``: the snapshot that is read, None: the present one."""
         self._spark = spark
         self._asked = asked
-        self._target = target
-        rows = dotted(*target)
+        self._target, self._shape = target, shape
+        self._version, rows = version, dotted(*target)
         if version is not None:
             rows = f"(SELECT * FROM {rows} VERSION AS OF {int(version)})"
+        self._rows = rows
         if shape.deleted is not None:
             rows = f"(SELECT * FROM {rows} WHERE NOT coalesce({quote(shape.deleted)}, false))"
         self._lake = Lake(
@@ -104,6 +105,18 @@ class LakeSide:
             shape.number,
             grid,
         )
+
+    def why_unlike(self) -> str | None:
+        """Why the version can't be compared, None: it can."""
+        if self._version is None:
+            return None
+        snapshots = dotted(*self._target, "snapshots")
+        found = f"SELECT 1 FROM {snapshots} WHERE snapshot_id = {int(self._version)}"
+        if not self._ask(found, "snapshots"):
+            return f"its snapshot {self._version} is gone: it was filled again, or has expired"
+        names = self._arrow(f"SELECT * FROM {self._rows} LIMIT 0").column_names
+        lacks = {pair.name for pair in self._shape.pairs} - set(names)
+        return f"its columns were others then: no {', '.join(sorted(lacks))}" if lacks else None
 
     def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
         """See ``Side``."""
@@ -132,8 +145,11 @@ class LakeSide:
 
     def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:
         """The key columns of these rows, as they are stored."""
-        found: list[pa.Table] = []
         sql = checksums.look_up(self._lake, keys, [quote(name) for name in names])
+        return self._arrow(sql).rename_columns(list(names))
+
+    def _arrow(self, sql: str) -> pa.Table:
+        found: list[pa.Table] = []
 
         def act(jvm: SparkJvm) -> None:
             from sparkwriter.session.queries import SparkQueries  # where there is a Spark
@@ -141,7 +157,7 @@ class LakeSide:
             found.append(SparkQueries(jvm.spark, self._asked).arrow(sql))
 
         self._spark(act)
-        return found[-1].rename_columns(list(names))
+        return found[-1]
 
     def _ask(self, sql: str, what: str) -> list[tuple[Any, ...]]:
         found: list[list[tuple[Any, ...]]] = []

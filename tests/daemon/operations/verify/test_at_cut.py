@@ -100,6 +100,21 @@ def test_a_table_that_goes_on_is_equal_in_its_cut(numbered: Rig) -> None:
     assert (table["equal"], table["changed_since"]) == (True, 1), table
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("numbered", ["mariadb"], indirect=True)
+def test_a_version_that_is_gone_or_had_other_columns_is_not_compared(numbered: Rig) -> None:
+    """It is told in the result: the job goes on with other tables."""
+    rig = numbered
+    then = cut(rig)
+    gone = then | {"versions": {str(rig.target): "123"}}
+    (table,) = rig.verified(at_cut=gone)["tables"]
+    assert table["skipped"] == "its snapshot 123 is gone: it was filled again, or has expired"
+    rig.run(f"ALTER TABLE {rig.schema}.t ADD COLUMN more INT DEFAULT 5")
+    rig.lake("ALTER TABLE {t} ADD COLUMN more INT")
+    (table,) = rig.verified(at_cut=then)["tables"]
+    assert table["skipped"] == "its columns were others then: no more"
+
+
 def recorded(state: PartitionState | None) -> Snapshot:
     return Snapshot("p", "g", partitions={} if state is None else {LANE: state})
 
