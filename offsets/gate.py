@@ -47,7 +47,7 @@ def why_shut(
         if state.frontier < end and hwms.get(source, NO_OFFSET) < end - 1:
             return f"the committed position of {source} is {state.frontier}, {end} is needed"
         if spill is not None and spill.lanes.get(source, (end, end))[0] < end:
-            away = "its sink is away" if spill.away else "it is in quarantine"
+            away = "it is paused, or its sink is away" if spill.away else "it is in quarantine"
             return f"{away}: messages below offset {end} of {source} are kept in its spill"
     bad = sorted((source, at) for source, at in letters if at < ends.get(source, NO_OFFSET))
     if bad:
