@@ -102,6 +102,7 @@ class Service:
         with signals.handled(), startup.claimed_state_dir(), begun, beside, startup.open_stores():
             self._open_jobs()
             self._load_pauses()
+            self._check_tracing()
             stores = startup.stores
             self._collectors.prepare()
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
@@ -110,7 +111,7 @@ class Service:
             folder = StagingFolder(config.daemon.staging_folder, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
-            tracing = self._open_tracing()
+            tracing = Tracing(config.tracing, self._run_id, config.redactor.text)
             watched = self._pauses.now, tracing.around
             topology = Topology(config, self._run_id, stagers, self._events, *watched)
             supervisor = self._supervisor(partial(self._watch, topology))
@@ -182,10 +183,10 @@ class Service:
         except OSError as error:
             raise Unusable(f"the jobs' files can't be used: {error}") from error
 
-    def _open_tracing(self) -> Tracing:
+    def _check_tracing(self) -> None:
+        """Before anything is open that only the end of the run closes."""
         for missing in missing_packages(self._config.tracing):
             raise Unusable(missing)
-        return Tracing(self._config.tracing, self._run_id, self._config.redactor.text)
 
     def _load_pauses(self) -> None:
         try:

@@ -245,6 +245,8 @@ def test_two_at_once_are_one_after_the_other_or_refused(running: Running) -> Non
 def test_the_log_level_of_one_actor(running: Running) -> None:
     """And back; an unknown level is refused."""
     command = ["log-level", "--config", str(running.config)]
+    # Of an actor without an event the answer says so.
+    running.until(lambda: bool(running.rig.events("assigned")))
 
     def said(*more: str) -> tuple[int, str]:
         process: subprocess.Popen[str] = daemon(*command, *more)

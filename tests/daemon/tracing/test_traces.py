@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -178,8 +179,10 @@ def test_without_its_packages_a_daemon_is_refused(
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     (line,) = (line for line in check.problems(config) if line.startswith("tracing"))
     assert "pip install 'binlogd[tracing]'" in line
+    threads = set(threading.enumerate())
     with pytest.raises(Unusable, match=r"tracing\.endpoint"):
         Service(config, False, Quiet(), ConfiguredSinks()).run()
+    assert {thread.name for thread in set(threading.enumerate()) - threads} == set()
 
 
 @pytest.mark.parametrize(
