@@ -135,6 +135,8 @@ def test_what_can_not_be_told_is_refused(rig: Rig) -> None:
         _, said = process.communicate(timeout=60)
         assert process.returncode == 2
         assert why in said
+    rig.write_config(p=rig.pipeline(offset_stores=["kafka-commit"]))
+    assert 'add "file" to its offset_stores' in gate(rig, "orders").communicate(timeout=60)[1]
     process = gate(rig, "orders`")
     assert "no target of any route" in process.communicate(timeout=60)[1]
 

@@ -34,6 +34,8 @@ LOOK_EVERY_S = 2.0
 
 BEGAN = "read from offset {} on: the tables have what came before by a load, or not at all"
 
+ADD_STORE = 'add "file" to its offset_stores'
+
 REFUSED = (
     NoAnswer, DatabaseError, EditRefused, TopicMissing, LogGone, Unreadable, PositionError,
 )  # fmt: skip
@@ -111,6 +113,8 @@ def _gates(
     for name in dict.fromkeys(tables):
         if (pipeline := pipeline_of_target(pipelines, name)) is None:
             refuse(f"{name!r}: no target of any route, such as lake.shop.orders")
+        if not pipelines[pipeline].section.remembers:
+            refuse(f"pipeline {pipeline} records nothing of its tables: {ADD_STORE}")
         by_pipeline.setdefault(pipeline, []).append(name)
     if cut and len(by_pipeline) > 1:
         refuse(f"a cut is of one pipeline, and these tables are of {', '.join(by_pipeline)}")
