@@ -16,7 +16,7 @@ from demo.load.shop import DATABASE, TABLES, Changes, create
 from demo.produce import create_topic
 from tests.needs import needed
 
-pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 ROWS = 8_000
 PLACE = f"lake.{DATABASE}"
