@@ -109,6 +109,11 @@ def test_a_letter_before_the_moment_shuts_it(rig: Rig) -> None:
         75,
         {orders: f"a dead letter is open: {rig.topic}:0:1", f"lake.{rig.db}.items": None},
     )
+    with (rig.folder / "state" / "p.dead-letters.jsonl").open("a") as file:
+        file.write("half a li\n")
+    status, found = told(gate(rig, "items"))
+    assert status == 75
+    assert "p.dead-letters.jsonl:2: is damaged" in found["tables"][f"lake.{rig.db}.items"]
 
 
 def test_positions_of_another_log_prove_nothing(rig: Rig) -> None:

@@ -1,1 +1,1 @@
-"""``binlogd offsets where``: where a message of the log is, for each of its targets."""
+"""``binlogd gate``: waits until tables hold all that their source had committed by a moment."""

@@ -114,7 +114,7 @@ def _gates(
         if (pipeline := pipeline_of_target(pipelines, name)) is None:
             refuse(f"{name!r}: no target of any route, such as lake.shop.orders")
         if not pipelines[pipeline].section.remembers:
-            refuse(f"pipeline {pipeline} records nothing of its tables: {ADD_STORE}")
+            refuse(f"pipeline {pipeline}: nothing is recorded of its tables: {ADD_STORE}")
         by_pipeline.setdefault(pipeline, []).append(name)
     if cut and len(by_pipeline) > 1:
         refuse(f"a cut is of one pipeline, and these tables are of {', '.join(by_pipeline)}")
@@ -143,7 +143,6 @@ def _wait(
     news."""
     end, told = None if patience_s is None else time.monotonic() + patience_s, set[str]()
     while True:
-        looked, away = list[GateLook](), ""
         try:
             looked = [each.look() for each in gates]
         except (NotAnswered, LogUnreadable) as error:

@@ -120,12 +120,14 @@ class PipelineGate:
         return {}
 
     def _shut(self, recorded: Snapshot, ends: Mapping[TopicPartition, int]) -> dict[str, str]:
-        letters = read_index(self._reads).pick(LetterFilter(state="open"))
+        index = read_index(self._reads)
+        letters = index.pick(LetterFilter(state="open"))
+        unread = f"a dead letter can't be read: {index.damage[0]}" if index.damage else None
         found = {}
         for target in self.targets:
             mine = [s.letter.id for s in letters if s.letter.id.target in (None, target)]
             places = [(each.source, each.offset) for each in mine]
-            why = why_shut(recorded, target, ends, places, self._may_be_empty)
+            why = why_shut(recorded, target, ends, places, self._may_be_empty) or unread
             if why is not None:
                 found[target] = why
         return found

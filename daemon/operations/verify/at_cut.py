@@ -28,13 +28,15 @@ CUT = "at_cut"
 
 class AtCut(NamedTuple):
     """What a comparison needs of a cut. ``places``: below them everything is in the cut, and
-    nothing else. ``versions``: by target its snapshot."""
+    nothing else. ``versions``: by target its snapshot; ``left_out``: of those that the cut is
+    without, why."""
 
     number: int
     time_ms: int | None
     transaction: str | None
     places: Ends
     versions: Mapping[str, str]
+    left_out: Mapping[str, str]
 
     def document(self) -> dict[str, Any]:
         """As JSON keeps it."""
@@ -44,6 +46,7 @@ class AtCut(NamedTuple):
             "transaction": self.transaction,
             "positions": {str(source): at for source, at in self.places.items()},
             "versions": dict(self.versions),
+            "left_out": dict(self.left_out),
         }
 
     @classmethod
@@ -51,10 +54,14 @@ class AtCut(NamedTuple):
         """Read back what ``document`` gave. Raises KeyError, TypeError, ValueError."""
         places = {TopicPartition.parse(n): int(at) for n, at in document["positions"].items()}
         number, time_ms = int(document["number"]), document["time_ms"]
-        return cls(number, time_ms, document["transaction"], places, dict(document["versions"]))
+        tables = dict(document["versions"]), dict(document["left_out"])
+        return cls(number, time_ms, document["transaction"], places, *tables)
 
-    def refuses(self, recorded: Snapshot) -> str | None:
-        """Why the log does not tell what has changed since the cut; None: it does."""
+    def refuses(self, target: str, recorded: Snapshot) -> str | None:
+        """Why a target can't be compared as it is in the cut; None: it can, and the log tells what
+        has changed since."""
+        if target not in self.versions:
+            return self.left_out[target]
         for source, at in self.places.items():
             state = recorded.partitions.get(source)
             if state is None or state.frontier < at:
@@ -83,8 +90,11 @@ def why_not_in(cut: Cut, target: TargetName) -> str | None:
 
 def at_cut(cut: Cut, targets: Sequence[TargetName]) -> AtCut:
     """What a comparison of these needs."""
-    versions = {str(target): cut.versions[str(target)] for target in targets}
-    return AtCut(cut.number, cut.time_ms, cut.transaction, dict(cut.positions), versions)
+    reasons = {str(target): why_not_in(cut, target) for target in targets}
+    left_out = {name: why for name, why in reasons.items() if why is not None}
+    versions = {name: cut.versions[name] for name in reasons if name not in left_out}
+    places = dict(cut.positions)
+    return AtCut(cut.number, cut.time_ms, cut.transaction, places, versions, left_out)
 
 
 class CutLookout(LiveLookout):

@@ -15,7 +15,7 @@ from daemon.operations.engine.port import Advanced, Control, Finished, Look, Out
 from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.operations.engine.requested import wrong_tables
 from daemon.operations.engine.source_targets import Chosen, Compared, chosen, named, unmatched
-from daemon.operations.verify.at_cut import CUT, AtCut, at_cut, read_cut, why_not_in
+from daemon.operations.verify.at_cut import CUT, AtCut, at_cut, read_cut
 from daemon.operations.verify.columns import NotComparable
 from daemon.operations.verify.in_flight_here import Interrupted
 from daemon.operations.verify.repair import Repair
@@ -46,7 +46,7 @@ class VerifyKind:
             return Plan((wanted,), refusals=(line,))
         found = chosen(PipelineConfig(look.config, pipeline), wanted.targets)
         try:
-            found, cut = _in_cut(look, wanted, found)
+            cut = _in_cut(look, wanted, found)
         except EditRefused as error:
             return Plan((wanted,), refusals=tuple(map(look.config.redactor.text, error.lines)))
         missing = unmatched(wanted.targets, found)
@@ -138,19 +138,14 @@ class VerifyKind:
         return "is given up; it has changed only the rows that it reports"
 
 
-def _in_cut(look: Look, wanted: JobRequest, found: Chosen) -> tuple[Chosen, dict[str, object]]:
-    """The tables that are in the requested cut, and the job's parameter of it. Raises
-    EditRefused."""
+def _in_cut(look: Look, wanted: JobRequest, found: Chosen) -> dict[str, object]:
+    """The job's parameter of the requested cut. A table that is not in it is told in the result.
+    Raises EditRefused."""
     number = wanted.params.get("cut")
     if number is None:
-        return found, {}
+        return {}
     cut = read_cut(PipelineConfig(look.config, wanted.pipeline), int(number))
-    reasons = [why_not_in(cut, one.target) for one in found.tables]
-    pairs = list(zip(found.tables, reasons, strict=True))
-    tables = tuple(one for one, why in pairs if why is None)
-    refused = tuple((str(one.target), why) for one, why in pairs if why is not None)
-    of = at_cut(cut, [one.target for one in tables])
-    return replace(found, tables=tables, refused=(*found.refused, *refused)), {CUT: of.document()}
+    return {CUT: at_cut(cut, [one.target for one in found.tables]).document()}
 
 
 def _progress(work: Work) -> JobProgress:

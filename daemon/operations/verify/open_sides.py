@@ -70,7 +70,7 @@ class Opening:
         """The table on both sides. Raises NotComparable, and what both raise."""
         compared, target = self.compared, self.compared.target
         cut, name = self.cut, str(target)
-        why = not_following(snapshot, name) if cut is None else cut.refuses(snapshot)
+        why = not_following(snapshot, name) if cut is None else cut.refuses(name, snapshot)
         if why is not None:
             raise NotComparable(why)
         own = sinks_of(self.control.config)[target.sink]

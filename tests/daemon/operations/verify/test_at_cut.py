@@ -63,7 +63,7 @@ def cut(rig: Rig) -> dict[str, Any]:
         f"SELECT snapshot_id FROM lake.`{rig.schema}`.t.refs WHERE name = 'main'"
     ).collect()[0][0]
     versions = {str(rig.target): str(version)}
-    return AtCut(7, 1_800_000_000_000, "0-1-9", {LANE: at}, versions).document()
+    return AtCut(7, 1_800_000_000_000, "0-1-9", {LANE: at}, versions, {}).document()
 
 
 @pytest.mark.integration
@@ -106,6 +106,10 @@ def test_a_version_that_is_gone_or_had_other_columns_is_not_compared(numbered: R
     """It is told in the result: the job goes on with other tables."""
     rig = numbered
     then = cut(rig)
+    without = then | {"versions": {}, "left_out": {str(rig.target): "cut 7 is without it: paused"}}
+    result = rig.verified(at_cut=without)
+    (table,) = result["tables"]
+    assert (table["skipped"], result["equal"]) == ("cut 7 is without it: paused", False)
     gone = then | {"versions": {str(rig.target): "123"}}
     (table,) = rig.verified(at_cut=gone)["tables"]
     assert table["skipped"] == "its snapshot 123 is gone: it was filled again, or has expired"
@@ -131,8 +135,8 @@ def recorded(state: PartitionState | None) -> Snapshot:
 def test_a_log_that_does_not_tell_what_changed_since_is_refused(
     state: PartitionState | None, why: str | None
 ) -> None:
-    of = AtCut(7, None, None, {LANE: 10}, {})
-    said = of.refuses(recorded(state))
+    of = AtCut(7, None, None, {LANE: 10}, {"t": "1"}, {})
+    said = of.refuses("t", recorded(state))
     assert said is None if why is None else why in str(said)
 
 
@@ -140,7 +144,7 @@ def test_a_job_with_a_broken_cut_is_refused() -> None:
     params = {"tables": ["s.t"], "sample": 1, "at_cut": {"number": 7}}
     wanted = JobRequest("verify", "p", ("lake.s.t",), params)
     assert '"at_cut" is none' in "".join(VerifyKind().wrong(wanted))
-    whole = AtCut(7, None, None, {TopicPartition("shop", 0): 10}, {"lake.s.t": "1"}).document()
+    whole = AtCut(7, None, None, {TopicPartition("shop", 0): 10}, {"lake.s.t": "1"}, {}).document()
     again = JobRequest(
         "verify", "p", ("lake.s.t",), {**params, "at_cut": json.loads(json.dumps(whole))}
     )
@@ -156,4 +160,7 @@ def test_only_what_is_in_the_cut_is_compared() -> None:
     assert why_not_in(of, orders) is None
     assert why_not_in(of, items) == "cut 7 is without it: is away"
     assert why_not_in(of, nobody) == "cut 7 knows no such table"
-    assert at_cut(of, [orders]) == AtCut(7, None, None, places, {str(orders): "1"})
+    found = at_cut(of, [orders, items])
+    out = {str(items): "cut 7 is without it: is away"}
+    assert found == AtCut(7, None, None, places, {str(orders): "1"}, out)
+    assert found.refuses(str(items), recorded(PartitionState(10))) == out[str(items)]
