@@ -37,6 +37,7 @@ from changes.formats.wire.format import WireFormat
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Mode
 from changes.model.places import Place, TransactionEnd, Transactions
 from changes.model.registry import Registry
+from changes.model.row_events import Told
 from offsets.parts import Part
 
 ON_ANY_WIRE = {"debezium-json": "debezium"}
@@ -175,6 +176,10 @@ class AutoFormat(Format):
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         mark, plain = self._unmarked(value)
         return self._of(mark).explain(plain)
+
+    def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
+        mark, plain = self._unmarked(value)
+        return self._of(mark).row_events(plain, head)
 
     def source_ms(self, value: bytes | None) -> int | None:
         try:

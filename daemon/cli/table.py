@@ -121,6 +121,13 @@ COMMANDS = (
         "daemon.cli.gate.command:app",
     ),
     Command(
+        "counts",
+        "Compare the row changes that the source says it made in each minute with those in the"
+        " log.",
+        "daemon.cli.counts.command:counts",
+        "counts lake.shop.orders --from 2h --to 1h",
+    ),
+    Command(
         "reload",
         "Have the running daemon take its changed configuration file: all of it, or nothing.",
     ),

@@ -27,6 +27,7 @@ from changes.formats.debezium.places import (
 )
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.repeated_statements import RepeatedStatements
+from changes.formats.debezium.row_events import events_of, mark_of
 from changes.formats.debezium.rows import DebeziumRows
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
@@ -55,6 +56,7 @@ from changes.model.model import (
     TruncateTable,
 )
 from changes.model.places import Place, TransactionEnd
+from changes.model.row_events import Told
 from changes.sql.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
@@ -292,6 +294,17 @@ class DebeziumJson(Format):
         except Refused as refused:
             named = "" if record is None or record.table is None else f"{record.table}: "
             raise BadMessage(f"{named}{refused}") from refused
+
+    def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
+        try:
+            if value is None or head.kind is Kind.PASSED_OVER:
+                return ()
+            if head.kind is Kind.NOTHING:
+                mark = mark_of(value, self._names)
+                return () if mark is None else (mark,)
+            return events_of(value, head, self._names)
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
 
     def source_ms(self, value: bytes | None) -> int | None:
         try:

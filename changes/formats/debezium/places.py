@@ -50,7 +50,7 @@ def position_of(found: Mapping[str, Raw]) -> str:
     raise Refused("the record has no source.lsn, which the configured positions are")
 
 
-_LIVE = (b"", b"null", b"false", b'"false"')
+LIVE = (b"", b"null", b"false", b'"false"')
 """What ``source.snapshot`` holds in records that come from the source's log."""
 
 
@@ -93,7 +93,7 @@ def _live_source(value: bytes) -> _Source | None:
     if b'"r"' in (bytes(found.op), bytes(found.flat_op)):
         return None
     source = found.of_source()
-    return source if bytes(source.snapshot) in _LIVE else None
+    return source if bytes(source.snapshot) in LIVE else None
 
 
 def source_ms(value: bytes) -> int | None:

@@ -27,6 +27,7 @@ from changes.model.model import (
     TableSchema,
 )
 from changes.model.places import Place, TransactionEnd, Transactions, transactions_among
+from changes.model.row_events import RowEvent, Told
 from offsets.parts import Part
 
 if TYPE_CHECKING:
@@ -402,6 +403,15 @@ class Format(ABC):
         rows that were read from a table. Raises nothing."""
         place = self.place(value)
         return None if place is None else transactions_among((place.gtid,))
+
+    def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
+        """The row events of a message, or the begin or end of a transaction that it is. ``head``:
+        what ``peek`` said of it. All events have the message's time. Raises BadMessage."""
+        if head.kind not in (Kind.ROWS, Kind.MULTI_ENTRY):
+            return ()
+        time_ms = self.source_ms(value)
+        found = (each for each in self.explain(value) if isinstance(each, RowChange))
+        return tuple(RowEvent(each.table, each.op, time_ms) for each in found)
 
     @abstractmethod
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:

@@ -27,6 +27,7 @@ from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 from changes.formats.maxwell.rows import LETTERS, MaxwellRows, body, is_record_key, moment
 from changes.model.model import BadMessage, Ddl, FormatOptions, Head, Kind, TableName
 from changes.model.places import TransactionEnd, Transactions, transactions_among
+from changes.model.row_events import RowEvent, Told
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
 _KINDS |= dict.fromkeys(TYPES, Kind.DDL)
@@ -162,6 +163,14 @@ class MaxwellJson(JsonFormat):
         except (Refused, struct.error, msgspec.DecodeError, ValueError, RecursionError):
             return None
         return explained_ms(self, value) if live else None
+
+    def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
+        """Without numbers: a transaction's last row has no ``xoffset``, and one that is lost before
+        it would not be missed."""
+        found = super().row_events(value, head)
+        if not found or not self._first(self._plain(body(value or b""))).type.startswith("boot"):
+            return found
+        return tuple(e._replace(read=True) if isinstance(e, RowEvent) else e for e in found)
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         """Maxwell writes ``commit`` on a transaction's last row alone."""

@@ -20,6 +20,7 @@ from changes.formats.wire.decoder import WireDecoder
 from changes.formats.wire.translation import Meanings, SchemaNotKept, Translations
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode
 from changes.model.places import Place, TransactionEnd, Transactions
+from changes.model.row_events import Told
 
 OWN_OPTIONS = frozenset(("absent_fields",))
 """The names of the options that the inner formats don't have."""
@@ -106,6 +107,9 @@ class WireFormat(Format):
             return self._inner.transactions_of(self.plain(value))
         except BadMessage:
             return None
+
+    def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
+        return self._inner.row_events(self.plain(value), head)
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         return self._inner.explain(self.plain(value, whole=True))

@@ -1,0 +1,1 @@
+"""``binlogd counts``: row changes that the source made in each minute, and those in its log."""

@@ -1,0 +1,178 @@
+"""What is said of each table: agrees, differs, or can't be told, and why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from daemon.cli.counts.result import CellKey, Counted, LackingTransaction, Untold
+from daemon.cli.counts.scan import Scanned
+from daemon.operations.engine.source_watermarks import some
+from offsets.position import TopicPartition, is_job_lane
+from offsets.snapshot import Snapshot
+from settings.counted import counted
+
+Verdict = Literal["agrees", "differs", "not told"]
+
+NOTHING_TELLS = "nothing in this log says what should have come"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """One target. ``expected`` None: not told of all. ``why``: what can't be told, a line each."""
+
+    target: str
+    pipeline: str
+    verdict: Verdict
+    found: Counted
+    expected: int | None
+    read: int
+    why: tuple[str, ...]
+
+
+def reports(
+    pipeline: str, asked: Collection[str], scanned: Scanned, recorded: Snapshot
+) -> list[TableReport]:
+    """Of each asked target, in order."""
+    return [_report(pipeline, target, scanned, recorded) for target in asked]
+
+
+def targets_in(scanned: Scanned, recorded: Snapshot) -> list[str]:
+    """All targets of a pipeline, of what is recorded and of what was read."""
+    found = scanned.found
+    named = {target for each in found.differences for target in each.targets}
+    named |= {target for each in found.untold for target in each.targets}
+    return sorted({key.target for key in found.cells} | named | {*recorded.targets, *found.read})
+
+
+def _report(pipeline: str, target: str, scanned: Scanned, recorded: Snapshot) -> TableReport:
+    found = scanned.found
+    cells = [cell for key, cell in found.cells.items() if key.target == target]
+    total = Counted(
+        sum(each.found.inserted for each in cells),
+        sum(each.found.updated for each in cells),
+        sum(each.found.deleted for each in cells),
+    )
+    told = [each.expected for each in cells if each.expected is not None]
+    why = tuple(_why(target, scanned, recorded))
+    differs = any(target in each.targets for each in found.differences)
+    verdict: Verdict = "differs" if differs else "not told" if why else "agrees"
+    whole = len(told) == len(cells) and bool(found.ends) and not (why and not differs)
+    return TableReport(
+        target, pipeline, verdict, total, sum(told) if whole else None,
+        found.read.get(target, 0), why,
+    )  # fmt: skip
+
+
+def _why(target: str, scanned: Scanned, recorded: Snapshot) -> Iterator[str]:
+    found = scanned.found
+    if not found.ends:
+        yield NOTHING_TELLS
+    waits = _waits_for(target, scanned, recorded)
+    if waits:
+        where = some(waits)
+        yield f"no change of after the range came in {where}: an idle source needs a heartbeat"
+    for each in found.untold:
+        if found.ends and (not each.targets or target in each.targets):
+            yield untold_line(each)
+
+
+def untold_line(each: Untold) -> str:
+    """A reason, how often, and its first place."""
+    named = f" ({each.transaction})" if each.transaction else ""
+    often = f", {counted(each.count, 'time')}, first" if each.count > 1 else ""
+    return f"{each.why}{often} at {each.source}:{each.offset}{named}"
+
+
+def _waits_for(target: str, scanned: Scanned, recorded: Snapshot) -> list[TopicPartition]:
+    """The partitions that have no record of after the range, of those that matter for a target:
+    its lanes, all where it has none, and those with ends of transactions."""
+    mark = recorded.targets.get(target)
+    lanes = set() if mark is None else {lane for lane in mark.hwms if not is_job_lane(lane)}
+    lanes |= {TopicPartition(*key[1:3]) for key in scanned.found.cells if key.target == target}
+    matter = lanes | scanned.found.ends
+    return [
+        each.source
+        for each in scanned.ranges
+        if not each.passed and (not lanes or each.source in matter)
+    ]
+
+
+def status_of(tables: Collection[TableReport]) -> int:
+    """1: one differs; 2: of one it can't be told, or there is none; 0: all agree."""
+    verdicts = {each.verdict for each in tables}
+    if "differs" in verdicts:
+        return 1
+    return 0 if verdicts == {"agrees"} else 2
+
+
+def document(
+    minutes: range, scans: Mapping[str, Scanned], tables: Collection[TableReport]
+) -> dict[str, Any]:
+    """As JSON. Minutes are numbers since 1970."""
+    asked = {each.target for each in tables}
+    return {
+        "from_ms": minutes.start * 60_000,
+        "to_ms": minutes.stop * 60_000,
+        "tables": {each.target: _of_table(each) for each in tables},
+        "counts": [
+            _of_cell(key, scan)
+            for scan in scans.values()
+            for key in sorted(scan.found.cells)
+            if key.target in asked
+        ],
+        "transactions": [
+            _of_difference(d) for scan in scans.values() for d in scan.found.differences
+        ],
+        "transactions_left_out": sum(scan.found.more for scan in scans.values()),
+        "repeated": {
+            str(source): number
+            for scan in scans.values()
+            for source, number in sorted(scan.found.repeated.items())
+        },
+        "read": {
+            str(each.source): {"from": each.begin, "to": each.read_to}
+            for scan in scans.values()
+            for each in scan.ranges
+        },
+    }
+
+
+def _of_table(each: TableReport) -> dict[str, Any]:
+    return {
+        "pipeline": each.pipeline,
+        "verdict": each.verdict,
+        "inserted": each.found.inserted,
+        "updated": each.found.updated,
+        "deleted": each.found.deleted,
+        "expected": each.expected,
+        "read_from_table": each.read,
+        "why": list(each.why),
+    }
+
+
+def _of_cell(key: CellKey, scan: Scanned) -> dict[str, Any]:
+    cell = scan.found.cells[key]
+    return {
+        "table": key.target,
+        "topic": key.topic,
+        "partition": key.partition,
+        "minute": key.minute,
+        "inserted": cell.found.inserted,
+        "updated": cell.found.updated,
+        "deleted": cell.found.deleted,
+        "expected": cell.expected,
+    }
+
+
+def _of_difference(each: LackingTransaction) -> dict[str, Any]:
+    return {
+        "transaction": each.transaction,
+        "end": f"{each.source}:{each.end}",
+        "minute": each.minute,
+        "source_table": each.table,
+        "tables": list(each.targets),
+        "expected": each.expected,
+        "found": each.found,
+    }

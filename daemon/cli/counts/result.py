@@ -1,0 +1,88 @@
+"""What counting gives: by target, partition and minute what is in the log and what should be.
+
+Pure values. A minute is a whole number since 1970, by the source's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from offsets.position import TopicPartition
+
+
+class CellKey(NamedTuple):
+    """What is counted together."""
+
+    target: str
+    topic: str
+    partition: int
+    minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Changes that were found in the log, each once. A change of a key is one update."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.inserted + self.updated + self.deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """``expected``: how many changes the source says it made; None where nothing tells it of all.
+    What is missing has no minute of its own: it counts to its transaction's last one."""
+
+    found: Counted
+    expected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LackingTransaction:
+    """A transaction of which the log lacks row events of a table. ``source`` and ``end``: where its
+    END is. ``expected`` and ``found``: its events of the table, of which a changed key is two."""
+
+    transaction: str
+    source: TopicPartition
+    end: int
+    minute: int
+    table: str
+    targets: tuple[str, ...]
+    expected: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """Why something can't be told, how often, and the first place of it."""
+
+    why: str
+    count: int
+    source: TopicPartition
+    offset: int
+    targets: tuple[str, ...]
+    """Of which targets; empty: of all."""
+    transaction: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogCounts:
+    """What one pipeline's log has. ``differences`` and ``untold`` are the first thousand;
+    ``more``: how many differences were left out. ``repeated``: of each partition how many messages
+    came again, and were counted once. ``read``: by target the rows read from the table, which are
+    in no minute. ``ends``: the partitions with ends of transactions."""
+
+    cells: Mapping[CellKey, Cell]
+    differences: tuple[LackingTransaction, ...]
+    more: int
+    untold: tuple[Untold, ...]
+    repeated: Mapping[TopicPartition, int]
+    read: Mapping[str, int]
+    ends: frozenset[TopicPartition]

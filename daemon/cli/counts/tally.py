@@ -1,0 +1,296 @@
+"""Counts one pipeline's records: by minute, and each transaction against its END. Pure.
+
+A transaction of which an END was seen and all events is forgotten but for its name: an event of it
+that comes later is a repeated message. What is open is bounded, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from changes.model.model import TableName
+from changes.model.row_events import RowEvent, Told, TransactionMark
+from daemon.cli.counts.names import TableNames
+from daemon.cli.counts.notes import Notes
+from daemon.cli.counts.result import Cell, CellKey, Counted, LackingTransaction, LogCounts
+from daemon.cli.counts.transaction import End, TableEvents, Transaction
+from offsets.position import TopicPartition
+
+MOST_OPEN = 100_000
+"""Transactions without an END, or that lack events. Fewer: of several partitions that are read
+beside each other one may be ahead by more. More cost a kilobyte each."""
+
+MOST_CLOSED = 1_000_000
+"""Names of finished transactions, by which repeated messages are known: a hundred bytes each."""
+
+MOST_SHOWN = 1000
+"""Transactions that are named."""
+
+NO_END = "a transaction's END was not read"
+NO_BEGIN = "a transaction's BEGIN was not read, and events of it are missing"
+NO_NAME = "changes name no transaction"
+NO_TIME = "changes without a time of the source"
+MIXED = "changes of several sources are in one partition: their transactions can't be told apart"
+
+_COLUMN = {"I": 0, "U": 1, "D": 2}
+_MISSING = 3
+
+
+class TooMany(Exception):
+    """The range has more transactions than are kept: one line."""
+
+
+class SeveralSources(Exception):
+    """The partitions are of several sources, which may name transactions alike."""
+
+
+Key = tuple[TopicPartition | None, str]
+
+
+class LogTally:
+    """One thread's. ``minutes``: the range. ``joined``: a transaction's records may be in several
+    partitions, all of one source; else each partition has its own."""
+
+    def __init__(
+        self,
+        minutes: range,
+        targets: Callable[[TableName], tuple[str, ...]],
+        joined: bool = True,
+        most_open: int = MOST_OPEN,
+        most_closed: int = MOST_CLOSED,
+    ) -> None:
+        """``targets``: the asked targets of a table; none: it is not asked."""
+        self._minutes, self._joined = minutes, joined
+        self._most_open, self._most_closed = most_open, most_closed
+        self._targets = targets
+        self._names = TableNames(targets)
+        self._cells: dict[CellKey, list[int]] = {}
+        self._untold: set[CellKey] = set()
+        self._open: dict[Key, Transaction] = {}
+        self._closed: set[Key] = set()
+        self._sources: dict[TopicPartition | None, str | None] = {}
+        self._mixed: set[TopicPartition | None] = set()
+        self._differences: list[LackingTransaction] = []
+        self._more = 0
+        self._notes = Notes()
+        self._repeated: Counter[TopicPartition] = Counter()
+        self._read: Counter[str] = Counter()
+        self.ends: set[TopicPartition] = set()
+        """The partitions in which transactions end."""
+        self.waiting = 0
+        """Transactions with changes in the range that have no END yet."""
+
+    def take(self, source: TopicPartition, offset: int, told: Told) -> None:
+        """Count what a message says. Raises TooMany, SeveralSources."""
+        if isinstance(told, TransactionMark):
+            self._mark(source, offset, told)
+        elif targets := self._targets(told.table):
+            self._event(source, offset, told, targets)
+
+    def unread(self, source: TopicPartition, offset: int, why: str) -> None:
+        """Note a record of which nothing can be said."""
+        self._notes.add(("unread",), f"a record can't be read: {why}", source, offset)
+
+    def _event(
+        self, source: TopicPartition, offset: int, event: RowEvent, targets: tuple[str, ...]
+    ) -> None:
+        if event.read:
+            self._read.update(targets)
+        elif event.time_ms is None:
+            self._notes.add((NO_TIME, targets), NO_TIME, source, offset, targets)
+        elif self._has_transaction(source, offset, event):
+            self._in_transaction(source, offset, event, event.time_ms // 60_000)
+        elif event.op in _COLUMN and (minute := event.time_ms // 60_000) in self._minutes:
+            self._add(event, source, minute)
+            self._untell(event.table, source, minute)
+            self._notes.add((NO_NAME, targets), NO_NAME, source, offset, targets)
+
+    def _has_transaction(self, source: TopicPartition, offset: int, event: RowEvent) -> bool:
+        place = None if self._joined else source
+        if event.source is not None and self._sources.setdefault(place, event.source) not in (
+            None, event.source,
+        ):  # fmt: skip
+            if self._joined:
+                raise SeveralSources
+            self._mixed.add(place)
+            self._notes.add((MIXED, source), MIXED, source, offset)
+        return event.transaction is not None and place not in self._mixed
+
+    def _in_transaction(
+        self, source: TopicPartition, offset: int, event: RowEvent, minute: int
+    ) -> None:
+        assert event.transaction is not None
+        assert event.order is not None
+        key = self._key(source, event.transaction)
+        if key in self._closed:
+            self._repeated[source] += 1
+            return
+        self._names.seen(event.table)
+        inside = minute in self._minutes
+        found = self._opened(key)
+        events = found.tables.setdefault(event.table, TableEvents())
+        if not events.numbers.add(event.order):
+            if not found.restarted:
+                self._repeated[source] += 1
+                return
+            found.reused = True
+        events.found += 1
+        found.first = found.first or (source, offset)
+        if event.op != "T":
+            events.places.pop((source, minute), None)
+            events.places[source, minute] = None
+            if inside and not found.inside:
+                found.inside = True
+                self.waiting += found.end is None
+        if inside and event.op in _COLUMN:
+            self._add(event, source, minute)
+        if found.end is not None:
+            self._settle(key, found)
+
+    def _mark(self, source: TopicPartition, offset: int, mark: TransactionMark) -> None:
+        key = self._key(source, mark.id)
+        if mark.ends:
+            self.ends.add(source)
+        if key in self._closed:
+            return  # a reader that restarts says it again
+        found = self._opened(key)
+        if not mark.ends:
+            found.begin()
+            return
+        minute = None if mark.time_ms is None else mark.time_ms // 60_000
+        self.waiting -= found.inside and found.end is None
+        found.ended(End(source, offset, minute, mark.tables))
+        self._settle(key, found)
+
+    def _settle(self, key: Key, found: Transaction) -> None:
+        """Forget a transaction that has what its END says."""
+        expected = self._expected(found)
+        if expected is None or found.doubt(expected) or not found.is_whole(expected):
+            return
+        del self._open[key]
+        if found.tables:
+            if len(self._closed) >= self._most_closed:
+                raise TooMany(f"more than {self._most_closed:,} transactions: ask for less time")
+            self._closed.add(key)
+
+    def _key(self, source: TopicPartition, id_: str) -> Key:
+        return (None if self._joined else source, id_)
+
+    def _opened(self, key: Key) -> Transaction:
+        found = self._open.get(key)
+        if found is None:
+            if len(self._open) >= self._most_open:
+                oldest = next(iter(self._open))
+                self._conclude(oldest, self._open.pop(oldest))
+            found = self._open[key] = Transaction()
+        return found
+
+    def _expected(self, found: Transaction) -> Mapping[TableName, int] | None:
+        """By asked table what an END says; None where a name may be of several tables."""
+        if found.end is None or found.end.tables is None:
+            return {}
+        return self._names.expected(found.end.tables)
+
+    def _add(self, event: RowEvent, source: TopicPartition, minute: int) -> None:
+        for cell in self._cells_of(event.table, source, minute):
+            self._cells.setdefault(cell, [0, 0, 0, 0])[_COLUMN[event.op]] += 1
+
+    def _cells_of(self, table: TableName, source: TopicPartition, minute: int) -> Iterator[CellKey]:
+        return (CellKey(target, *source, minute) for target in self._targets(table))
+
+    def _untell(self, table: TableName, source: TopicPartition, minute: int) -> None:
+        for cell in self._cells_of(table, source, minute):
+            self._cells.setdefault(cell, [0, 0, 0, 0])
+            self._untold.add(cell)
+
+    # --- what stays open
+
+    def _conclude(self, key: Key, found: Transaction) -> None:
+        """Say what is wrong with a transaction of the range."""
+        end = found.end
+        self.waiting -= found.inside and end is None
+        if not found.inside and (end is None or end.minute not in self._minutes):
+            return
+        expected = self._expected(found)
+        if end is None:
+            why = NO_END
+        elif expected is None:
+            why = "its END has a name that may be of several tables"
+        else:
+            why = found.doubt(expected)
+            if not why and not found.begun:
+                why = NO_BEGIN
+        if why:
+            self._cant_tell(key, found, expected or {}, why)
+            return
+        assert end is not None
+        assert expected is not None
+        for table, number, there in found.lacks(expected):
+            self._differ(key, found, end, table, number, there)
+
+    def _cant_tell(
+        self, key: Key, found: Transaction, expected: Mapping[TableName, int], why: str
+    ) -> None:
+        tables = dict.fromkeys((*found.tables, *expected))
+        targets = tuple(dict.fromkeys(t for table in tables for t in self._targets(table)))
+        if not targets and found.end is not None and found.end.tables == {}:
+            return
+        for table, events in found.tables.items():
+            for source, minute in events.places:
+                if minute in self._minutes:
+                    self._untell(table, source, minute)
+        end = found.end
+        if end is not None and end.minute is not None and end.minute in self._minutes:
+            for table in expected:
+                self._untell(table, end.source, end.minute)
+        place = (end.source, end.offset) if end is not None else found.first
+        assert place is not None
+        self._notes.add((why, targets), why, *place, targets, key[1])
+
+    def _differ(
+        self, key: Key, found: Transaction, end: End, table: TableName, number: int, there: int
+    ) -> None:
+        source, minute = self._place_of_missing(found, end, table)
+        for cell in self._cells_of(table, source, minute):
+            self._cells.setdefault(cell, [0, 0, 0, 0])[_MISSING] += number - there
+        if len(self._differences) >= MOST_SHOWN:
+            self._more += 1
+            return
+        self._differences.append(
+            LackingTransaction(
+                key[1], end.source, end.offset, minute, str(table), self._targets(table),
+                number, there,
+            )
+        )  # fmt: skip
+
+    def _place_of_missing(
+        self, found: Transaction, end: End, table: TableName
+    ) -> tuple[TopicPartition, int]:
+        """The partition and minute of the table's last change in the range, else of any table's,
+        else of the END."""
+        own = found.tables[table].places if table in found.tables else {}
+        others = (place for each in found.tables.values() for place in each.places)
+        for places in (reversed(own), others):
+            inside = next((place for place in places if place[1] in self._minutes), None)
+            if inside is not None:
+                return inside if places is not others else (end.source, inside[1])
+        assert end.minute is not None
+        return end.source, end.minute
+
+    def found(self) -> LogCounts:
+        """Everything, once all is read. To be called once."""
+        for key, each in self._open.items():
+            self._conclude(key, each)
+        cells = {
+            key: Cell(Counted(*counts[:_MISSING]), self._said(key, counts))
+            for key, counts in self._cells.items()
+        }
+        return LogCounts(
+            cells, tuple(self._differences), self._more, self._notes.all(), self._repeated,
+            self._read, frozenset(self.ends),
+        )  # fmt: skip
+
+    def _said(self, key: CellKey, counts: list[int]) -> int | None:
+        told = self.ends and not self._mixed and key not in self._untold
+        return sum(counts) if told else None
