@@ -121,9 +121,10 @@ class DebeziumJson(Format):
         self._latest = b"\0"
         self._named: set[TableName] = set()
         self._notes: list[str] = []
+        self._deletes = tombstones == "delete"
         self._tombstones = Tombstones(
             self._names,
-            delete=tombstones == "delete",
+            delete=self._deletes,
             placed="positions" in options.extra,
         )
         self._repeated = RepeatedStatements()
@@ -302,7 +303,7 @@ class DebeziumJson(Format):
             if head.kind is Kind.NOTHING:
                 mark = mark_of(value, self._names)
                 return () if mark is None else (mark,)
-            return events_of(value, head, self._names)
+            return events_of(value, head, self._names, deletes=self._deletes)
         except Refused as refused:
             raise BadMessage(str(refused)) from refused
 

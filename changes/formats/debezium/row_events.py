@@ -24,7 +24,7 @@ _OWN = "io.debezium."
 _GROWING = re.compile(r"([0-9]+):[0-9]+")
 """PostgreSQL's name of a transaction: its number and the LSN of the event that says it."""
 
-_OPS = {"c": "I", "r": "I", "u": "U", "d": "D", "t": "T"}
+_OPS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
 
 class _Source(Struct, gc=False):
@@ -40,6 +40,8 @@ class _Transaction(Struct, gc=False):
 
 class _Envelope(Struct, gc=False):
     payload: _Envelope | None = None
+    before: Raw = Raw(b"")
+    after: Raw = Raw(b"")
     op: str | None = None
     source: _Source | None = None
     transaction: _Transaction | None = None
@@ -62,18 +64,19 @@ _envelope = msgspec.json.Decoder(_Envelope).decode
 _mark = msgspec.json.Decoder(_Mark).decode
 
 
-def events_of(packed: bytes, head: Head, names: Names) -> tuple[RowEvent, ...]:
-    """The event of a row or a truncation; of other statements none. Raises Refused."""
+def events_of(packed: bytes, head: Head, names: Names, *, deletes: bool) -> tuple[RowEvent, ...]:
+    """The event of a row or a truncation; of other statements none. ``deletes``: tombstones are the
+    stream's deletes; else they repeat these. Raises Refused."""
     try:
         found = _envelope(packed[VALUE_AT : VALUE_AT + max(sizes(packed)[0], 0)])
         found = found.payload or found
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         found = _Envelope()  # a bare NaN, a flattened row, a tombstone
-    if found.source is None or found.op not in _OPS:
-        return _slowly(packed, head, names)
-    table = head.table if found.op != "t" else careful.read(packed, names).table
-    assert table is not None
-    return (_event(packed, table, _OPS[found.op], found),)
+    has_image = _is_object(found.after) or _is_object(found.before)
+    if found.source is None or found.op not in _OPS or not has_image:
+        return _slowly(packed, head, names, deletes)
+    assert head.table is not None
+    return (_event(packed, head.table, _OPS[found.op], found),)
 
 
 def _event(packed: bytes, table: TableName, op: str, found: _Envelope) -> RowEvent:
@@ -93,10 +96,10 @@ def _halved(packed: bytes, op: str) -> str:
     return "U" if op == "I" and packed_header(packed, OLD_KEY) is not None else op
 
 
-def _slowly(packed: bytes, head: Head, names: Names) -> tuple[RowEvent, ...]:
+def _slowly(packed: bytes, head: Head, names: Names, deletes: bool) -> tuple[RowEvent, ...]:
     record = careful.read(packed, names)
     if record.tombstone is not None:
-        return () if head.table is None else (RowEvent(head.table, "D", None),)
+        return (RowEvent(head.table, "D", None),) if deletes and head.table else ()
     if record.kind is not Kind.ROWS and record.letter != "t":
         return ()
     assert record.table is not None
@@ -160,3 +163,7 @@ def _number(told: int | str | None) -> int | None:
     if isinstance(told, str):
         return int(told) if is_digits(told) and len(told) < 20 else None
     return told
+
+
+def _is_object(raw: Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"{"

@@ -20,6 +20,8 @@ def test_a_message_counts_as_many_as_it_explains(name: str) -> None:
     format_, counted = make_format(name, FormatOptions(extra=extra)), 0
     for record in own_records.known(name):
         value = pack(*record) if format_.keyed else record.value
+        if record.value is None and name == "debezium-json":
+            continue  # a tombstone, which repeats a delete
         format_.turn_to("p", 0, 1)
         try:
             head = format_.peek(value)
