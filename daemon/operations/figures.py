@@ -44,12 +44,14 @@ class ProgressFigures(TypedDict):
 
 
 class JobFigures(TypedDict):
-    """One job, as ``jobs list --json`` prints it."""
+    """One job, as ``jobs list --json`` prints it. ``partition``: the condition of the rows that it
+    is of; None: of all of its targets."""
 
     job: str
     kind: str
     pipeline: str
     targets: list[str]
+    partition: str | None
     state: str
     asked: str | None
     message: str
@@ -72,6 +74,7 @@ def figures_of(job: Job) -> JobFigures:
         "kind": wanted.kind,
         "pipeline": wanted.pipeline,
         "targets": list(wanted.targets),
+        "partition": wanted.params.get("partition"),
         "state": job.state.value,
         "asked": job.wish or None,
         "message": job.message,
@@ -95,7 +98,8 @@ def figures_of(job: Job) -> JobFigures:
 
 def failed_jobs(jobs: Iterable[JobFigures]) -> list[JobFigures]:
     """Those that failed, or are refused, and that nobody has begun again since: a later job of the
-    kind with all of its targets, which goes on or is done, makes good what the former lacks."""
+    kind with all of its targets, which goes on or is done, makes good what the former lacks. One of
+    a partition makes good only one of the same."""
     jobs = list(jobs)
     good = [job for job in jobs if job["state"] not in ("failed", "cancelled", REFUSED)]
     return [
@@ -109,7 +113,8 @@ def _makes_good(failed: JobFigures, other: JobFigures) -> bool:
     same = (failed["kind"], failed["pipeline"]) == (other["kind"], other["pipeline"])
     begun, again = failed["created_ms"], other["created_ms"]
     later = begun is not None and again is not None and again > begun
-    return same and later and set(failed["targets"]) <= set(other["targets"])
+    rows = other["partition"] in (None, failed["partition"])
+    return same and later and rows and set(failed["targets"]) <= set(other["targets"])
 
 
 def refused_figures(refused: LoadRefused) -> JobFigures:

@@ -135,6 +135,11 @@ class Words(ABC):
         )
         return " OR ".join(f"({one})" for one in conditions)
 
+    def between(self, column: SourceColumn, first: str, end: str) -> str:
+        """The SQL of the condition that a column is ``first`` at least and below ``end``, both
+        canonical texts. A null is not."""
+        return f"{self._one(column, first, '>=')} AND {self._one(column, end, '<')}"
+
     def _one(self, column: SourceColumn, text: str, sign: str) -> str:
         name, value = self.quote(column.sql_name), self.literal(column, text)
         return f"{name} {self.sign(column, sign)} {value}"

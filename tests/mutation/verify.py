@@ -29,6 +29,20 @@ OF_VERIFICATIONS = (
         ("tests/daemon/operations/verify/test_repair_rows.py", SIMULATION),
     ),
     Mutation(
+        "an extra row of a partition is looked up in all of the source's, its key being masked",
+        "daemon/operations/verify/values_side.py",
+        "            for shown in self._tables() if keys else ():\n",
+        "            for shown in self._tables(self._within) if keys else ():\n",
+        ("tests/daemon/operations/verify/test_partition_routes.py",),
+    ),
+    Mutation(
+        "a comparison of a partition puts off none of all rows",
+        "daemon/operations/verify_schedule.py",
+        " and wanted.params.get(PARTITION) is None\n",
+        "\n",
+        ("tests/daemon/operations/test_verify_schedule.py",),
+    ),
+    Mutation(
         "a foreign key ends a repair's row, and the stream waits for it",
         "sparkwriter/sql/base/session.py",
         "        return WaitsForRows(str(error))\n",

@@ -13,6 +13,7 @@ from changes.sql.spark.arrow_texts import natural, read
 from changes.sql.spark.checksums import Grid, Interval, TextColumn
 from daemon.operations.verify.columns import ComparedShape, NotComparable, Pair
 from daemon.operations.verify.groups import intervals_of, rows_of_interval
+from daemon.operations.verify.partition import PartitionBounds
 from daemon.operations.verify.sides import NONE, Group, Sum
 from databases.base.checksums import Checksums
 from databases.base.database import Database
@@ -27,7 +28,8 @@ class DatabaseSide:
     """Sums and hashes of ``sides.Side``. One thread's.
 
     ``count``: called after each statement with the rows that it read; it may raise, or wait.
-    ``only``: the condition of the rows that count. ``await_shown``: called before rows are read.
+    ``only``: the condition of the rows that count; ``within``: that of a partition, which is read
+    at once. ``await_shown``: called before rows are read.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class DatabaseSide:
         count: Callable[[int], None],
         only: str = "",
         await_shown: Callable[[], None] = lambda: None,
+        within: str = "",
     ) -> None:
         self._database = database
         self._table = table
@@ -45,6 +48,7 @@ class DatabaseSide:
         self._count = count
         self._await_shown = await_shown
         self._only = f" AND {only}" if only else ""
+        self._within = within
 
     def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
         """See ``Side``."""
@@ -76,7 +80,11 @@ class DatabaseSide:
         return found
 
     def _conditions(self, interval: Interval) -> Iterator[str]:
-        """An interval is read at once; a table without intervals in ranges of its key."""
+        """An interval is read at once, and a partition: an index of its column may lead to it. A
+        table without intervals is read in ranges of its key."""
+        if self._within:
+            yield self._within + self._only
+            return
         if interval != Interval():
             yield self._sql.within(interval) + self._only
             return
@@ -100,16 +108,18 @@ class SourceSide(DatabaseSide):
         shape: ComparedShape,
         count: Callable[[int], None] = lambda rows: None,
         await_shown: Callable[[], None] = lambda: None,
+        within: str = "",
     ) -> None:
         self._shape = shape
         columns = [TextColumn(database.compared(p.source), p.free) for p in shape.pairs]
         keys = [TextColumn(database.compared(p.source), p.free) for p in shape.keys]
         sql = Checksums(database, table, columns, keys)
-        super().__init__(database, table, sql, count, await_shown=await_shown)
+        super().__init__(database, table, sql, count, "", await_shown, within)
 
     def grid(self) -> tuple[Grid | None, list[Interval]]:
         """See ``ComparedSource``: by a walk over its key's index."""
-        bounds = [] if self._shape.number is None else list(self._bounds())
+        parted = self._shape.number is not None and not self._within
+        bounds = list(self._bounds()) if parted else []
         if not bounds:
             return None, [Interval()]
         grid = Grid.between(min(bounds), max(bounds))
@@ -170,8 +180,10 @@ class StoredSide(DatabaseSide):
         table: SourceTable,
         shape: ComparedShape,
         count: Callable[[int], None],
+        part: PartitionBounds | None = None,
     ) -> None:
-        """``table``: the target's, as its database describes it; ``shape``: of ``stored_shape``."""
+        """``table``: the target's, as its database describes it; ``shape``: of ``stored_shape``.
+        ``part``: whose rows are summed up, None: of all."""
         self._pairs, self._key_pairs = shape.pairs, shape.keys
         self._columns = [_column(table, pair) for pair in shape.pairs]
         places = [shape.pairs.index(pair) for pair in shape.keys]
@@ -182,12 +194,15 @@ class StoredSide(DatabaseSide):
         only, self._deleted = "", [c for c in table.columns if c.name == shape.deleted]
         for column in self._deleted:
             only = f"COALESCE({database.text(column)}, '0') = '0'"
+        within = ""
+        if part is not None:
+            within = database.between(_column(table, part.pair), part.first, part.end)
         names = tuple(self._columns[place].name for place in places)
         table = replace(table, columns=tuple(self._columns), keys=names)
         # A row without a hash adds nothing at the source: here it must add something.
         keys = [texts[place] for place in places]
         sql = Checksums(database, table, texts, keys, unhashed=1)
-        super().__init__(database, table, sql, count, only)
+        super().__init__(database, table, sql, count, only, within=within)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
         """See ``Side``."""

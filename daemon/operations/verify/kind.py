@@ -18,6 +18,7 @@ from daemon.operations.engine.source_targets import Chosen, Compared, chosen, na
 from daemon.operations.verify.at_cut import CUT, AtCut, at_cut, read_cut
 from daemon.operations.verify.columns import NotComparable
 from daemon.operations.verify.in_flight_here import Interrupted
+from daemon.operations.verify.partition import PARTITION, Partition
 from daemon.operations.verify.repair import Repair
 from daemon.operations.verify.report import Repaired, result_of, skipped, summary, table_result
 from daemon.operations.verify.run import Changed, TableRun, now_ms
@@ -53,13 +54,16 @@ class VerifyKind:
         refusals = [
             f"{pattern}: no table of pipeline {pipeline} is called so" for pattern in missing
         ]
-        lines = [f"{one.target}: is compared with {one.table} of {one.database}"
+        partition = wanted.params.get(PARTITION)
+        of = "" if partition is None else f", rows of {partition} alone"
+        lines = [f"{one.target}: is compared with {one.table} of {one.database}{of}"
                  for one in found.tables]  # fmt: skip
         lines += [f"{name}: is not compared: {why}" for name, why in found.refused]
         if not found.tables and not missing:
             refusals = lines
         targets = tuple(str(one.target) for one in found.tables)
-        sample = look.config.pipeline[pipeline].verify.sample
+        # A partition has no ranges of which some could be chosen.
+        sample = 1.0 if partition is not None else look.config.pipeline[pipeline].verify.sample
         params = {
             "sample": sample,
             **wanted.params,
@@ -72,6 +76,8 @@ class VerifyKind:
             "refused": dict(found.refused),
             "patterns": [pattern for pattern in wanted.targets if pattern not in missing],
         }
+        if partition is not None:
+            document[PARTITION] = partition
         return Plan((whole,), tuple(lines), document, tuple(refusals))
 
     def wrong(self, wanted: JobRequest) -> Sequence[str]:
@@ -84,6 +90,11 @@ class VerifyKind:
                 AtCut.of(cut)
         except (KeyError, TypeError, ValueError) as error:
             wrong.append(f'"{CUT}" is none: {error!r}')
+        try:
+            if (partition := wanted.params.get(PARTITION)) is not None:
+                Partition.parse(str(partition))
+        except ValueError as error:
+            wrong.append(f'"{PARTITION}" is none: {error}')
         return [*wrong_tables(wanted), *wrong]
 
     def step(self, job: Job, control: Control) -> Outcome:
@@ -91,7 +102,7 @@ class VerifyKind:
         work, wanted = Work.of(job.memory), job.wanted
         if len(work.done) == len(wanted.targets):
             sample, cut = float(wanted.params["sample"]), wanted.params.get(CUT)
-            result = result_of(work.done, sample, cut)
+            result = result_of(work.done, sample, cut, wanted.params.get(PARTITION))
             return Finished(result, summary(result), _progress(work))
         place = len(work.done)
         table = work.table or Table(now_ms())
@@ -129,6 +140,8 @@ class VerifyKind:
         result = table_result(target, source, table, now_ms(), fixed)
         tell = log.info if result["equal"] else log.warning
         told = {name: result[name] for name in ("rows", "differing", "seconds")}
+        if (partition := job.wanted.params.get(PARTITION)) is not None:
+            told[PARTITION] = partition
         tell("table_verified", target=target, undecided=len(result["undecided"]), **told)
         done = work.ended(result)
         return Advanced(done.document(), _progress(done), f"{target}: is done")

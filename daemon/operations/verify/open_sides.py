@@ -26,6 +26,7 @@ from daemon.operations.verify.columns import (
 )
 from daemon.operations.verify.database_sides import SourceSide, StoredSide, stored_shape
 from daemon.operations.verify.in_flight_here import LOOK_EVERY_S, Interrupted, not_following
+from daemon.operations.verify.partition import Partition, PartitionBounds, bounds_of
 from daemon.operations.verify.sides import ComparedSource, LakeSide, TargetSide
 from daemon.operations.verify.values_side import ValuesSide
 from databases.base.database import Database
@@ -40,7 +41,8 @@ from sparkwriter.sinks import sinks_of
 @dataclass(frozen=True, slots=True)
 class Open:
     """A table that is being compared, with what it takes. ``wanted``: what of the source's table
-    the target is made of; ``values``: its rows as the target is to have them. One thread's."""
+    the target is made of; ``values``: its rows as the target is to have them; ``part``: of which
+    the two are compared, None: of all. One thread's."""
 
     database: Database
     primary: Primary
@@ -51,12 +53,14 @@ class Open:
     values: ValuesSide
     source: ComparedSource
     target: TargetSide
+    part: PartitionBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
     """``count``: called after each piece that was read of the source, with its rows; ``say`` shows
-    what is waited for. ``cut``: the target is read as it is in it."""
+    what is waited for. ``cut``: the target is read as it is in it. ``partition``: whose rows are
+    compared, None: all."""
 
     control: Control
     pipeline: str
@@ -64,6 +68,7 @@ class Opening:
     count: Callable[[int], None]
     say: Callable[[str], None]
     cut: AtCut | None = None
+    partition: Partition | None = None
 
     @contextmanager
     def opened(self, snapshot: Snapshot, grid: Grid | None) -> Iterator[Open]:
@@ -91,29 +96,48 @@ class Opening:
             streamed = self._streamed(described, snapshot, state.schema)
             wanted = FittedTable(described, streamed.columns, compared.route, described.keys, None)
             shape, by_values = _compared(wanted, streamed, state.schema, stored)
-            zero_dates = self.control.config.pipeline[self.pipeline].zero_dates
-            reading = wanted.reading(database, zero_dates)
-            shows = partial(self._await_shown, primary)
-            values = ValuesSide(reading, wanted, shape, self.count, shows)
-            source: ComparedSource = values
-            if not by_values:
-                source = SourceSide(database, described, shape, self.count, shows)
+            part = None if self.partition is None else bounds_of(self.partition, shape, wanted)
+            source, values = self._sources(primary, database, wanted, shape, by_values, part)
             there: TargetSide
             if tables is None or stored is None:
-                there = self._lake(shape, grid, lambda: False)
+                there = self._lake(shape, grid, lambda: False, part)
                 if (why := there.why_unlike()) is not None:
                     raise NotComparable(why)
             else:
-                there = StoredSide(tables, stored, shape, self._asked)
-            yield Open(database, primary, described, state, wanted, shape, values, source, there)
+                there = StoredSide(tables, stored, shape, self._asked, part)
+            yield Open(
+                database, primary, described, state, wanted, shape, values, source, there, part
+            )
+
+    def _sources(
+        self,
+        primary: Primary,
+        database: Database,
+        wanted: FittedTable,
+        shape: ComparedShape,
+        by_values: bool,
+        part: PartitionBounds | None,
+    ) -> tuple[ComparedSource, ValuesSide]:
+        """The source's side, and its rows as the target is to have them."""
+        within = "" if part is None else database.between(part.column, part.first, part.end)
+        reading = wanted.reading(database, self.control.config.pipeline[self.pipeline].zero_dates)
+        shows = partial(self._await_shown, primary)
+        values = ValuesSide(reading, wanted, shape, self.count, shows, within)
+        if by_values:
+            return values, values
+        return SourceSide(database, wanted.source, shape, self.count, shows, within), values
 
     def parted(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> TargetSide:
         """The target's side for intervals on a grid. ``failed``: the result is not needed now."""
         lake = isinstance(here.target, LakeSide)
-        return self._lake(here.shape, grid, failed) if lake else here.target
+        return self._lake(here.shape, grid, failed, here.part) if lake else here.target
 
     def _lake(
-        self, shape: ComparedShape, grid: Grid | None, failed: Callable[[], bool]
+        self,
+        shape: ComparedShape,
+        grid: Grid | None,
+        failed: Callable[[], bool],
+        part: PartitionBounds | None,
     ) -> LakeSide:
         return LakeSide(
             self.control.spark,
@@ -122,6 +146,7 @@ class Opening:
             shape,
             grid,
             None if self.cut is None else self.cut.versions[str(self.compared.target)],
+            part,
         )
 
     def _state(self) -> TargetState:

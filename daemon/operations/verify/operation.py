@@ -15,6 +15,7 @@ from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, State
 from daemon.operations.load.of_tables import OfTables, TablesParams, followed
 from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.partition import Partition
 from daemon.operations.verify.result_table import print_result
 from daemon.state.edits import EditRefused
 from settings.exit import Exit
@@ -33,11 +34,26 @@ class VerifyParams(TablesParams):
     cut: Annotated[
         int | None, Option("Compare the tables as they are in this cut.", metavar="N", least=1)
     ] = None
+    partition: Annotated[
+        str | None,
+        Option(
+            "Compare rows of a day or a range alone: COLUMN=DAY or COLUMN=FROM..TO.",
+            metavar="CONDITION",
+        ),
+    ] = None
 
     def model_post_init(self, _: Any) -> None:
         """Refuse what does not go together."""
         if self.repair and self.cut is not None:
             raise EditRefused("--repair writes present rows: --cut only compares")
+        if self.partition is None:
+            return
+        if self.sample is not None:
+            raise EditRefused("--partition compares all of its rows: leave --sample out")
+        try:
+            Partition.parse(self.partition)
+        except ValueError as error:
+            raise EditRefused(f"--partition: {error}") from None
 
 
 class VerifyOperation(OfTables[VerifyParams]):

@@ -118,9 +118,13 @@ def skipped(target: str, source: str, why: str) -> dict[str, Any]:
 
 
 def result_of(
-    done: Iterable[Mapping[str, Any]], sample: float, cut: Mapping[str, Any] | None = None
+    done: Iterable[Mapping[str, Any]],
+    sample: float,
+    cut: Mapping[str, Any] | None = None,
+    partition: str | None = None,
 ) -> dict[str, Any]:
-    """The job's result. ``cut``: of which the tables were compared (``at_cut.AtCut``)."""
+    """The job's result. ``cut``: of which the tables were compared (``at_cut.AtCut``);
+    ``partition``: the condition of the rows that were compared, None: all."""
     tables = [dict(one) for one in done]
     return {
         "equal": all(one["equal"] or _is_repaired(one) for one in tables),
@@ -133,6 +137,7 @@ def result_of(
         "not_repaired": sum(len(one.get("not_repaired", ())) for one in tables),
         "sample": sample,
         "cut": None if cut is None else {name: cut[name] for name in OF_CUT},
+        "partition": partition,
     }
 
 
@@ -159,4 +164,5 @@ def summary(result: Mapping[str, Any]) -> str:
         )
         if result[name]
     ]
-    return ", ".join(parts)
+    partition = result["partition"]
+    return ", ".join(parts) + ("" if partition is None else f"; rows of {partition} alone")

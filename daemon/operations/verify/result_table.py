@@ -38,6 +38,8 @@ def print_result(console: Console, result: Mapping[str, Any]) -> None:
         told = cut["transaction"] and f", last transaction {cut['transaction']}"
         when = "not known" if cut["time_ms"] is None else _time(cut["time_ms"])
         console.print(escape(f"as of cut {cut['number']}: source time {when}{told or ''}"))
+    if (partition := result.get("partition")) is not None:
+        console.print(escape(f"rows of {partition} alone: no others were compared"))
     console.print(table)
     for one in result["tables"]:
         for line in _rows(one):

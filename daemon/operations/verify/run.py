@@ -26,6 +26,7 @@ from daemon.operations.verify.in_flight_here import Interrupted, LiveLookout
 from daemon.operations.verify.key_texts import Trail, follow, keys_of, moves_of
 from daemon.operations.verify.log_changes import LogChanges
 from daemon.operations.verify.open_sides import Open, Opening
+from daemon.operations.verify.partition import PARTITION, Partition
 from daemon.operations.verify.report import shown
 from daemon.operations.verify.work import MOST_FOUND, MOST_SHOWN, Table
 from databases.opening import open_database
@@ -54,7 +55,9 @@ class TableRun:
         document = job.wanted.params.get(CUT)
         self._cut = None if document is None else AtCut.of(document)
         count, say = self._count, self._say
-        self._opening = Opening(control, self._pipeline, compared, count, say, self._cut)
+        given = job.wanted.params.get(PARTITION)
+        partition = None if given is None else Partition.parse(str(given))
+        self._opening = Opening(control, self._pipeline, compared, count, say, self._cut, partition)
 
     def advance(self, table: Table) -> Table:
         """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""

@@ -12,6 +12,7 @@ from changes.sql.spark import checksums
 from changes.sql.spark.checksums import Grid, Interval, Lake
 from changes.sql.spark.words import dotted, quote
 from daemon.operations.verify.columns import ComparedShape
+from daemon.operations.verify.partition import PartitionBounds
 from databases.base.port import Key, Texts
 
 if TYPE_CHECKING:
@@ -87,8 +88,10 @@ class LakeSide:
         shape: ComparedShape,
         grid: Grid | None,
         version: str | None = None,
+        part: PartitionBounds | None = None,
     ) -> None:
-        """``version``: the snapshot that is read, None: the present one."""
+        """``version``: the snapshot that is read, None: the present one. ``part``: whose rows are
+        summed up, None: of all. Rows are looked up by their keys wherever they are."""
         self._spark = spark
         self._asked = asked
         self._target, self._shape = target, shape
@@ -105,6 +108,10 @@ class LakeSide:
             shape.number,
             grid,
         )
+        self._summed = self._lake
+        if part is not None:
+            only = f"(SELECT * FROM {rows} WHERE {part.lake})"
+            self._summed = self._lake._replace(source=only)
 
     def why_unlike(self) -> str | None:
         """Why the version can't be compared, None: it can."""
@@ -120,7 +127,7 @@ class LakeSide:
 
     def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
         """See ``Side``."""
-        rows = self._ask(checksums.sums(self._lake, intervals, digits), "sums")
+        rows = self._ask(checksums.sums(self._summed, intervals, digits), "sums")
         return {
             (int(slot), str(prefix)): Sum(int(count), (int(low) + (int(high) << 32)) % MODULUS)
             for slot, prefix, count, low, high in rows
@@ -132,7 +139,7 @@ class LakeSide:
         """See ``Side``."""
         if not groups:
             return {}
-        rows = self._ask(checksums.hashes(self._lake, intervals, digits, groups), "hashes")
+        rows = self._ask(checksums.hashes(self._summed, intervals, digits, groups), "hashes")
         return {tuple(map(str, key)): str(hashed) for *key, hashed in rows}
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:

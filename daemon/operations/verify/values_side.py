@@ -18,7 +18,7 @@ from daemon.operations.load.columns import FittedTable
 from daemon.operations.verify.columns import ComparedShape, prints_alike
 from daemon.operations.verify.database_sides import STATEMENT_ROWS
 from daemon.operations.verify.sides import NONE, Group, Sum
-from databases.base.port import Key, Texts
+from databases.base.port import ALL_ROWS, Key, Texts
 from databases.base.selects import MOST_KEYS
 from databases.reading import Reading
 
@@ -29,7 +29,8 @@ class ValuesSide:
     """``sides.ComparedSource``. One thread's.
 
     ``count``: called after each piece of rows with their number; it may raise, or wait.
-    ``await_shown``: returns when a read has all that is in the log; it may raise.
+    ``await_shown``: returns when a read has all that is in the log; it may raise. ``within``: the
+    source's condition of a partition: its rows are summed up, and read at once.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class ValuesSide:
         shape: ComparedShape,
         count: Callable[[int], None],
         await_shown: Callable[[], None],
+        within: str = "",
     ) -> None:
         self._reading = reading
         self._wanted = wanted
         self._count = count
         self._await_shown = await_shown
+        self._within = within
         self._names = [pair.name.lower() for pair in shape.pairs]
         self._frees = [pair.free for pair in shape.pairs]
         self._places = [shape.pairs.index(pair) for pair in shape.keys]
@@ -120,14 +123,15 @@ class ValuesSide:
         return any(shape.mask_of(key) is not None for key in self._reading.table.keys)
 
     def _all(self) -> Iterator[Row]:
-        for shown in self._tables():
+        for shown in self._tables(self._within):
             yield from self._texts(shown)
 
-    def _tables(self) -> Iterator[pa.Table]:
+    def _tables(self, within: str = "") -> Iterator[pa.Table]:
         reading = self._reading
         self._await_shown()
-        for part in reading.database.ranges(reading.table, STATEMENT_ROWS):
-            for table in reading.rows(part):
+        ranges = reading.database.ranges(reading.table, STATEMENT_ROWS)
+        for part in [ALL_ROWS] if within else ranges:
+            for table in reading.rows(part, within):
                 yield self._wanted.shown(table)
                 self._count(table.num_rows)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from daemon.admin.status.job_metrics import job_metrics
 from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.observer import Answers
 from daemon.admin.status.status import About, document
@@ -48,6 +49,22 @@ def test_jobs_are_metrics() -> None:
     names = {(name, job) for name, job, _ in samples}
     assert ("binlogd_job_eta_seconds", "load-2") not in names
     assert ("binlogd_job_progress_ratio", "load-3") not in names
+
+
+def test_the_last_verification_of_whole_tables_is_the_metric() -> None:
+    """One of a partition that is equal does not end the alert of rows that differ elsewhere."""
+    empty = {"rows": 9, "differing": 0, "repaired": 0, "undecided": 0, "skipped": 0}
+    whole = replace(
+        new_job(JobRequest("verify", "shop", ("lake.s.t",)), 5, "verify-1"),
+        state=State.DONE, ended_ms=6_000, result={**empty, "differing": 3},
+    )  # fmt: skip
+    of = replace(whole.wanted, params={"partition": "day=2026-11-25"})
+    part = replace(whole, id="verify-2", wanted=of, ended_ms=9_000, result=empty)
+    families = job_metrics([figures_of(job) for job in (whole, part)])
+    samples = {s.name: s.value for family in families for s in family.samples}
+    assert samples["binlogd_verify_rows_differing"] == 3
+    assert samples["binlogd_verify_timestamp_seconds"] == 6
+    assert figures_of(part)["partition"] == "day=2026-11-25"
 
 
 def test_people_see_those_that_run_or_have_failed() -> None:

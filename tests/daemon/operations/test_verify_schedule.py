@@ -24,7 +24,7 @@ def job(age_s: int, state: State = State.DONE, **wanted: str) -> Job:
 
 def test_the_first_is_due_once_there_is_something_to_compare() -> None:
     """Other kinds and other pipelines don't count, nor does what a person asked for of some
-    tables, or of a sample of their rows."""
+    tables, of a sample of their rows, or of a partition."""
     assert not due([], Snapshot("p", "g"), DAY_S, NOW_MS)
     loads = {"lake.s.u": Rebuild("lake.s.u__rebuild_1", {}, load=Load("load-1", {}))}
     assert not due([], replace(HERE, rebuilds=loads), DAY_S, NOW_MS)
@@ -32,6 +32,9 @@ def test_the_first_is_due_once_there_is_something_to_compare() -> None:
     sample = JobRequest("verify", "p", tuple(HERE.targets), {"sample": 0.1})
     others = [job(1, kind="load"), job(1, pipeline="q"), job(1, origin="command")]
     assert due([*others, new_job(sample, NOW_MS)], HERE, DAY_S, NOW_MS)
+    params = {"sample": 1, "partition": "day=2026-11-25"}
+    partition = new_job(JobRequest("verify", "p", tuple(HERE.targets), params), NOW_MS)
+    assert due([partition, replace(partition, state=State.DONE)], HERE, DAY_S, NOW_MS)
     assert not due([job(1, State.RUNNING, kind="load")], HERE, DAY_S, NOW_MS)
 
 

@@ -37,6 +37,17 @@ def test_of_each_table_the_last_one_counts_and_what_differs_comes_first() -> Non
     assert "10%" in text
 
 
+def test_a_partition_says_nothing_of_the_table() -> None:
+    """What a whole comparison found of it stays shown."""
+    whole = job("v-1", 1_000, {"target": "l.s.a", "equal": False, "differing": 5})
+    part = job("v-2", 2_000, {"target": "l.s.a"}, {"target": "l.s.b"})
+    part = replace(part, wanted=replace(part.wanted, params={"partition": "day=2026-11-25"}))
+    last = LastVerified(lambda: [whole, part])
+    assert [(one.target, one.said, one.job) for one in last()] == [
+        ("l.s.a", "5 rows differ", "v-1")
+    ]
+
+
 def test_it_follows_jobs_that_end() -> None:
     jobs: list[Job] = []
     last = LastVerified(lambda: jobs)

@@ -50,6 +50,17 @@ def test_a_job_that_failed_is_ill_until_it_is_made_good() -> None:
     assert kinds == [[], [], *4 * [["job_failed"]]]
 
 
+def test_a_job_of_a_partition_makes_good_only_the_same() -> None:
+    """A failed comparison of the whole table is not answered by one of a day."""
+    (failed,) = (job for job in ILL["jobs"] if job["state"] == "failed")
+    later = {**failed, "job": "later", "state": "done", "created_ms": failed["created_ms"] + 1}
+    day, other = {"partition": "day=2026-11-25"}, {"partition": "day=2026-11-26"}
+    pairs = [(failed, later | day), (failed | day, later | other)]
+    pairs += [(failed | day, later | day), (failed | day, later)]
+    kinds = [[one.kind for one in conditions(WELL | {"jobs": [*pair]})] for pair in pairs]
+    assert kinds == [["job_failed"], ["job_failed"], [], []]
+
+
 def test_a_full_spill_names_a_command_where_one_leads_out() -> None:
     """A target that is away is released by nothing but its sink."""
     kept = {"messages": 1, "bytes": 1, "full": True, "lanes": {}, "reason": "locked"}
