@@ -21,6 +21,10 @@ from sources.kafka.settings import connection_settings
 SILENCE_S = 10.0
 """The limit for the broker to send something. The records are there already, so this is long."""
 
+QUEUED_KB = 16_384
+"""Kilobytes that the client of one read fetches ahead. Several reads go on beside each other, so
+the client's own 64 MB each would be much; much less would have a read wait for the broker."""
+
 
 class LogReader:
     """Reads one pipeline's logs. Any thread: each read has a consumer of its own."""
@@ -46,6 +50,7 @@ class LogReader:
                     "auto.offset.reset": "error",
                     "enable.partition.eof": True,
                     "fetch.wait.max.ms": 100,
+                    "queued.max.messages.kbytes": QUEUED_KB,
                 }
             )
         except KafkaException as error:

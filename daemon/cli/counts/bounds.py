@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changes.model.row_events import RowEvent, Told, TransactionMark
+from changes.model.row_events import Told, TransactionMark
 from offsets.position import TopicPartition
 
 LATE_MS = 600_000
@@ -49,40 +49,51 @@ class Bounds:
     """The latest time of the source that a record told."""
     _before: str | None = None
 
-    def see(self, told: Told, from_ms: int, to_ms: int) -> None:
-        """Take what a record says. Raises BeginsLate, RangeGone."""
-        time_ms = told.time_ms
-        if time_ms is None or (isinstance(told, RowEvent) and told.read):
+    def see(self, told: Told, log_ms: int | None, from_ms: int, to_ms: int) -> None:
+        """Take what a record says. ``log_ms``: when it came into the log. Raises BeginsLate,
+        RangeGone."""
+        if isinstance(told, TransactionMark):
+            if told.ends:
+                self._take(told.time_ms, told.id, from_ms)
+        elif not told.read:
+            self._take(told.time_ms, told.transaction, from_ms)
+            self._pass(told.time_ms, log_ms, to_ms)
+
+    def see_time(self, time_ms: int | None, log_ms: int | None, from_ms: int, to_ms: int) -> None:
+        """Take the time of a record that counts nothing, such as a heartbeat of the source's.
+        Raises as ``see``."""
+        self._take(time_ms, None, from_ms)
+        self._pass(time_ms, log_ms, to_ms)
+
+    def _pass(self, time_ms: int | None, log_ms: int | None, to_ms: int) -> None:
+        """A time that is ahead of the log's is no proof: statements may set their own."""
+        late = to_ms + SKEW_MS
+        if time_ms is not None and time_ms > late and (log_ms is None or log_ms > late):
+            self.passed = True
+
+    def _take(self, time_ms: int | None, transaction: str | None, from_ms: int) -> None:
+        if time_ms is None:
             return
         self.latest_ms = max(self.latest_ms or 0, time_ms)
-        if isinstance(told, RowEvent) and time_ms > to_ms + SKEW_MS:
-            self.passed = True
-        if self.started or (isinstance(told, TransactionMark) and not told.ends):
+        if self.started:
             return
-        id_ = told.id if isinstance(told, TransactionMark) else told.transaction
         if time_ms < from_ms:
-            self._before = id_ or ""
-        elif self.begin == 0 or (self._before is not None and self._before != (id_ or "-")):
+            self._before = transaction or ""
+        elif self.begin == 0 or (self._before is not None and self._before != (transaction or "-")):
             self.started = True
         elif self.begin > self.low:
             raise BeginsLate(self.source)
-        elif self.low == 0:
-            self.started = True
         else:
             raise RangeGone(
                 f"{self.source} begins at {self.low}: whether something of the range was removed "
                 "before it can't be told"
             )
 
-    def pass_by(self, time_ms: int | None, to_ms: int) -> None:
-        """Take the time of a record that counts nothing, such as a heartbeat of the source's."""
-        if time_ms is not None:
-            self.latest_ms = max(self.latest_ms or 0, time_ms)
-            self.passed |= time_ms > to_ms + SKEW_MS
-
     def is_over(self, to_ms: int, log_ms: int | None, waiting: bool) -> bool:
         """Whether nothing more need be read. ``log_ms``: the time of the next record in the log.
         ``waiting``: a transaction of the range has no END yet."""
+        if log_ms is not None and log_ms <= to_ms + LATE_MS:
+            return False
         if self.latest_ms is None:  # no record tells a time of the source
             return log_ms is not None and log_ms > to_ms + READ_ON_MS
         if self.latest_ms > to_ms + READ_ON_MS:

@@ -150,24 +150,22 @@ class Scan:
             self._schemas.fetch(values)
         one = topics_format(format_, source.topic)
         one.turn_to(str(source), records[0].offset, records[-1].offset + 1)
-        offsets = [record.offset for record in records]
-        for offset, value, head in _heads(one, offsets, values, tally, source):
+        for record, value, head in _heads(one, records, values, tally, source):
             try:
-                self._look(tally, ranges, source, offset, one, value, head)
+                self._look(tally, ranges[source], record, one, value, head)
             except BadMessage as bad:
-                tally.unread(source, offset, str(bad))
+                tally.unread(source, record.offset, str(bad))
 
     def _look(
         self,
         tally: LogTally,
-        ranges: Mapping[TopicPartition, Bounds],
-        source: TopicPartition,
-        offset: int,
+        bounds: Bounds,
+        record: LogRecord,
         format_: Format,
         value: bytes | None,
         head: Head,
     ) -> None:
-        bounds = ranges[source]
+        source, offset, log_ms = bounds.source, record.offset, record.time_ms
         if head.kind is Kind.PART:
             tally.unread(source, offset, "it is a part of a message, which is not counted")
             return
@@ -176,9 +174,10 @@ class Scan:
             return
         told = format_.row_events(value, head)
         if not told and head.kind is Kind.NOTHING:
-            bounds.pass_by(format_.source_ms(value), self._to_ms)
+            time_ms = format_.source_ms(value)
+            bounds.see_time(time_ms, log_ms, self._from_ms, self._to_ms)
         for each in told:
-            bounds.see(each, self._from_ms, self._to_ms)
+            bounds.see(each, log_ms, self._from_ms, self._to_ms)
             self._pass_end(bounds, each)
             tally.take(source, offset, each)
 
@@ -187,7 +186,7 @@ class Scan:
         if isinstance(told, TransactionMark):
             if told.ends and told.id in self._behind:
                 bounds.passed = True
-        elif _is_behind(told, self._to_ms) and len(self._behind) < AT_ONCE:
+        elif bounds.passed and _is_behind(told, self._to_ms) and len(self._behind) < AT_ONCE:
             assert told.transaction is not None
             self._behind.add(told.transaction)
 
@@ -199,18 +198,18 @@ def _is_behind(event: RowEvent, to_ms: int) -> bool:
 
 def _heads(
     format_: Format,
-    offsets: list[int],
+    records: list[LogRecord],
     values: list[bytes | None],
     tally: LogTally,
     source: TopicPartition,
-) -> Iterator[tuple[int, bytes | None, Head]]:
+) -> Iterator[tuple[LogRecord, bytes | None, Head]]:
     """The heads of records; one that can't be read is noted, and the next one is read."""
     at = 0
     while at < len(values):
         try:
             for head in format_.heads(values[at:]):
-                yield offsets[at], values[at], head
+                yield records[at], values[at], head
                 at += 1
         except BadMessage as bad:
-            tally.unread(source, offsets[at], str(bad))
+            tally.unread(source, records[at].offset, str(bad))
             at += 1

@@ -130,6 +130,21 @@ def test_all_tables_are_counted_where_none_is_named(world: World) -> None:
     }  # fmt: skip
 
 
+def test_rows_that_a_route_leaves_out_are_counted(world: World) -> None:
+    """The log has them, whatever a filter makes of them; another target has the table, too."""
+    routes = "".join(
+        f'[[pipeline.p.route]]\ntables = ["shop.t"]\ntarget = "lake.{name}"\n{more}'
+        for name, more in (("shop.few", 'filter = "id > 99"\n'), ("shop.all", ""))
+    )
+    text_ = world.config.read_text().replace('include = ["shop.*"]\n', "")
+    world.config.write_text(text_.replace('target = "lake.{database}.{table}"\n', "") + routes)
+    world.write(lacking())
+    status, found = world.document()
+    verdicts = {name: each["verdict"] for name, each in found["tables"].items()}
+    assert (status, verdicts) == (1, {"lake.shop.all": "differs", "lake.shop.few": "differs"})
+    assert found["transactions"][0]["tables"] == ["lake.shop.few", "lake.shop.all"]
+
+
 def test_what_a_producer_took_back_counts_nothing(world: World) -> None:
     """Kafka's aborted transactions: only what is committed is read."""
     log = DebeziumLog().framed().at(0)

@@ -211,6 +211,28 @@ def test_a_log_that_begins_amid_the_range_is_refused() -> None:
         log.passed().scan()
 
 
+def test_a_removed_range_before_a_heartbeat_is_refused() -> None:
+    """A message of the source's that is no change tells the time, and that the log begins late."""
+    log = DebeziumLog(low=5).at(30)
+    told = {"ts_ms": log.clock.now_ms, "snapshot": None, "name": "one"}
+    log.put({"op": "m", "source": told, "message": {"prefix": "x"}})
+    with pytest.raises(RangeGone):
+        log.scan()
+
+
+def test_a_statement_that_sets_a_later_time_proves_nothing() -> None:
+    """Neither that the range is over, nor that nothing more of it comes."""
+    log = framed().at(0)
+    log.begin("7")
+    log.row("7", 1, ts_ms=(MINUTE + 9000) * 60_000)
+    log.end("7", {"shop.t": 1})
+    log.at(1).transaction("8", "I")
+    assert log.report().why[0].startswith("no change of after the range came")
+    for number in range(300):
+        log.at(2).transaction(f"x{number}", "I")
+    assert cells(log.passed().scan()) == {1: (1, 0, 0, 1), 2: (300, 0, 0, 300)}
+
+
 def test_a_clock_that_is_ahead_has_the_log_read_from_earlier() -> None:
     """Records were written five minutes before the times that they tell."""
     log = DebeziumLog()
