@@ -5,6 +5,7 @@ Bounds are literals in the text: the database alone compares them, in its own co
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,6 +17,8 @@ from changes.sql.spark.canonical import compared as compared_form
 from changes.sql.spark.checksums import TextColumn
 from databases.base.errors import DatabaseRefused
 from databases.base.port import ALL_ROWS, Key, KeyRange, SourceColumn, SourceTable
+
+_DIGITS = re.compile(r"\(\d+\)", re.ASCII)
 
 MOST_KEYS = 500
 """Keys of one look-up: each is a condition in its text, which no server takes without end."""
@@ -136,9 +139,11 @@ class Words(ABC):
         return " OR ".join(f"({one})" for one in conditions)
 
     def between(self, column: SourceColumn, first: str, end: str) -> str:
-        """The SQL of the condition that a column is ``first`` at least and below ``end``, both
-        canonical texts. A null is not."""
-        return f"{self._one(column, first, '>=')} AND {self._one(column, end, '<')}"
+        """The SQL of the condition that a column of dates or times is ``first`` at least and below
+        ``end``, both canonical texts. A null is not."""
+        # Of the type with its digits, PostgreSQL would round a bound to these.
+        plain = replace(column, type=_DIGITS.sub("", column.type))
+        return f"{self._one(plain, first, '>=')} AND {self._one(plain, end, '<')}"
 
     def _one(self, column: SourceColumn, text: str, sign: str) -> str:
         name, value = self.quote(column.sql_name), self.literal(column, text)

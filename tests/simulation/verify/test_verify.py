@@ -11,20 +11,26 @@ from collections import Counter
 
 import pytest
 
+from databases.base.port import Key
 from tests.seeds import ALONE, SEEDS, assert_all_pass
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
 from tests.simulation.shape import Shape
 from tests.simulation.stream import Stream
 from tests.simulation.verify.plant import Plants, reached
+from tests.simulation.verify.sides import PartitionRead
 from tests.simulation.verify.world import VerifyDriver
 
 LOSING = (114, 147)
 """In these a repair loses a row where it is read while the pipeline stands."""
 
+MOVED = (42, 201)
+"""In these a row is lost where it is looked up in the partition alone."""
 
-def one_seed(seed: int) -> VerifyDriver:
-    """One database, its stream through several lives, and a verification that repairs."""
+
+def one_seed(seed: int, partition: PartitionRead | None = None) -> VerifyDriver:
+    """One database, its stream through several lives, and a verification that repairs, of one
+    partition or of all rows."""
     rng = random.Random(seed)
     shape = Shape(
         minimal=rng.random() < 0.9,
@@ -42,7 +48,7 @@ def one_seed(seed: int) -> VerifyDriver:
     durable = LoadDurable.with_history(history, pace)
     durable.clockwork.margin_s = rng.choice((0.02, 0.1, 0.5))
     plants = Plants(rng.choice((0, 4, 8, 8)), rng.random() < 0.3)
-    driver = VerifyDriver(durable, rng, faults, rng.choice((0, 2, 6)), plants)
+    driver = VerifyDriver(durable, rng, faults, rng.choice((0, 2, 6)), plants, partition)
     driver.run()
     assert_right(driver, durable, history.stream)
     return driver
@@ -62,8 +68,13 @@ def assert_right(driver: VerifyDriver, durable: LoadDurable, stream: Stream) -> 
     keys = shown.keys() | rows.keys()
     wrong = {(str(key[0]),) for key in keys if shown.get(key) != rows.get(key)}
     assert wrong <= tainted, "a row is lost"
+    others = set[Key]()
+    if driver.partition is not None:
+        # Rows that were wrong elsewhere are not told, and may come to any key afterwards.
+        of = found | (driver.partition.kept or set())
+        wrong, others = wrong & of, driver.plants.keys - of
     if () not in undecided:
-        told = reached(durable, undecided | (found - driver.repaired))
+        told = reached(durable, undecided | (found - driver.repaired) | others)
         assert wrong <= told, "said to be equal, or repaired"
     driver.counts["still wrong, and told"] += bool(wrong)
     assert driver.refused.keys() <= driver.plants.hated
@@ -73,6 +84,17 @@ def assert_right(driver: VerifyDriver, durable: LoadDurable, stream: Stream) -> 
 def test_a_verification_beside_the_stream_is_right(seed: int) -> None:
     """Partial rows, changed keys, crashes, lost replies, quarantines, another member's writes."""
     one_seed(seed)
+
+
+@pytest.mark.parametrize("seed", [*range(24), *MOVED])
+def test_a_verification_of_a_partition_is_right(seed: int) -> None:
+    """Rows move into it and out of it: none is told that is right, none is lost, and what was in it
+    whenever it was read, and is wrong, is told."""
+    of_a_partition(seed)
+
+
+def of_a_partition(seed: int) -> VerifyDriver:
+    return one_seed(seed, PartitionRead("v", seed % 2))
 
 
 @pytest.mark.timeout(7200)
@@ -87,6 +109,7 @@ def test_thousands_of_verifications_are_right(seeds: int) -> None:
         print(*driver.trace, sep="\n")
         return
     assert_all_pass(one_seed, seeds, block=50)
+    assert_all_pass(of_a_partition, seeds, block=50)
 
 
 @pytest.mark.long

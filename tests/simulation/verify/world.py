@@ -41,7 +41,7 @@ from tests.simulation.rows import Net
 from tests.simulation.source import target_of
 from tests.simulation.verify.follower import SimFollower, log_changes
 from tests.simulation.verify.plant import Plants
-from tests.simulation.verify.sides import MovingSide
+from tests.simulation.verify.sides import MovingSide, PartitionRead
 
 AWAY = (SinkUnavailable, DatabaseAway, EditFailed)
 
@@ -52,10 +52,10 @@ class VerifyDriver(Driver):
 
     def __init__(
         self, durable: LoadDurable, rng: random.Random, faults: dict[str, Any], crashes: int,
-        plants: Plants,
+        plants: Plants, partition: PartitionRead | None = None,
     ) -> None:  # fmt: skip
         super().__init__(durable, rng, ["t0"], faults, crashes=crashes)
-        self.plants = plants
+        self.plants, self.partition = plants, partition
         self.table = Table(0)
         self.target = target_of("t0")
         self.repaired: set[Key] = set()
@@ -250,11 +250,13 @@ class VerifyDriver(Driver):
     def _sides(self) -> tuple[MovingSide, MovingSide]:
         columns = self._columns()
         source = MovingSide(
-            lambda: self.durable.clockwork.version["t0"].rows, columns, self._passing
-        )
+            lambda: self.durable.clockwork.version["t0"].rows, columns, self._passing,
+            self.partition, source=True,
+        )  # fmt: skip
         target = MovingSide(
-            lambda: self.durable.sink.tables[self.target].shown(), columns, self._passing
-        )
+            lambda: self.durable.sink.tables[self.target].shown(), columns, self._passing,
+            self.partition,
+        )  # fmt: skip
         return source, target
 
     def _follower(self) -> SimFollower:

@@ -142,3 +142,34 @@ def test_a_day_in_the_key_makes_another_row(servers: Mapping[str, Server], tmp_p
     (row,) = copy.verified(partition="day=2026-11-25", repair=True)["rows_that_differ"]
     assert (row["key"], row["what"]) == ({"code": "a", "day": "2026-11-25"}, "missing")
     assert copy.verified()["equal"]
+
+
+@pytest.mark.parametrize("ways", WAYS, ids="-".join)
+def test_a_bound_that_is_finer_than_the_column(
+    servers: Mapping[str, Server], tmp_path: Path, ways: tuple[str, str]
+) -> None:
+    """It is not rounded to the column's digits: a row that the target lacks would be out of the
+    partition on both sides."""
+    with needed():
+        source, into = (servers[kind] for kind in ways)
+    copy = Copy(source, into, tmp_path)
+    postgres = source.kind == "postgresql"
+    types = ("timestamp(0)", "timestamptz(0)") if postgres else ("DATETIME(0)", "TIMESTAMP(0)")
+    copy.run(
+        f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY, made {types[0]} NULL, seen {types[1]} NULL)",
+        "INSERT INTO {t} VALUES (1, '2026-11-25 05:00:00', '2026-11-25 05:00:00')",
+    )
+    copy.loaded()
+    copy.plant("DELETE FROM {t}")
+    inside = (
+        "made=2026-11-25..2026-11-25T05:00:00.3", "seen=2026-11-25Z..2026-11-25T05:00:00.000001Z",
+        "made=2026-11-25T04:59:59.999999..2026-11-25T05:00:00.000001",
+        "seen=2026-11-25T04:59:59.5Z..2026-11-25T05:00:00.4Z",
+    )  # fmt: skip
+    for condition in inside:
+        assert told(copy.verified(partition=condition)) == {1: "missing"}, condition
+    behind = (
+        "made=2026-11-25T05:00:00.3..2026-11-26", "seen=2026-11-25T05:00:00.4Z..2026-11-26Z"
+    )  # fmt: skip
+    for condition in behind:
+        assert copy.verified(partition=condition)["rows"] == 0, condition
