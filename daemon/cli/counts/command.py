@@ -154,6 +154,9 @@ def _print_scan(scan: Scanned, asked: Collection[str]) -> None:
         ))  # fmt: skip
     if found.more:
         console.print(f"and {counted(found.more, 'other transaction')}")
+    if found.begun_only:
+        alone = counted(found.begun_only, "BEGIN stands", "BEGINs stand")
+        console.print(f"{alone} alone, as those of statements do")
     for source, number in sorted(found.repeated.items()):
         again = counted(number, "message that came again", "messages that came again")
         console.print(escape(f"{source}: {again}, counted once"))

@@ -126,6 +126,7 @@ def document(
             _of_difference(d) for scan in scans.values() for d in scan.found.differences
         ],
         "transactions_left_out": sum(scan.found.more for scan in scans.values()),
+        "begun_only": sum(scan.found.begun_only for scan in scans.values()),
         "repeated": {
             str(source): number
             for scan in scans.values()

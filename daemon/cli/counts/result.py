@@ -77,7 +77,9 @@ class LogCounts:
     """What one pipeline's log has. ``differences`` and ``untold`` are the first thousand;
     ``more``: how many differences were left out. ``repeated``: of each partition how many messages
     came again, and were counted once. ``read``: by target the rows read from the table, which are
-    in no minute. ``ends``: the partitions with ends of transactions."""
+    in no minute. ``ends``: the partitions with ends of transactions. ``begun_only``: the
+    transactions of the range with a BEGIN and nothing else of an asked table: statements have no
+    more, and nor has one of which all else is lost."""
 
     cells: Mapping[CellKey, Cell]
     differences: tuple[LackingTransaction, ...]
@@ -86,3 +88,4 @@ class LogCounts:
     repeated: Mapping[TopicPartition, int]
     read: Mapping[str, int]
     ends: frozenset[TopicPartition]
+    begun_only: int = 0

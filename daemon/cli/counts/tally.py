@@ -1,7 +1,7 @@
 """Counts one pipeline's records: by minute, and each transaction against its END. Pure.
 
-A transaction of which an END was seen and all events is forgotten but for its name: an event of it
-that comes later is a repeated message. What is open is bounded, too.
+A transaction of which an END was seen and all events is forgotten but for its name and minute: an
+event of it that comes later is a repeated message. What is open is bounded, too.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ NO_END = "a transaction's END was not read"
 NO_BEGIN = "a transaction's BEGIN was not read, and events of it are missing"
 NO_NAME = "changes name no transaction"
 NO_TIME = "changes without a time of the source"
+TWICE = "two transactions have one name, as where the source began to number again"
 MIXED = "changes of several sources are in one partition: their transactions can't be told apart"
 
 _COLUMN = {"I": 0, "U": 1, "D": 2}
@@ -68,11 +69,11 @@ class LogTally:
         self._cells: dict[CellKey, list[int]] = {}
         self._untold: set[CellKey] = set()
         self._open: dict[Key, Transaction] = {}
-        self._closed: set[Key] = set()
+        self._closed: dict[Key, int | None] = {}
         self._sources: dict[TopicPartition | None, str | None] = {}
         self._mixed: set[TopicPartition | None] = set()
         self._differences: list[LackingTransaction] = []
-        self._more = 0
+        self._more = self._begun_only = 0
         self._notes = Notes()
         self._repeated: Counter[TopicPartition] = Counter()
         self._read: Counter[str] = Counter()
@@ -130,11 +131,9 @@ class LogTally:
         inside = minute in self._minutes
         found = self._opened(key)
         events = found.tables.setdefault(event.table, TableEvents())
-        if not events.numbers.add(event.order):
-            if not found.restarted:
-                self._repeated[source] += 1
-                return
-            found.reused = True
+        if not events.numbers.add(event.order) and not found.restarted:
+            self._repeated[source] += 1
+            return
         events.found += 1
         found.first = found.first or (source, offset)
         if event.op != "T":
@@ -152,27 +151,36 @@ class LogTally:
         key = self._key(source, mark.id)
         if mark.ends:
             self.ends.add(source)
-        if key in self._closed:
-            return  # a reader that restarts says it again
+        minute = None if mark.time_ms is None else mark.time_ms // 60_000
+        if key in self._closed:  # a reader that restarts says it again
+            if mark.ends and mark.tables and minute != self._closed[key]:
+                self._notes.add((TWICE,), TWICE, source, offset, (), mark.id)
+            return
         found = self._opened(key)
         if not mark.ends:
-            found.begin()
+            found.begin(minute)
             return
-        minute = None if mark.time_ms is None else mark.time_ms // 60_000
         self.waiting -= found.inside and found.end is None
         found.ended(End(source, offset, minute, mark.tables))
         self._settle(key, found)
 
     def _settle(self, key: Key, found: Transaction) -> None:
-        """Forget a transaction that has what its END says."""
+        """Forget a transaction that has what its END says. One that was restarted stays: of other
+        partitions numbers may come again, which are no repeated messages."""
         expected = self._expected(found)
-        if expected is None or found.doubt(expected) or not found.is_whole(expected):
+        if (
+            found.restarted
+            or expected is None
+            or found.doubt(expected)
+            or not found.is_whole(expected)
+        ):
             return
         del self._open[key]
         if found.tables:
             if len(self._closed) >= self._most_closed:
                 raise TooMany(f"more than {self._most_closed:,} transactions: ask for less time")
-            self._closed.add(key)
+            assert found.end is not None
+            self._closed[key] = found.end.minute
 
     def _key(self, source: TopicPartition, id_: str) -> Key:
         return (None if self._joined else source, id_)
@@ -210,9 +218,12 @@ class LogTally:
         """Say what is wrong with a transaction of the range."""
         end = found.end
         self.waiting -= found.inside and end is None
-        if not found.inside and (end is None or end.minute not in self._minutes):
+        self._begun_only += end is None and not found.tables and found.begun_minute in self._minutes
+        if not found.overlaps(self._minutes) or (end is None and not found.has_changes):
             return
         expected = self._expected(found)
+        if end is not None and end.tables is not None and expected == {} and not found.tables:
+            return  # of tables that nobody asks for
         if end is None:
             why = NO_END
         elif expected is None:
@@ -234,8 +245,6 @@ class LogTally:
     ) -> None:
         tables = dict.fromkeys((*found.tables, *expected))
         targets = tuple(dict.fromkeys(t for table in tables for t in self._targets(table)))
-        if not targets and found.end is not None and found.end.tables == {}:
-            return
         for table, events in found.tables.items():
             for source, minute in events.places:
                 if minute in self._minutes:
@@ -251,7 +260,7 @@ class LogTally:
     def _differ(
         self, key: Key, found: Transaction, end: End, table: TableName, number: int, there: int
     ) -> None:
-        source, minute = self._place_of_missing(found, end, table)
+        source, minute = found.place_of_missing(table, self._minutes)
         for cell in self._cells_of(table, source, minute):
             self._cells.setdefault(cell, [0, 0, 0, 0])[_MISSING] += number - there
         if len(self._differences) >= MOST_SHOWN:
@@ -264,20 +273,6 @@ class LogTally:
             )
         )  # fmt: skip
 
-    def _place_of_missing(
-        self, found: Transaction, end: End, table: TableName
-    ) -> tuple[TopicPartition, int]:
-        """The partition and minute of the table's last change in the range, else of any table's,
-        else of the END."""
-        own = found.tables[table].places if table in found.tables else {}
-        others = (place for each in found.tables.values() for place in each.places)
-        for places in (reversed(own), others):
-            inside = next((place for place in places if place[1] in self._minutes), None)
-            if inside is not None:
-                return inside if places is not others else (end.source, inside[1])
-        assert end.minute is not None
-        return end.source, end.minute
-
     def found(self) -> LogCounts:
         """Everything, once all is read. To be called once."""
         for key, each in self._open.items():
@@ -288,7 +283,7 @@ class LogTally:
         }
         return LogCounts(
             cells, tuple(self._differences), self._more, self._notes.all(), self._repeated,
-            self._read, frozenset(self.ends),
+            self._read, frozenset(self.ends), self._begun_only,
         )  # fmt: skip
 
     def _said(self, key: CellKey, counts: list[int]) -> int | None:

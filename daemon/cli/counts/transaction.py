@@ -10,6 +10,8 @@ from typing import NamedTuple
 from changes.model.model import TableName
 from offsets.position import TopicPartition
 
+RESTARTED = "it began twice before its END, as where a reader restarted within it"
+
 
 class Numbers:
     """A set of whole numbers that mostly come in order: it needs memory for its gaps alone."""
@@ -68,10 +70,9 @@ class Transaction:
     tables: dict[TableName, TableEvents] = field(default_factory=dict)
     end: End | None = None
     begun: bool = False
+    begun_minute: int | None = None
     restarted: bool = False
     """It began again before its end."""
-    reused: bool = False
-    """Numbers of events came again after that."""
     torn: str = ""
     """Why its END can't be used, whatever it says."""
     inside: bool = False
@@ -79,10 +80,12 @@ class Transaction:
     first: tuple[TopicPartition, int] | None = None
     """The place of its first event of an asked table."""
 
-    def begin(self) -> None:
+    def begin(self, minute: int | None) -> None:
         """Its BEGIN came, maybe again."""
         self.restarted |= self.begun and self.end is None
         self.begun = True
+        if self.begun_minute is None:
+            self.begun_minute = minute
 
     def ended(self, end: End) -> None:
         """Its END came, maybe again: a reader that restarts may end a finished one with nothing."""
@@ -106,8 +109,8 @@ class Transaction:
         ]
         if more:
             return f"its END says fewer than there are of {more[0]}"
-        if self.restarted and (self.reused or not self.is_whole(expected)):
-            return "it began twice before its END, as where a reader restarted within it"
+        if self.restarted:
+            return RESTARTED
         return ""
 
     def is_whole(self, expected: Mapping[TableName, int]) -> bool:
@@ -119,6 +122,32 @@ class Transaction:
         """The tables with fewer events than expected: how many, and how many there are."""
         found = [(table, number, self._found(table)) for table, number in expected.items()]
         return [each for each in found if each[2] < each[1]]
+
+    def place_of_missing(self, table: TableName, minutes: range) -> tuple[TopicPartition, int]:
+        """The partition and minute of the table's last change in the range, else the END's
+        partition, and the last minute of the range that the transaction may have."""
+        assert self.end is not None
+        own = self.tables[table].places if table in self.tables else {}
+        for place in reversed(own):
+            if place[1] in minutes:
+                return place
+        last = max(self._minutes())
+        return self.end.source, min(max(last, minutes.start), minutes.stop - 1)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether any of its changes was seen."""
+        return any(each.places for each in self.tables.values())
+
+    def overlaps(self, minutes: range) -> bool:
+        """Whether it may have changes in a range: by its bounds, and by what is there of it."""
+        known = self._minutes()
+        return bool(known) and min(known) < minutes.stop and max(known) >= minutes.start
+
+    def _minutes(self) -> list[int]:
+        known = [minute for each in self.tables.values() for _, minute in each.places]
+        ends = self.begun_minute, None if self.end is None else self.end.minute
+        return known + [minute for minute in ends if minute is not None]
 
     def _found(self, table: TableName) -> int:
         return self.tables[table].found if table in self.tables else 0

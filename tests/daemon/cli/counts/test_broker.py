@@ -206,7 +206,7 @@ def test_what_is_asked_wrongly_is_refused(world: World) -> None:
     assert (done.exit_code, done.stderr) == (
         2, "binlogd: 'lake.other.t': no target of any route, such as lake.shop.orders\n",
     )  # fmt: skip
-    words = ("counts", "--from", "10s", "--to", "5s", "-c", str(world.config))
+    words = ("counts", "--from", "5s", "--to", "10s", "-c", str(world.config))
     assert "at least a minute after" in CliRunner().invoke(app, words).stderr
 
 

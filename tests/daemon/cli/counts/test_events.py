@@ -63,3 +63,24 @@ def test_a_record_that_cant_be_read_is_told_by_its_place() -> None:
     assert found.why[0].startswith("a record can't be read: ")
     assert f" at shop:0:{damaged}" in found.why[0]
     assert cells(log.scan()) == {0: (1, 0, 0, 1)}
+
+
+def test_what_is_wrong_with_other_tables_is_nobodys_concern() -> None:
+    """A transaction of tables that no route takes, which was restarted and lacks a change."""
+    log = framed().at(0)
+    for _ in range(2):
+        log.begin("6")
+    log.row("6", 1, "other.x")
+    log.end("6", {"other.x": 2})
+    log.transaction("7", "I")
+    assert log.passed().report().verdict == "agrees"
+
+
+def test_a_change_that_is_lost_counts_where_its_transaction_may_have_had_it() -> None:
+    """The transaction began in the range; what is there of it, and its END, came later."""
+    log = framed().at(2)
+    log.begin("7")
+    log.at(3).row("7", 2)
+    log.end("7", {"shop.t": 2})
+    assert log.passed().report().verdict == "differs"
+    assert cells(log.scan()) == {2: (0, 0, 0, 1)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daemon.cli.counts.bounds import RangeGone
-from daemon.cli.counts.tally import NO_BEGIN, NO_END
+from daemon.cli.counts.tally import NO_BEGIN, NO_END, TWICE
+from daemon.cli.counts.transaction import RESTARTED
 from offsets.position import TopicPartition
 from tests.daemon.cli.counts.debezium_log import LOG, MINUTE, DebeziumLog, cells, why
 
@@ -77,6 +78,14 @@ def test_a_boundary_that_comes_again_with_nothing_counts_nothing() -> None:
     assert cells(log.scan()) == {0: (2, 0, 0, 2)}
 
 
+def test_a_name_that_is_used_again_is_told() -> None:
+    """The source numbers from its begin again: its changes would be taken for repeated ones."""
+    log = framed().at(0)
+    log.transaction("7", "I")
+    log.at(1).transaction("7", "D")
+    assert why(log.passed()) == ("not told", TWICE)
+
+
 def test_an_end_behind_a_second_begin_is_not_trusted() -> None:
     """Debezium began to number anew: the END has fewer than there are, and numbers came twice."""
     log = framed().at(0)
@@ -91,27 +100,16 @@ def test_an_end_behind_a_second_begin_is_not_trusted() -> None:
     assert log.scan().found.repeated == {}
 
 
-def test_a_second_begin_with_the_same_numbers_is_no_proof() -> None:
-    """Sent again or numbered anew: both look the same, and the END matches the second half."""
-    log = framed().at(0)
-    for _ in range(2):
-        log.begin("7")
-        log.row("7", 1)
-        log.row("7", 2)
-    log.end("7", {"shop.t": 2})
-    said = "it began twice before its END, as where a reader restarted within it"
-    assert why(log.passed()) == ("not told", said)
-
-
-def test_a_second_begin_with_numbers_that_go_on_is_trusted() -> None:
-    """As Debezium writes it since its restart keeps the numbers."""
-    log = framed().at(0)
-    log.begin("7")
-    log.row("7", 1)
-    log.begin("7")
-    log.row("7", 2)
-    log.end("7", {"shop.t": 2})
-    assert why(log.passed()) == ("agrees", "")
+def test_a_second_begin_is_no_proof_whatever_the_numbers() -> None:
+    """Sent again, numbered anew, or gone on, where something is lost: they look the same."""
+    for numbers in ([1, 2], []), ([1, 2], [1, 2]), ([1], [2]), ([], [1, 2]):
+        log = framed().at(0)
+        for some in numbers:
+            log.begin("7")
+            for number in some:
+                log.row("7", number)
+        log.end("7", {"shop.t": 2})
+        assert why(log.passed()) == ("not told", RESTARTED)
 
 
 def test_ends_that_contradict_are_not_trusted() -> None:
@@ -127,6 +125,16 @@ def test_ends_that_contradict_are_not_trusted() -> None:
     log.end("7", {"shop.t": 2})
     log.end("7", {"shop.t": 3})
     assert why(log.passed()) == ("not told", "it has two ENDs that differ")
+
+
+def test_a_begin_alone_is_counted() -> None:
+    """As a statement's, or of a transaction of which all else is lost."""
+    log = framed().at(0)
+    log.begin("7")
+    log.transaction("8", "I")
+    log.at(5).begin("9")
+    scanned = log.passed().scan()
+    assert (scanned.found.begun_only, log.report().verdict) == (1, "agrees")
 
 
 def test_a_lost_end_is_told() -> None:
