@@ -15,12 +15,12 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures, bare
-from actors.contract.writes import StagedBatch
+from actors.own_table import OwnTable
+from actors.runtime.mailbox import Tick
 from changes.model.cuts_table import SCHEMA
-from changes.model.model import Mode, TableName, TargetName
+from changes.model.model import TargetName
 from offsets.cuts import Cut, KeepCuts, next_number
-from offsets.fence import Span
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import NO_OFFSET
 
 OTHERS_CUT = "another daemon has listed a cut of this number"
 
@@ -86,12 +86,10 @@ class CutsLogic:
         """``table``: lists the cuts of this pipeline and ``group``. ``unix_s``: the time, in Unix
         seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
         may lead to a target; what is recorded of others is of an earlier configuration."""
-        self._pipeline, self._table, self._keep = pipeline, table, keep
-        self._unix_s, self._run_id, self._routed = unix_s, run_id, routed
+        self._pipeline, self._keep = pipeline, keep
+        self._table = OwnTable("cuts", pipeline, group, table, SCHEMA, run_id)
+        self._unix_s, self._routed = unix_s, routed
         self._me = Address(pipeline, "cuts")
-        self._lane = TopicPartition(f"(cuts of {pipeline}, {group})", 0)
-        self._owner = TableName(f"cuts of pipeline {pipeline}", f"group {group}")
-        self._is_open, self._last = False, NO_OFFSET
         self._unlisted = True
         self._first: int | None = None
         self._tagged: dict[str, str] = {}
@@ -100,33 +98,35 @@ class CutsLogic:
         self._error: str | None = None
         self._failing_since: float | None = None
 
-    def handle(self, message: object, now: float) -> list[fx.CutEffect]:
+    def handle(self, message: object, now: float) -> list[fx.OwnTableEffect]:
         """React to one message. ``now`` is not needed: nothing here waits."""
         match message:
             case msg.CutReached():
                 return self._reached(message)
-            case msg.Opened(_, state):
-                self._is_open, self._last = True, state.hwms.get(self._lane, NO_OFFSET)
+            case msg.Opened():
+                self._table.opened(message)
                 return self._tag()
             case msg.Tagged(target):
                 return self._answered(str(target), None)
             case msg.Failed(target, _, reason):
-                if target != self._table:
+                if target != self._table.name:
                     return self._answered(str(target), bare(str(target), reason))
                 return self._give_up(reason)
-            case msg.CutStaged():
+            case msg.OwnStaged():
                 return self._write(message)
-            case msg.CutNotStaged(reason):
+            case msg.OwnNotStaged(reason):
                 return self._give_up(reason)
             case msg.Written(state=state):
                 listed_before = state is not None and state.covered
                 return self._give_up(OTHERS_CUT) if listed_before else self._written()
+            case Tick():
+                return []
             case Figures():
                 return [fx.Reply(CutFigures(self._made, self._error, self._failing_since))]
             case _:
                 raise TypeError(f"an actor for cuts does not know {message!r}")
 
-    def _reached(self, reached: msg.CutReached) -> list[fx.CutEffect]:
+    def _reached(self, reached: msg.CutReached) -> list[fx.OwnTableEffect]:
         versions = {n: v for n, v in reached.versions.items() if self._routed(n)}
         unrouted = dict.fromkeys(
             reached.versions.keys() - versions, "no route leads to it any more"
@@ -144,15 +144,13 @@ class CutsLogic:
         if not (reached.versions or reached.left_out):
             return []  # none was written yet
         self._making = _Making(reached)
-        if self._is_open:
-            return self._tag()
-        return [fx.Tell(WRITERS, msg.OpenTarget(self._table, self._me))]
+        return self._tag() if self._table.is_open else [self._table.open()]
 
-    def _tag(self) -> list[fx.CutEffect]:
+    def _tag(self) -> list[fx.OwnTableEffect]:
         """Have each table tagged that has another version than at its last tag."""
         making = self._making
         assert making is not None
-        last = None if self._last == NO_OFFSET else self._last
+        last = None if self._table.last == NO_OFFSET else self._table.last
         new = making.begin(next_number(last, self._unix_s()), self._tagged)
         above = self._listed_below(last, making.number) if self._unlisted else None
         if not new:
@@ -175,14 +173,14 @@ class CutsLogic:
         found, self._first = self._first, self._first or number
         return None if found is None else found - 1
 
-    def _answered(self, target: str, problem: str | None) -> list[fx.CutEffect]:
+    def _answered(self, target: str, problem: str | None) -> list[fx.OwnTableEffect]:
         making = self._making
         if making is None or target not in making.awaited:
             return []
         making.answered(target, problem)
         return [] if making.awaited else self._stage()
 
-    def _stage(self) -> list[fx.CutEffect]:
+    def _stage(self) -> list[fx.OwnTableEffect]:
         making = self._making
         assert making is not None
         self._unlisted = True
@@ -190,29 +188,15 @@ class CutsLogic:
             reasons = [": ".join(each) for each in sorted(making.left_out.items())]
             more = [f"{len(reasons) - 1} more"] if len(reasons) > 1 else []
             return self._give_up("; ".join([*reasons[:1], *more]))
-        return [fx.StageCut(making.cut(self._pipeline))]
+        return [fx.StageOwn(making.cut(self._pipeline))]
 
-    def _write(self, staged: msg.CutStaged) -> list[fx.CutEffect]:
+    def _write(self, staged: msg.OwnStaged) -> list[fx.OwnTableEffect]:
         making = self._making
         assert making is not None
         making.staged(staged.path)
-        batch = StagedBatch(
-            batch_id=f"{self._run_id}-{self._pipeline}-cut-{making.number}",
-            target=self._table,
-            mode=Mode.UPSERT,
-            schema=SCHEMA,
-            lanes={self._lane: Span(self._last, making.number)},
-            path=staged.path,
-            rows=1,
-            changes=1,
-            # Of a source's table that a route leads here, and of another group, it is refused.
-            table=self._owner,
-            bounds=staged.bounds,
-        )
-        through = {self._lane: making.number}
-        return [fx.Tell(WRITERS, msg.WriteBatch(batch, {self._lane: 0}, through, self._me, None))]
+        return [self._table.write(making.number, staged, 1)]
 
-    def _written(self) -> list[fx.CutEffect]:
+    def _written(self) -> list[fx.OwnTableEffect]:
         """The cut is visible."""
         making = self._making
         if making is None:
@@ -220,7 +204,8 @@ class CutsLogic:
         asked, before = making.reached.asked, self._made
         self._made = making.cut(self._pipeline)
         self._tagged = dict(making.versions)
-        self._last, self._unlisted, self._making = making.number, False, None
+        self._table.written(making.number)
+        self._unlisted, self._making = False, None
         self._well()
         fields = {
             "cut": making.number,
@@ -232,9 +217,10 @@ class CutsLogic:
         news = making.left_out and (before is None or before.left_out != making.left_out)
         return [fx.Log("warning" if news else "debug", "cut", fields)]
 
-    def _give_up(self, reason: str) -> list[fx.CutEffect]:
+    def _give_up(self, reason: str) -> list[fx.OwnTableEffect]:
         """The next cut reads the table again: somebody may have moved its mark."""
-        making, self._making, self._is_open = self._making, None, False
+        making, self._making = self._making, None
+        self._table.lost()
         left = (making.path,) if making is not None and making.path is not None else ()
         return [*([fx.RemoveStaged(left)] if left else []), self._not_made(reason)]
 

@@ -8,10 +8,12 @@ writer moved the marks, so that it must not be published.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
+from offsets.counts import CountedWrite, LaneCounts, counts_after
+from offsets.marks_text import MarkEntry, read_entries
 from offsets.position import NO_OFFSET, EntryStep, TopicPartition, is_job_lane, is_load, still_open
 
 V = TypeVar("V")
@@ -38,7 +40,7 @@ class Straggler(Fenced):
     at the target shows that."""
 
 
-class FencedWrite(Protocol):
+class FencedWrite(CountedWrite, Protocol):
     """What the fence asks of a write."""
 
     @property
@@ -77,12 +79,14 @@ class Marks:
     """Up to where a target contains its lanes.
 
     ``offsets``: of each lane the high-water mark. ``groups``: whose write moved it there, where
-    that is known. ``steps``: how much the target holds of the message above the mark.
+    that is known. ``steps``: how much the target holds of the message above the mark. ``counts``:
+    of its changes, those that no table of counts has yet.
     """
 
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     groups: Mapping[TopicPartition, str] = field(default_factory=dict)
     steps: Mapping[TopicPartition, EntryStep] = field(default_factory=dict)
+    counts: Mapping[TopicPartition, LaneCounts] = field(default_factory=dict)
 
     def of(self, lane: TopicPartition) -> int:
         """A lane's mark, NO_OFFSET where it has none."""
@@ -157,7 +161,9 @@ class Marks:
         if write.step is not None and is_amid(write) and not waits:
             steps |= dict.fromkeys(write.lanes, write.step)
         groups = self.groups if job else of_streams(self.groups)
-        return Marks(offsets, {**groups, **by}, steps)
+        moves = {lane: (self.of(lane), at) for lane, at in moved.items() if not is_job_lane(lane)}
+        counts = counts_after(self.counts, write, moves)
+        return Marks(offsets, {**groups, **by}, steps, counts)
 
     @classmethod
     def renamed_by(cls, write: FencedWrite) -> Marks:
@@ -175,7 +181,7 @@ class Marks:
             for lane, step in self.steps.items()
             if offsets.get(lane, NO_OFFSET) >= self.of(lane)
         }
-        return Marks(offsets, self.groups, still_open(kept, offsets))
+        return Marks(offsets, self.groups, still_open(kept, offsets), self.counts)
 
     def lifted(self, other: Marks) -> Marks:
         """These marks, none of them below the other's; as they are, where none is."""
@@ -184,38 +190,35 @@ class Marks:
         offsets = {**self.offsets, **higher}
         groups = {**self.groups, **{lane: other.groups.get(lane, "") for lane in higher}}
         known = {lane: by for lane, by in groups.items() if by}
-        return Marks(offsets, known, still_open(self.steps, offsets))
+        return Marks(offsets, known, still_open(self.steps, offsets), self.counts)
 
     def with_name(self, others: Marks) -> Marks:
-        """These marks and those that came with the table's name, steps included."""
+        """These marks and those that came with the table's name, steps included. What is counted
+        stays with the name that the source's table had: the one that it left has it."""
         lifted = self.lifted(others)
         steps = still_open({**self.steps, **others.steps}, lifted.offsets)
-        return replace(lifted, steps=steps)
+        return replace(lifted, steps=steps, counts=others.counts)
 
     def text(self) -> str:
-        """As sinks keep them: JSON ``{"topic:partition": [offset, group, step]}``, sorted, so that
-        equal marks are equal text.
-
-        Where the group is unknown there is the offset alone; a third place ``[offset, done,
-        rows]`` is the step in the message above the mark. Then the mark may be -1.
-        """
-        entries: dict[str, object] = {}
-        for lane in sorted(self.offsets.keys() | self.steps.keys()):
-            mark, group = self.of(lane), self.groups.get(lane, "")
-            if lane in self.steps:
-                entries[str(lane)] = [mark, group, list(self.steps[lane])]
-            else:
-                entries[str(lane)] = [mark, group] if group else mark
-        return json.dumps(entries, ensure_ascii=False)
+        """As sinks keep them (``offsets.marks_text``), sorted: equal marks are equal text."""
+        entries = (
+            MarkEntry(
+                lane, self.of(lane), self.groups.get(lane, ""), self.steps.get(lane),
+                self.counts.get(lane),
+            )
+            for lane in sorted(self.offsets.keys() | self.steps.keys())
+        )  # fmt: skip
+        return json.dumps({str(e.lane): e.as_json() for e in entries}, ensure_ascii=False)
 
     @classmethod
     def parse(cls, text: str) -> Marks:
         """Read back what ``text`` wrote."""
-        read = list(_entries(text))
+        read = list(read_entries(text))
         return cls(
-            {lane: mark for lane, mark, _, _ in read},
-            {lane: group for lane, _, group, _ in read if group},
-            {lane: step for lane, _, _, step in read if step is not None},
+            {entry.lane: entry.mark for entry in read},
+            {entry.lane: entry.group for entry in read if entry.group},
+            {entry.lane: entry.step for entry in read if entry.step is not None},
+            {entry.lane: entry.counts for entry in read if entry.counts is not None},
         )
 
     def _holds(self, lane: TopicPartition, through: int) -> bool:
@@ -290,10 +293,3 @@ def place_text(write: FencedWrite) -> str:
 
 def _reach(write: FencedWrite, lane: TopicPartition) -> int:
     return write.lanes[lane].through if write.step is None else write.step.offset
-
-
-def _entries(text: str) -> Iterator[tuple[TopicPartition, int, str, EntryStep | None]]:
-    for lane, entry in json.loads(text).items():
-        mark, group, *step = entry if isinstance(entry, list) else (entry, "")
-        at = EntryStep(*map(int, step[0])) if step else None
-        yield TopicPartition.parse(lane), int(mark), group, at

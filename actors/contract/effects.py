@@ -18,6 +18,7 @@ from actors.contract.writes import StagedBatch
 from changes.formats.wire.schemas import SchemaId
 from changes.model.model import TableSchema, TargetName
 from changes.routes.routing import TargetRoute
+from offsets.counts import CountRow
 from offsets.cuts import Cut
 from offsets.key_partitioning import Partitioned
 from offsets.position import NO_OFFSET, TopicPartition
@@ -171,6 +172,8 @@ class Stage:
     ``Staged.tables`` says whose inserts lack some. None: it is of one table."""
     partitioned: Partitioned | None = None
     """Each key has one partition: that is looked at, too. None: partitions say nothing of keys."""
+    counted: bool = False
+    """The changes are counted by the source's minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,14 +261,11 @@ class Publish:
     batch: StagedBatch
 
 
-# --- cuts
-
-
 @dataclass(frozen=True, slots=True)
-class StageCut:
-    """Write the row of a cut into a staged file; ``CutStaged`` or ``CutNotStaged`` comes back."""
+class StageOwn:
+    """Stage a cut's row, or counts; ``OwnStaged`` or ``OwnNotStaged`` comes back."""
 
-    cut: Cut
+    rows: Cut | tuple[CountRow, ...]
 
 
 # --- the committer
@@ -288,11 +288,11 @@ Shared = Tell | WakeAt | Reply | Log | Hold | Offer
 OfFetcher = Consume | Pause | Resume | WantSchemas | Commit | ReleaseSources | Restart | CloseSource
 OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
 OfWriter = OpenInSink | Publish | TagVersion | RemoveStaged
-OfCuts = StageCut | RemoveStaged
+OfOwnTables = StageOwn | RemoveStaged
 FetcherEffect = Shared | OfFetcher
 TargetEffect = Shared | OfTarget
 OfDeadLetters = KeepDeadLetter | CountDeadLetters
 DeadLetterEffect = Shared | OfDeadLetters
 WriterEffect = Shared | OfWriter
-CutEffect = Shared | OfCuts
+OwnTableEffect = Shared | OfOwnTables
 CommitterEffect = Shared | SaveSnapshot

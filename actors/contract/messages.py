@@ -4,12 +4,11 @@ Values only, and batches, never single records. ``from actors.contract import me
 them all; ports and effects import from the modules, so that no import goes round in a circle.
 """
 
+from actors.contract.of_counts import CountsFolded, CountsHeld, OwnNotStaged, OwnStaged
 from actors.contract.of_cuts import (
     CutAsked,
-    CutNotStaged,
     CutOver,
     CutReached,
-    CutStaged,
     Tagged,
     TagVersion,
 )
@@ -102,11 +101,11 @@ __all__ = [
     "CaughtUp",
     "CommitFrontiers",
     "Confirmed",
+    "CountsFolded",
+    "CountsHeld",
     "CutAsked",
-    "CutNotStaged",
     "CutOver",
     "CutReached",
-    "CutStaged",
     "DeadLetter",
     "DeadLetterKept",
     "DeadLetterNotKept",
@@ -129,6 +128,8 @@ __all__ = [
     "Offered",
     "OpenTarget",
     "Opened",
+    "OwnNotStaged",
+    "OwnStaged",
     "PartitionCounts",
     "PauseReading",
     "PauseTarget",

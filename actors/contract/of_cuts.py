@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actors.contract.addresses import Address
-from changes.model.model import KeyBound, TargetName
+from changes.model.model import TargetName
 from offsets.cuts import Boundary, KeepCuts
 from offsets.position import TopicPartition
 
@@ -65,18 +65,3 @@ class Tagged:
     """The version has its name. ``Failed`` says that it has not."""
 
     target: TargetName
-
-
-@dataclass(frozen=True, slots=True)
-class CutStaged:
-    """A cut's row is in a staged file, with the bounds of its key."""
-
-    path: str
-    bounds: tuple[KeyBound, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CutNotStaged:
-    """The staging folder did not take it (disk full...): nothing of it remains."""
-
-    reason: str

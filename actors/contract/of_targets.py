@@ -11,6 +11,7 @@ from actors.contract.raw_messages import Messages, SpillRecord, SpillState
 from actors.contract.writes import TargetState
 from changes.model.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routes.routing import TargetRoute
+from offsets.counts import Minutes
 from offsets.key_partitioning import KeyPartitioning
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -124,6 +125,8 @@ class Staged:
     tables: Mapping[str, ShownColumns] = field(default_factory=dict)
     """What each source table's rows have, where some inserts lack a column and the target is of
     several tables (``Stage.merged``)."""
+    counts: Mapping[TopicPartition, Minutes] = field(default_factory=dict)
+    """The changes that were decoded, where they are counted (``Stage.counted``)."""
     cut: bool = False
     alike: bool = False
     """Both as of ``changes.model.model.Changes``."""

@@ -15,6 +15,7 @@ from changes.model.model import (
     TableStep,
     TargetName,
 )
+from offsets.counts import LaneCounts, Minutes
 from offsets.fence import Span, is_amid
 from offsets.key_partitioning import KeyPartitioning
 from offsets.position import EntryStep, TopicPartition
@@ -112,6 +113,11 @@ class StagedBatch:
     """How the rows' keys are spread over partitions, where each key has one: the sink keeps it with
     the target, and refuses rows that are spread otherwise. None: partitions say nothing of keys."""
 
+    counts: Mapping[TopicPartition, Minutes] | None = None
+    """The source's row changes in it by minute; None: they are not counted."""
+    folded: Mapping[TopicPartition, LaneCounts] = field(default_factory=dict)
+    """Of the counts that the target's marks carry, those that the table of counts has."""
+
     @property
     def is_barrier(self) -> bool:
         """Whether it is a DDL, or the end of a message that had one."""
@@ -156,6 +162,8 @@ class TargetState:
     rows_may_differ: str | None = None
     key_partitioning: KeyPartitioning | None = None
     """How its rows' keys are spread over partitions, where it keeps that."""
+    counts: Mapping[TopicPartition, LaneCounts] = field(default_factory=dict)
+    """Of its changes, those that its marks carry until the table of counts has them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
+from actors.staging.counting import counts_of
 from actors.staging.decoding import decode_all
 from actors.staging.key_lanes import CountUnknown, Elsewhere, KeyLanes, NotByKey, Records
 from actors.staging.staged_tables import StagedStorage
@@ -168,9 +169,7 @@ class StageWork:
         upsert, spread = bool(schema.keys), self._key_partitioning(request, bad, schema)
         table = self._table(request, decoded, schema.keys)
         size = self._tables.write(path, table)
-        declared, changed = self._declarations(target, decoder, table, again=request.all_types)
-        amid = bool(request.earlier_files)
-        changed = tuple(each._replace(amid=each.amid or amid) for each in changed)
+        declared, changed = self._declarations(request, decoder, table)
         return Staged(
             target=target,
             path=path,
@@ -193,6 +192,7 @@ class StageWork:
             carried=common(p.carried for p in decoded),
             tables=tables_shown(request, read, schema, self._format),
             key_partitioning=spread,
+            counts=counts_of(read, self._format) if request.counted else {},
             cut=any(p.cut for p in decoded),
             alike=any(p.alike for p in decoded),
         )
@@ -247,18 +247,19 @@ class StageWork:
         return redecided(folded, filter_) if partial else folded
 
     def _declarations(
-        self, target: TargetName, decoder: TableDecoder, table: pa.Table, *, again: bool
+        self, request: Stage, decoder: TableDecoder, table: pa.Table
     ) -> tuple[Mapping[str, str] | None, tuple[ColumnChange, ...]]:
-        """The types that differ from the last answer, with ``again`` those of all columns that the
-        table's rows have, and the columns that changed without a statement."""
+        """The types that differ from the last answer, or those of all columns that the table's
+        rows have, and the columns that changed without a statement."""
+        target, amid = request.route.name, bool(request.earlier_files)
         changed, declared = decoder.take_column_changes(), dict(decoder.declared_types)
         was, self._declared[target] = self._declared.get(target, {}), declared
         fresh = {name: words for name, words in declared.items() if was.get(name) != words}
         if all(each.kind == "filled" for each in changed):  # no column list says it more precisely
             changed += tuple(changed_types(was, declared))
-        if again and declared:
+        if request.all_types and declared:
             fresh |= {name: declared[name] for name in _in_rows(table) if name in declared}
-        return fresh or None, changed
+        return fresh or None, tuple(each._replace(amid=each.amid or amid) for each in changed)
 
 
 def _in_rows(changes: pa.Table) -> Iterator[str]:

@@ -59,7 +59,7 @@ class Batches:
         self._batch_bytes = settings.buffer_bytes
         """Bounds what is decoded at once, in raw messages or staged files."""
         self._run_id = run_id
-        self._group = settings.group
+        self._group, self._counts = settings.group, settings.counts
         self._partitioned = None if by is None else Partitioned(by, {})
         self._number = 0
 
@@ -169,7 +169,7 @@ class Batches:
         partitioned = self._partitioned
         if partitioned is not None:
             partitioned = partitioned.beside(held_partitioning(buffer))
-        return fx.Stage(buffer.route, paths, lanes, *more, partitioned=partitioned)
+        return fx.Stage(buffer.route, paths, lanes, *more, partitioned, self._counts is not None)
 
     def stage_behind(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
@@ -257,7 +257,7 @@ class Batches:
             first = closing.firsts()[source]
             more = staged.changes, staged.size, through, first, closing.table, staged.carried
             spread = staged.key_partitioning
-            buffer.add_file(StagedFile(source, staged.path, *more, key_partitioning=spread))
+            buffer.add_file(StagedFile(source, staged.path, *more, spread, staged.counts))
         return []
 
     def _batch_staged(
@@ -286,6 +286,8 @@ class Batches:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written;
         ``firsts``: its first message of each lane."""
         batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
+        if self._counts is not None:
+            batch = replace(batch, counts=batch.counts or {}, folded=buffer.folded)
         if batch.path is not None:
             batch = with_column_changes(buffer, batch, self._router)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)

@@ -15,6 +15,7 @@ from actors.target.pending import Closing, ClosingPart, DeadRecord, PendingShare
 from changes.formats.engine.lacking import common
 from changes.model.model import Mode, TableName
 from changes.routes.routing import TargetRoute
+from offsets.counts import of_all
 from offsets.fence import Span
 from offsets.key_partitioning import RELOAD, KeyPartitioning
 from offsets.position import TopicPartition
@@ -165,6 +166,7 @@ def rows_batch(
         whole=filtered and filter_ is None,
         filter=filter_ if filtered else None,
         key_partitioning=staged.key_partitioning,
+        counts=staged.counts,
     )
 
 
@@ -177,6 +179,7 @@ def with_files(batch: StagedBatch, files: Sequence[StagedFile]) -> StagedBatch:
         batch,
         changes=batch.changes + sum(file.changes for file in files),
         carried=common((batch.carried, *(file.carried for file in files))),
+        counts=of_all((*(file.counts for file in files), batch.counts or {})),
         key_partitioning=spread,
     )
 

@@ -21,6 +21,7 @@ from actors.target.quarantine_state import Quarantine
 from actors.target.rollback import PublishHistory
 from actors.target.target_state import Life, Phase
 from changes.routes.routing import TargetRoute
+from offsets.counts import LaneCounts
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, EntryStep, TopicPartition
 from offsets.rebuild import Load
@@ -76,6 +77,8 @@ class TargetBuffer:
     quarantine: Quarantine | None = None
     load: Load | None = None
     """The load that fills the target, until it has passed its end and takes another name."""
+    folded: Mapping[TopicPartition, LaneCounts] = field(default_factory=dict)
+    """Of the counts that the marks carry, those that the table of counts has."""
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
@@ -130,8 +133,15 @@ class TargetBuffer:
         self.life.calm()
         steps = {s: step for s, step in self.state.steps.items() if s not in written.epochs}
         steps |= {s: step for s, step in state.steps.items() if s in written.epochs}
-        self.state = replace(state, hwms={**self.state.hwms, **own}, steps=steps)
+        counts = {s: each for s, each in self.state.counts.items() if s not in written.epochs}
+        counts |= {s: each for s, each in state.counts.items() if s in written.epochs}
+        hwms = {**self.state.hwms, **own}
+        self.state = replace(state, hwms=hwms, steps=steps, counts=counts)
         self._renew_decoder()
+
+    def counts_folded(self, folded: Mapping[TopicPartition, LaneCounts]) -> None:
+        """The table of counts has these: the next write leaves them out of the marks."""
+        self.folded = folded
 
     def answered(self) -> None:
         """The sink has answered, and not that it is away."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from actors.contract.effects import LaneMessages
 from actors.contract.multi_entry import EntryGroup
 from actors.contract.raw_messages import Messages
 from changes.model.model import TableName
+from offsets.counts import Minutes
 from offsets.key_partitioning import KeyPartitioning
 from offsets.position import TopicPartition
 
@@ -136,6 +138,7 @@ class StagedFile:
     table: TableName | None = None
     carried: frozenset[str] | None = None
     key_partitioning: KeyPartitioning | None = None
+    counts: Mapping[TopicPartition, Minutes] = field(default_factory=dict)
 
 
 class ClosingPart(NamedTuple):

@@ -20,6 +20,7 @@ from actors.target.attempts import Attempts
 from actors.target.batches import Batches
 from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
+from actors.target.counting import CountsTold
 from actors.target.divergence import remarks_of
 from actors.target.limits import Absences, PausedTargets, Relief
 from actors.target.loads import Awaited, Loads
@@ -60,8 +61,7 @@ class ProcessorLogic:
         ``spills`` are those that an earlier run left: their targets are in quarantine still.
         ``recorded`` is what targets are known to have published: what shows less was rolled back.
         """
-        self._me = address
-        self._settings = settings
+        self._me, self._settings = address, settings
         self._batches = Batches(address, format_, router, settings, run_id)
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._awaited = Awaited(address, settings.processors)
@@ -73,7 +73,7 @@ class ProcessorLogic:
         self._awake: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, Watermarks] = {}
-        self._received = 0
+        self._counts = CountsTold(settings.counts)
         self._loads = Loads(address, format_, router, settings.loads)
         self._quarantines = Quarantines(address, self._loads, settings)
         self._releases = Releases(address)
@@ -89,14 +89,14 @@ class ProcessorLogic:
             buffer.tally.failed(spill.reason, None)
             self._loads.adopt(buffer)
         self._drain_after: int | None = None
-        self._drained = False
         self._flush_after: int | None = None
-        self._now = 0.0
+        self._received, self._drained, self._now = 0, False, 0.0
         self._flying: Counter[str] = Counter()
 
     def handle(self, message: object, now: float) -> list[fx.TargetEffect]:
         """React to one message. ``now`` is in monotonic seconds."""
         self._now = now
+        out: list[fx.TargetEffect] = []
         match message:
             case msg.RecordBatch():
                 out = self._take(message, now)
@@ -123,13 +123,10 @@ class ProcessorLogic:
                 out = self._forget(sources, epoch)
             case msg.Settle():
                 self._settlements.ask(message)
-                out = []
             case msg.Drain(batches):
                 self._drain_after = batches
-                out = []
             case msg.Flush(batches):
                 self._flush_after = batches
-                out = []
             case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
                 out = self._of_spill(message, now)
             case msg.WaitsFor(_, other):
@@ -144,6 +141,8 @@ class ProcessorLogic:
             case msg.PauseTarget(name, paused):
                 out = [self._paused.put(name, paused)]
                 self._awake |= {name: self._buffers[name]} if name in self._buffers else {}
+            case msg.CountsFolded():
+                return self._counts.folded(self._buffers, message)
             case msg.Remaining():
                 lines = map(remaining, self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
@@ -316,7 +315,7 @@ class ProcessorLogic:
         assert written.state is not None
         out = remarks_of(buffer, written.state)
         buffer.wrote(written)
-        return out + self._stop_if_doomed(buffer)
+        return out + self._counts.written(buffer, written) + self._stop_if_doomed(buffer)
 
     def _failed(self, failed: msg.Failed, now: float) -> list[fx.TargetEffect]:
         buffer = self._of(failed.target)
@@ -399,6 +398,7 @@ class ProcessorLogic:
             fields = {"target": buffer.name, "what": what, "help": BEGINS_LATE}
             out.append(fx.Log("warning", "rows_may_differ", fields))
         buffer.opened(as_staged(buffer, state))
+        out += self._counts.opened(buffer, state)
         if awaited:
             passed = self._releases.passed(buffer, self._epochs)
             if passed is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from actors.contract.addresses import Address
 from actors.contract.raw_messages import SpillState
 from actors.runtime.backoff import RETRY_BASE_S, RETRY_MAX_S
 from actors.runtime.lending import Allowance
@@ -59,6 +60,8 @@ class ProcessorSettings:
     partitioner: str | None = None
     """What chose each record's partition by its key (``changes.model.partitioners``), where each
     key has one partition; None: partitions say nothing of keys."""
+    counts: Address | None = None
+    """Who is told of the changes that targets hold, by minute; None: they are not counted."""
     reread_offsets: int = 20_000
     """How much of the log is read again at once for a spill."""
     retry_base_s: float = RETRY_BASE_S

@@ -367,6 +367,9 @@ class Changes:
     alike: bool = False
     """Whether a row left a key to which one that looks the same had just moved: where these are
     two rows, the second one's change deletes the first."""
+    read: Origins | None = None
+    """Where the source's rows come from, before a route left some of them out; None: ``origins``
+    tells."""
 
     @property
     def lacking(self) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ class Requests:
 
 
 class WritersDirectory(Directory):
-    """The writers' directory: a message to a processor counts as the answer to its request."""
+    """The writers' directory: a message to who asked counts as the answer to the request."""
 
     def __init__(self, whole: Directory, requests: Requests) -> None:
         super().__init__()
@@ -138,6 +138,6 @@ class WritersDirectory(Directory):
     def tell(self, address: Address, message: object) -> None:
         """Deliver the message before the count falls: a waiting edit then finds it delivered."""
         self._whole.tell(address, message)
-        if address.role in ("processor", "cuts"):
+        if address.role != "committer":  # it hears of writes as well
             assert isinstance(message, msg.Opened | msg.Written | msg.Tagged | msg.Failed)
             self._requests.answered(address.pipeline, message.target.sink)

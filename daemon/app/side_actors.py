@@ -1,13 +1,14 @@
-"""Builds the actors beside a pipeline's flow: who stores dead letters, who makes cuts."""
+"""Builds the actors beside a pipeline's flow: who stores dead letters, makes cuts, folds counts."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
 
+from actors.counts import CountsLogic
 from actors.cuts import CutsLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.staging.cut_rows import CutEffects
+from actors.staging.own_rows import OwnRowEffects
 from actors.staging.staged_tables import ParquetTables
 from changes.model.model import TargetName
 from changes.routes.routing import Router
@@ -15,18 +16,25 @@ from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 
 
-def cuts_of(config: Config, pipeline: str, run_id: str) -> Iterator[tuple[CutsLogic, CutEffects]]:
-    """Its logic and what carries out its effects; nothing where the pipeline is not cut."""
-    section = config.pipeline[pipeline]
+def own_tables_of(
+    config: Config, pipeline: str, run_id: str, recorded: Iterable[str]
+) -> Iterator[tuple[str, CutsLogic | CountsLogic, OwnRowEffects]]:
+    """Who fills the tables of binlogd's own that a pipeline has: name, logic, and what carries out
+    its effects. ``recorded``: the targets that earlier runs wrote."""
+    section, group = config.pipeline[pipeline], config.group(pipeline)
+    router = Router(config.routes(pipeline))
+    effects = OwnRowEffects(ParquetTables(), config.daemon.staging_folder / run_id)
+
+    def routed(target: str) -> bool:
+        return router.reaches(TargetName.parse(target))
+
     if (table := section.cuts_table) is not None:
-        router = Router(config.routes(pipeline))
-
-        def routed(target: str) -> bool:
-            return router.reaches(TargetName.parse(target))
-
-        group, keep = config.group(pipeline), section.cuts.keep
-        logic = CutsLogic(pipeline, group, table, keep, time.time, run_id, routed)
-        yield logic, CutEffects(ParquetTables(), config.daemon.staging_folder / run_id)
+        keep = section.cuts.keep
+        yield "cuts", CutsLogic(pipeline, group, table, keep, time.time, run_id, routed), effects
+    if section.counts is not None:
+        table, known = TargetName.parse(section.counts), filter(routed, recorded)
+        more = config.daemon.processors, known, time.time, run_id
+        yield "counts", CountsLogic(pipeline, group, table, *more), effects
 
 
 def letters_of(

@@ -33,7 +33,7 @@ from changes.formats.engine.format import Format
 from changes.routes.routing import Router, shard_of
 from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory
-from daemon.app.side_actors import cuts_of, letters_of
+from daemon.app.side_actors import letters_of, own_tables_of
 from daemon.config.config import Config
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
 from daemon.state.dead_letters.open import OpenLetters
@@ -126,9 +126,11 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
-        for logic, effects in cuts_of(config, parts.name, self._run_id):
-            queue = DataQueue(NOTHING)
-            self._start(Address(parts.name, "cuts"), logic, Mailbox(queue), _just(effects))
+        recorded = [*parts.recorded.targets]
+        for role, logic, effects in own_tables_of(config, parts.name, self._run_id, recorded):
+            mailbox = Mailbox(DataQueue(NOTHING))
+            self._start(Address(parts.name, role), logic, mailbox, _just(effects))
+            mailbox.tell(Tick())
         for index in range(config.daemon.processors):
             self._start_processor(
                 Address(parts.name, "processor", index),
@@ -167,12 +169,8 @@ class Topology:
             debt=DebtBounds(daemon.frontier_debt_messages, daemon.frontier_debt_s),
             cut_patience_s=self._config.pipeline[parts.name].cuts.wait,
         )
-        self._start(
-            Address(parts.name, "committer"),
-            logic,
-            Mailbox(DataQueue(NOTHING)),
-            _just(CommitterEffects(parts.store)),
-        )
+        mailbox, effects = Mailbox(DataQueue(NOTHING)), CommitterEffects(parts.store)
+        self._start(Address(parts.name, "committer"), logic, mailbox, _just(effects))
 
     def _start_dead_letters(self, parts: PipelineParts) -> None:
         section = self._config.pipeline[parts.name]
@@ -252,6 +250,7 @@ class Topology:
             loads=loads_of(parts.recorded),
             load_spill_bytes=config.load.spill_bytes,
             partitioner=section.partitioner,
+            counts=None if section.counts is None else Address(parts.name, "counts"),
         )
         known = self._run_id, random.random, spills, parts.recorded.targets
         logic = ProcessorLogic(address, format_, router, settings, *known)

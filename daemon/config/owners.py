@@ -19,7 +19,7 @@ def unfit_targets(
     """Targets with two owners, and what keeps a pipeline from making cuts of its targets."""
     routes = {name: section.routes() for name, section in pipelines.items()}
     yield from shared_targets(routes)
-    yield from unfit_cuts(pipelines, routes, sinks)
+    yield from unfit_own_tables(pipelines, routes, sinks)
 
 
 def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
@@ -74,40 +74,47 @@ def globs_meet(one: str, two: str) -> bool:
     return False
 
 
-# Cuts: of which sinks' tables they can be, and the table that lists them.
+# Tables of binlogd's own: what cuts can be made of, the table that lists them, that of counts.
 
 
-def unfit_cuts(
+def unfit_own_tables(
     pipelines: Mapping[str, PipelineSection],
     routes: Mapping[str, Sequence[Route]],
     sinks: Mapping[str, AnySink],
 ) -> Iterator[str]:
-    """What keeps pipelines from making cuts, one line each."""
+    """What keeps pipelines from making cuts, or from counting, one line each."""
     owners: dict[TargetName, str] = {}
     targets = {target for each in routes.values() for r in each for target in r.known_targets()}
     for name, section in pipelines.items():
-        if section.cut_every is None:
-            if "cuts" in section.model_fields_set:
-                yield f"pipeline.{name}.cuts: no cut is made without cut_every: set it, or neither"
-            continue
         written = {route.template.split(".")[0] for route in routes[name]}
-        yield from (f"pipeline.{name}.cut_every: {why}" for why in _without_tags(written, sinks))
-        table = section.cuts_table
-        if table is None:
-            yield (
-                f"pipeline.{name}.cuts.table: the pipeline writes to {', '.join(sorted(written))}: "
-                f'say where its cuts are listed, such as "{min(written)}.binlogd.cuts"'
+        found = []
+        if section.cut_every is not None:
+            yield from (
+                f"pipeline.{name}.cut_every: {why}" for why in _without_tags(written, sinks)
             )
-            continue
-        at = f"pipeline.{name}.cuts.table: {str(table)!r}"
-        if (other := owners.setdefault(table, name)) != name:
-            yield f"{at} is pipeline.{other}'s already: set another one for each pipeline"
-        if table.sink not in sinks:
-            yield f"{at} names no sink; have: {', '.join(sorted(sinks))}"
-        elif table.sink not in written:
-            yield from (f"{at}: {why}" for why in _without_tags([table.sink], sinks))
-        if table in targets:
-            yield f"{at} is a route's target: name another table"
+            table = section.cuts_table
+            if table is None:
+                yield (
+                    f"pipeline.{name}.cuts.table: the pipeline writes to "
+                    f"{', '.join(sorted(written))}: say where its cuts are listed, such as "
+                    f'"{min(written)}.binlogd.cuts"'
+                )
+            else:
+                found.append((f"pipeline.{name}.cuts.table", table))
+                if table.sink not in written:
+                    at = f"pipeline.{name}.cuts.table: {str(table)!r}"
+                    yield from (f"{at}: {why}" for why in _without_tags([table.sink], sinks))
+        elif "cuts" in section.model_fields_set:
+            yield f"pipeline.{name}.cuts: no cut is made without cut_every: set it, or neither"
+        if section.counts is not None:
+            found.append((f"pipeline.{name}.counts", TargetName.parse(section.counts)))
+        for key, table in found:
+            if (other := owners.setdefault(table, key)) != key:
+                yield f"{key}: {str(table)!r} is {other}'s already: set another one for each"
+            if table.sink not in sinks:
+                yield f"{key}: {str(table)!r} names no sink; have: {', '.join(sorted(sinks))}"
+            if table in targets:
+                yield f"{key}: {str(table)!r} is a route's target: name another table"
 
 
 def _without_tags(written: Iterable[str], sinks: Mapping[str, AnySink]) -> Iterator[str]:

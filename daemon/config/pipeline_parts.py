@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from changes.model.model import TargetName
 from changes.routes.routing import Route
@@ -174,6 +174,15 @@ class VerifySection(Section):
     wait_s: Seconds = Field(600.0, gt=0)
 
 
+def _is_target(value: str) -> str:
+    TargetName.parse(value)
+    return value
+
+
+TargetText = Annotated[str, AfterValidator(_is_target)]
+"""A target's name as text."""
+
+
 # ``[pipeline.NAME.cuts]``: how cuts are kept and listed.
 
 
@@ -182,17 +191,10 @@ class CutSection(Section):
     so long are kept, and then one an hour for ``hourly_days``. ``wait``: a target that takes longer
     to come to a cut is left out of it."""
 
-    table: str | None = None
+    table: TargetText | None = None
     recent: Seconds = Field(3600.0, ge=0)
     hourly_days: int = Field(7, ge=0, le=3660)
     wait: Seconds = Field(10.0, gt=0)
-
-    @field_validator("table")
-    @classmethod
-    def _name(cls, value: str | None) -> str | None:
-        if value is not None:
-            TargetName.parse(value)
-        return value
 
     @property
     def keep(self) -> KeepCuts:

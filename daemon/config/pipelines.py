@@ -17,6 +17,7 @@ from daemon.config.pipeline_parts import (
     FaultSection,
     QuotaSection,
     RouteSection,
+    TargetText,
     VerifySection,
     WriteMode,
     check_kafka,
@@ -88,6 +89,7 @@ class PipelineSection(FaultSection):
     verify: VerifySection = Field(default_factory=VerifySection)
     cut_every: Seconds | None = Field(None, ge=1)
     cuts: CutSection = Field(default_factory=CutSection)
+    counts: TargetText | None = None
     quota: QuotaSection = Field(default_factory=QuotaSection)
     load: Literal["when-asked", "on-first-sight"] = "when-asked"
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
@@ -271,14 +273,8 @@ class PipelineSection(FaultSection):
     def routes(self) -> list[Route]:
         """The routes for the router."""
         if self.target is not None:
-            own = RouteSection(
-                target=self.target,
-                mode=self.mode,
-                write=self.write,
-                keys=self.keys,
-                types=self.types,
-            )
-            return [self._route(own)]
+            own = {name: getattr(self, name) for name in ("mode", "write", "keys", "types")}
+            return [self._route(RouteSection(target=self.target, **own))]
         return [self._route(route) for route in self.route]
 
     @property

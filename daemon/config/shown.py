@@ -20,7 +20,8 @@ SHOWN: Mapping[str, frozenset[str]] = {
     "PipelineSection": frozenset(
         {"dead_letters", "topics", "exclude_topics", "format", "group", "include", "exclude",
          "time_zone", "default_database", "default_table", "target", "write", "keys", "types",
-         "offset_topic", "database", "databases", "registry", "collector"}
+         "offset_topic", "database", "databases", "registry", "collector",
+         "counts"}
     ),
     "StartSection": frozenset({"timestamp", "force"}),
     "CutSection": frozenset({"table"}),

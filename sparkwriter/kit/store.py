@@ -68,7 +68,9 @@ class Absent:
     @property
     def state(self) -> TargetState:
         """What the processor hears."""
-        return TargetState(hwms=of_streams(self.marks.offsets), steps=self.marks.steps)
+        marks = self.marks
+        hwms = of_streams(marks.offsets)
+        return TargetState(hwms=hwms, steps=marks.steps, counts=marks.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Existing(Generic[T]):
             diverged=self.diverged,
             rows_may_differ=self.differs,
             key_partitioning=self.spread,
+            counts=marks.counts,
         )
 
     @property

@@ -8,9 +8,11 @@ from itertools import chain
 
 from changes.model.model import TargetName
 from databases.base.database import Database
+from databases.base.errors import DatabaseRefused
 from offsets.position import TopicPartition
-from sparkwriter.kit.queries import At, QueryRows, Since, only_now
+from sparkwriter.kit.queries import At, NoTable, QueryRows, Since, only_now
 
+_IS_THERE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _AT_ONCE = 1000
 """Rows that the server sends together."""
 
@@ -40,5 +42,10 @@ class DatabaseQueries:
             some = self._database.answer(sql, _AT_ONCE)
             ((*columns,),) = next(some)
             yield QueryRows([str(column) for column in columns], chain.from_iterable(some))
+        except DatabaseRefused as error:
+            for target in targets:
+                if not self._database.ask(_IS_THERE, (target.namespace, target.table)):
+                    raise NoTable(f"{target} is not there: {error}") from error
+            raise
         finally:
             self._database.close()

@@ -11,7 +11,7 @@ from urllib.parse import quote as quote_url
 from changes.model.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.kit.marks_table.sqlite_ledger import quote, table_name
-from sparkwriter.kit.queries import At, NoAnswer, QueryRows, Since, only_now
+from sparkwriter.kit.queries import At, NoAnswer, NoTable, QueryRows, Since, only_now
 
 
 class SqliteQueries:
@@ -44,4 +44,5 @@ class SqliteQueries:
                     raise NoAnswer("the statement gives no rows: a SELECT does")
                 yield QueryRows([column[0] for column in cursor.description], cursor)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise NoAnswer(f"{self._path}: {error}") from error
+            gone = str(error).startswith("no such table") or not self._path.exists()
+            raise (NoTable if gone else NoAnswer)(f"{self._path}: {error}") from error

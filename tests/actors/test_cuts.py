@@ -46,9 +46,9 @@ class Maker:
                 case fx.Tell(to, request):
                     assert to == WRITERS
                     self.feed(self.answer(request))
-                case fx.StageCut(cut):
+                case fx.StageOwn(cut):
                     self.cuts.append(cut)
-                    self.feed(msg.CutStaged("file", ()))
+                    self.feed(msg.OwnStaged("file", ()))
                 case fx.RemoveStaged(paths):
                     self.removed += paths
                 case fx.Log():

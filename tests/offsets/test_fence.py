@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
+from offsets.counts import LaneCounts
 from offsets.fence import Fenced, FencedWrite, Marks, Span, Straggler
 from offsets.position import EntryStep, TopicPartition, job_lane
 
@@ -25,6 +26,9 @@ class Write:
     begun: int = 0
     ends_lane: bool = False
     target: str = "lake.s.t"
+    batch_id: str = "b"
+    counts: None = None
+    folded: Mapping[TopicPartition, LaneCounts] = field(default_factory=dict)
 
 
 def batch(group: str = OURS, **lanes: tuple[int, int]) -> FencedWrite:

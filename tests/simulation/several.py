@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from changes.formats.engine.assemble import Pieces
 from changes.formats.engine.column_changes import ColumnChange
 from changes.formats.engine.format import Entry, TableDecoder
 from changes.formats.engine.heads import head_of
@@ -115,7 +116,12 @@ class _Unpacking:
             changes = self._decoder.decode(partition, places, [raw for _, raw in flat])
         except BadRecord as error:
             raise BadRecord(flat[error.index][0], error.reason, of_table=error.of_table) from error
-        return None if changes is None else _numbered(changes)
+        if changes is None:
+            return None
+        assert isinstance(changes.origins, Pieces)
+        for segment in changes.origins.segments:
+            segment.records = [flat[record][0] for record in segment.records]
+        return _numbered(changes)
 
 
 def _numbered(changes: Changes) -> Changes:

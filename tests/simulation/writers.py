@@ -97,6 +97,11 @@ class Writers:
         """A sink goes away, or is back."""
         self._away = None if self._away else self._rng.choice(("lake", "log"))
 
+    def heal_all(self) -> None:
+        """Everything can be written again, and stays so."""
+        self._refused.clear()
+        self._refusals, self._away = 0, None
+
     def heal(self) -> None:
         """One of the targets can be written again."""
         if self._refused:

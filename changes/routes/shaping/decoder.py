@@ -125,7 +125,7 @@ class ShapedDecoder:
         changes = self._inner.decode(partition, offsets, values)
         if changes is None:
             return None
-        changes = self._with_stored(changes)
+        changes = self._with_stored(replace(changes, read=changes.origins))
         try:
             return self._planned(changes.schema).shaped(
                 changes, known[2] or frozenset(), self._read(partition, offsets, values)

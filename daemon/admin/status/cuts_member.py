@@ -1,10 +1,11 @@
-"""A pipeline's cuts, as a member of the status document. Pure."""
+"""A pipeline's cuts, and its counts, as members of the status document. Pure."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
 from actors.contract.figures import CutFigures
+from actors.contract.of_counts import CountFigures
 
 
 class Cuts(TypedDict):
@@ -19,6 +20,23 @@ class Cuts(TypedDict):
     left_out: dict[str, str]
     error: str | None
     failing_seconds: float | None
+
+
+class FoldedCounts(TypedDict):
+    """``error``: why counts are not put into their table, for ``failing_seconds``; null: they
+    are."""
+
+    error: str | None
+    failing_seconds: float | None
+
+
+def counts_of(figures: object, now_ms: int) -> FoldedCounts | None:
+    """``figures``: the answer of who folds them, None where nothing is counted."""
+    if not isinstance(figures, CountFigures):
+        return None
+    since = figures.failing_since
+    seconds = None if since is None else max(0.0, now_ms / 1000 - since)
+    return {"error": figures.error, "failing_seconds": seconds}
 
 
 def cuts_of(figures: object, unfit: str | None, now_ms: int) -> Cuts | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from collector.figures import CollectorFigures
-from daemon.admin.status.cuts_member import Cuts
+from daemon.admin.status.cuts_member import Cuts, FoldedCounts
 from daemon.admin.status.observer import Silent as Silent
 from daemon.operations.figures import JobFigures
 from daemon.state.room import StateFigures as StateFigures
@@ -232,6 +232,7 @@ class Pipeline(Lag, Counts, Reading):
     offset_file: OffsetFile
     dead_letters: DeadLetters
     cuts: Cuts | None
+    counts: FoldedCounts | None
     last_error: NamedError | None
     rows_may_differ: dict[str, str]
     partitions: list[Partition]

@@ -14,6 +14,7 @@ PAGES = {
     "collector_failed": "collector-failed",
     "collector_lost": "collector-lost",
     "collector_purge": "collector-purge",
+    "counts_not_folded": "cuts-not-made",
     "credential_ends": "credential",
     "cut_incomplete": "cuts-not-made",
     "cuts_not_made": "cuts-not-made",

@@ -1,4 +1,4 @@
-"""What is not well with what a pipeline stores: positions, dead letters, cuts. Pure."""
+"""What is not well with what a pipeline stores: positions, dead letters, cuts, counts. Pure."""
 
 from __future__ import annotations
 
@@ -44,6 +44,17 @@ def of_cuts(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
         line = f"cut {cuts['number']} is without {name}: {why}"
         line += f"; and without {counted(more, 'other table')}" if more else ""
         yield Condition("cut_incomplete", line, "passing")
+
+
+def of_counts(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
+    """The table of counts gets nothing: ill after ``lasting_s``. Marks carry it meanwhile."""
+    counts = p["counts"]
+    if counts is None or counts["error"] is None:
+        return
+    seconds = counts["failing_seconds"]
+    level: Level = "passing" if seconds is not None and seconds <= lasting_s else "ill"
+    line = f"counts have not come into their table for {duration(seconds)}: {counts['error']}"
+    yield Condition("counts_not_folded", line, level, seconds=seconds)
 
 
 def last_cut(cuts: Cuts) -> str:

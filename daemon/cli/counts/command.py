@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from changes.routes.routing import RouteConflict
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
 from daemon.cli.base.texts import time_text
 from daemon.cli.counts.bounds import RangeGone
+from daemon.cli.counts.held_side import TargetHolds
 from daemon.cli.counts.pipelines import CountsRefused, scanned
 from daemon.cli.counts.report import TableReport, document, reports, status_of, targets_in
 from daemon.cli.counts.scan import Scanned, TooWide
@@ -114,20 +115,38 @@ def _print(minutes: range, scans: Mapping[str, Scanned], tables: Collection[Tabl
     console = make_console()
     span = f"{_minute(minutes.start)} to {_minute(minutes.stop)}"
     console.print(escape(f"changes of {span}, by the source's clock"))
-    shown = Table("table", "", "inserted", "updated", "deleted", "source says", box=None)
+    names = "table", "", "inserted", "updated", "deleted", "source says", "target has"
+    shown = Table(*names, box=None)
     for each in tables:
         numbers = each.found.inserted, each.found.updated, each.found.deleted
         said = "not told" if each.expected is None else str(each.expected)
-        shown.add_row(escape(each.target), each.verdict, *map(str, numbers), said)
+        held = "not counted" if each.holds is None else str(each.holds.held)
+        shown.add_row(escape(each.target), each.verdict, *map(str, numbers), said, held)
     console.print(shown)
     for each in tables:
-        for why in each.why:
+        for why in (*each.why, *_of_target(each.holds)):
             console.print(escape(f"{each.target}: {why}"))
         if each.read:
             rows = f"{counted(each.read, 'row')} read from the table, in no minute"
             console.print(escape(f"{each.target}: {rows}"))
     for scan in scans.values():
         _print_scan(scan, {each.target for each in tables})
+
+
+def _of_target(holds: TargetHolds | None) -> Iterator[str]:
+    if holds is None:
+        return
+    yield from holds.open
+    if holds.letters:
+        letters = counted(holds.letters, "change is", "changes are")
+        yield f"{letters} in dead letters that were replayed or discarded"
+    for each in holds.differences[:MOST_MINUTES]:
+        yield (
+            f"{_minute(each.minute)}: the target holds {counted(each.held, 'change')} of "
+            f"{each.in_log} in {each.source}"
+        )
+    if (more := len(holds.differences) - MOST_MINUTES) > 0:
+        yield f"and {counted(more, 'other minute')}"
 
 
 def _print_scan(scan: Scanned, asked: Collection[str]) -> None:

@@ -7,19 +7,24 @@ from functools import cache
 
 from changes.formats.detector import detector
 from changes.formats.engine.format import Format
-from changes.model.model import TableName
+from changes.model.model import TableName, TargetName
+from daemon.cli.counts.held_side import HeldSide
 from daemon.cli.counts.scan import Scan, Scanned
 from daemon.cli.topics.reading import format_of_records
 from daemon.cli.topics.stretch import Where, look_up
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import CommandSchemas, command_schemas
+from daemon.state.counts_table import CountsTable
+from daemon.state.dead_letters.index import Unreadable, read_index
 from daemon.state.offset_transfer import format_of
 from daemon.state.recorded import recorded_snapshot
+from databases.base.errors import DatabaseError
 from offsets.position import TopicPartition
 from offsets.recovery import check_topic_ids
 from offsets.snapshot import Snapshot
 from sources.base.port import Questions
+from sparkwriter.kit.queries import NoAnswer
 
 NEWEST = 20
 """Records that are looked at to detect a topic's format."""
@@ -55,8 +60,23 @@ def scanned(
     with command_schemas(pipeline.registry) as schemas:
         formats = _formats(pipeline, topics, schemas)
         reader = source.reader()
-        scan = Scan(minutes, targets, formats, questions, reader, sources, schemas)
-        return scan.run(), recorded
+        try:
+            side = _held_side(pipeline, minutes)
+            scan = Scan(minutes, targets, formats, questions, reader, sources, schemas, side)
+            return scan.run(), recorded
+        except (NoAnswer, DatabaseError, Unreadable) as error:
+            raise CountsRefused(str(error)) from error
+
+
+def _held_side(pipeline: PipelineConfig, minutes: range) -> HeldSide | None:
+    """None where the pipeline counts nothing. Raises NoAnswer, Unreadable."""
+    if pipeline.section.counts is None:
+        return None
+    table = CountsTable(pipeline, TargetName.parse(pipeline.section.counts))
+    index = read_index(pipeline)
+    if index.damage:
+        raise Unreadable(f"a dead letter can't be read: {index.damage[0]}")
+    return HeldSide(minutes, table.rows, index.at)
 
 
 def _check_kept(questions: Questions, topics: Collection[str]) -> None:

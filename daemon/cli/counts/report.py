@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from daemon.cli.counts.result import CellKey, Counted, LackingTransaction, Untold
+from daemon.cli.counts.held_side import TargetHolds
+from daemon.cli.counts.result import CellKey, LackingTransaction, Untold
 from daemon.cli.counts.scan import Scanned
 from daemon.operations.engine.source_watermarks import some
+from offsets.counts import RowCounts
 from offsets.position import TopicPartition, is_job_lane
 from offsets.snapshot import Snapshot
 from settings.counted import counted
@@ -20,15 +22,17 @@ NOTHING_TELLS = "nothing in this log says what should have come"
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """One target. ``expected`` None: not told of all. ``why``: what can't be told, a line each."""
+    """One target. ``expected`` None: not told of all. ``holds``: what it holds; None where that is
+    not counted. ``why``: what can't be told, a line each."""
 
     target: str
     pipeline: str
     verdict: Verdict
-    found: Counted
+    found: RowCounts
     expected: int | None
     read: int
     why: tuple[str, ...]
+    holds: TargetHolds | None = None
 
 
 def reports(
@@ -49,19 +53,21 @@ def targets_in(scanned: Scanned, recorded: Snapshot) -> list[str]:
 def _report(pipeline: str, target: str, scanned: Scanned, recorded: Snapshot) -> TableReport:
     found = scanned.found
     cells = [cell for key, cell in found.cells.items() if key.target == target]
-    total = Counted(
+    total = RowCounts(
         sum(each.found.inserted for each in cells),
         sum(each.found.updated for each in cells),
         sum(each.found.deleted for each in cells),
     )
     told = [each.expected for each in cells if each.expected is not None]
-    why = tuple(_why(target, scanned, recorded))
+    holds = None if scanned.holds is None else scanned.holds.get(target, TargetHolds())
+    why = (*_why(target, scanned, recorded), *(() if holds is None else holds.why))
     differs = any(target in each.targets for each in found.differences)
+    differs = differs or (holds is not None and bool(holds.differences or holds.open))
     verdict: Verdict = "differs" if differs else "not told" if why else "agrees"
     whole = len(told) == len(cells) and bool(found.ends) and not (why and not differs)
     return TableReport(
         target, pipeline, verdict, total, sum(told) if whole else None,
-        found.read.get(target, 0), why,
+        found.read.get(target, 0), why, holds,
     )  # fmt: skip
 
 
@@ -150,6 +156,18 @@ def _of_table(each: TableReport) -> dict[str, Any]:
         "expected": each.expected,
         "read_from_table": each.read,
         "why": list(each.why),
+    } | ({} if each.holds is None else {"target": _of_target(each.holds)})
+
+
+def _of_target(holds: TargetHolds) -> dict[str, Any]:
+    return {
+        "held": holds.held,
+        "decided_letters": holds.letters,
+        "open_letters": list(holds.open),
+        "differences": [
+            {"source": str(d.source), "minute": d.minute, "in_log": d.in_log, "held": d.held}
+            for d in holds.differences
+        ],
     }
 
 

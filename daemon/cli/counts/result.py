@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from offsets.counts import RowCounts
 from offsets.position import TopicPartition
 
 
@@ -22,25 +23,11 @@ class CellKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Changes that were found in the log, each once. A change of a key is one update."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.inserted + self.updated + self.deleted
-
-
-@dataclass(frozen=True, slots=True)
 class Cell:
     """``expected``: how many changes the source says it made; None where nothing tells it of all.
     What is missing has no minute of its own: it counts to its transaction's last one."""
 
-    found: Counted
+    found: RowCounts
     expected: int | None
 
 

@@ -16,6 +16,7 @@ from changes.formats.engine.format import Format
 from changes.model.model import BadMessage, Head, Kind, TableName
 from changes.model.row_events import RowEvent, Told, TransactionMark
 from daemon.cli.counts.bounds import SKEW_MS, BeginsLate, Bounds
+from daemon.cli.counts.held_side import HeldSide, TargetHolds
 from daemon.cli.counts.result import LogCounts
 from daemon.cli.counts.tally import LogTally, SeveralSources
 from daemon.state.command_schemas import CommandSchemas
@@ -45,6 +46,8 @@ class Scanned:
 
     found: LogCounts
     ranges: tuple[Bounds, ...]
+    holds: Mapping[str, TargetHolds] | None = None
+    """By target what it holds; None where the pipeline counts nothing."""
 
 
 class Scan:
@@ -59,6 +62,7 @@ class Scan:
         reader: Reader,
         sources: list[TopicPartition],
         schemas: CommandSchemas | None = None,
+        side: HeldSide | None = None,
     ) -> None:
         """``formats``: by topic; none of a topic without records. Raises TooWide."""
         if len(sources) > MOST_PARTITIONS:
@@ -69,7 +73,7 @@ class Scan:
         self._minutes, self._targets, self._formats = minutes, targets, formats
         self._from_ms, self._to_ms = minutes.start * 60_000, minutes.stop * 60_000
         self._questions, self._reader, self._sources = questions, reader, sources
-        self._schemas = schemas
+        self._schemas, self._side = schemas, side
         self._margins_s = dict.fromkeys(sources, MARGIN_S)
         self._behind: set[str] = set()
         """Transactions that have changes behind the range."""
@@ -82,8 +86,13 @@ class Scan:
             tally, ranges = LogTally(self._minutes, self._targets, joined), self._ranges()
             self._behind.clear()
             try:
+                if (side := self._side) is not None:
+                    side.begin({source: at.begin for source, at in ranges.items()})
                 self._count(tally, ranges)
-                return Scanned(tally.found(), tuple(ranges[source] for source in self._sources))
+                ends = {source: at.read_to - 1 for source, at in ranges.items()}
+                holds = None if side is None else side.holds(ends)
+                in_order = tuple(ranges[source] for source in self._sources)
+                return Scanned(tally.found(), in_order, holds)
             except SeveralSources:
                 joined = False
             except BeginsLate as late:
@@ -180,6 +189,8 @@ class Scan:
             bounds.see(each, log_ms, self._from_ms, self._to_ms)
             self._pass_end(bounds, each)
             tally.take(source, offset, each)
+            if self._side is not None and isinstance(each, RowEvent):
+                self._side.see(source, offset, each, self._targets(each.table))
 
     def _pass_end(self, bounds: Bounds, told: Told) -> None:
         """An END of a transaction with changes behind the range is behind it, too."""

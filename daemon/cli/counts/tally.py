@@ -13,8 +13,9 @@ from changes.model.model import TableName
 from changes.model.row_events import RowEvent, Told, TransactionMark
 from daemon.cli.counts.names import TableNames
 from daemon.cli.counts.notes import Notes
-from daemon.cli.counts.result import Cell, CellKey, Counted, LackingTransaction, LogCounts
+from daemon.cli.counts.result import Cell, CellKey, LackingTransaction, LogCounts
 from daemon.cli.counts.transaction import End, TableEvents, Transaction
+from offsets.counts import RowCounts
 from offsets.position import TopicPartition
 
 MOST_OPEN = 100_000
@@ -278,7 +279,7 @@ class LogTally:
         for key, each in self._open.items():
             self._conclude(key, each)
         cells = {
-            key: Cell(Counted(*counts[:_MISSING]), self._said(key, counts))
+            key: Cell(RowCounts(*counts[:_MISSING]), self._said(key, counts))
             for key, counts in self._cells.items()
         }
         return LogCounts(

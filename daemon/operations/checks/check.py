@@ -180,12 +180,10 @@ def _job_topics_missing(config: Config) -> Iterator[str]:
 
 def plan(config: Config) -> Iterator[str]:
     """Lines about what the daemon would do, without secrets."""
-    where = config.redactor.text(str(config.kafka["bootstrap.servers"]))
-    yield f"broker {where}"
+    yield f"broker {config.redactor.text(str(config.kafka['bootstrap.servers']))}"
     for name, sink in config.sink.items():
-        settings = sorted(sink.settings().items())
-        shown = ", ".join(f"{key} = {_shown(config, key, value)}" for key, value in settings)
-        yield f"sink {name}: {sink.kind}; {shown}"
+        pairs = (f"{k} = {_shown(config, k, v)}" for k, v in sorted(sink.settings().items()))
+        yield f"sink {name}: {sink.kind}; {', '.join(pairs)}"
     yield from planned(config)
     yield from planned_registries(config)
     for name, pipeline in config.pipeline.items():
@@ -208,6 +206,8 @@ def plan(config: Config) -> Iterator[str]:
             yield f"  bad records to {pipeline.dead_letters}"
         if pipeline.cut_every is not None:
             yield f"  a cut every {pipeline.cut_every:g} s, listed in {pipeline.cuts_table}"
+        if pipeline.counts is not None:
+            yield f"  changes are counted in {pipeline.counts}"
     if config.metrics.listen:
         yield f"metrics, health and readiness on {config.metrics.listen}"
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"

@@ -9,7 +9,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS
 from actors.contract.writes import TargetState
 from changes.model.model import TargetName
-from daemon.app.side_actors import cuts_of
+from daemon.app.side_actors import own_tables_of
 from daemon.config.file import load
 from offsets.position import TopicPartition
 
@@ -34,9 +34,10 @@ def test_what_is_recorded_of_another_route_is_not_cut(tmp_path: Path) -> None:
     """Its sink may be gone; and a pipeline without cuts has nobody who makes them."""
     file = tmp_path / "config.toml"
     file.write_text(TEXT)
-    assert list(cuts_of(load(file), "shop", "run")) == []
+    assert list(own_tables_of(load(file), "shop", "run", ())) == []
     file.write_text(TEXT + 'cut_every = "60s"\n')
-    ((logic, _),) = cuts_of(load(file), "shop", "run")
+    ((role, logic, _),) = own_tables_of(load(file), "shop", "run", ())
+    assert role == "cuts"
     asked = msg.CutAsked(1, TopicPartition("shop", 0), 9, "time", None, None)
     versions = {"lake.shop.a": "1", "lake.shop.`b.c`": "2", "old.shop.a": "3", "lake.crm.a": "4"}
     versions["lake.shop.old_a"] = "5"

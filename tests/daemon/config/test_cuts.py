@@ -89,7 +89,7 @@ def test_two_pipelines_may_have_tables_of_their_own(tmp_path: Path) -> None:
         ('cut_every = "1m"\ncuts.table = "other.a.b"\n' + TWO, "'other.a.b' is a route's target"),
         (
             'cut_every = "1m"\ninclude = ["a.*"]\n' + ALL + SECOND,
-            "pipeline.q.cuts.table: 'lake.binlogd.cuts' is pipeline.p's already",
+            "pipeline.q.cuts.table: 'lake.binlogd.cuts' is pipeline.p.cuts.table's already",
         ),
     ],
 )  # fmt: skip

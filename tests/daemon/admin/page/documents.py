@@ -20,6 +20,7 @@ from actors.contract.figures import (
     TargetFigures,
     WriteFigures,
 )
+from actors.contract.of_counts import CountFigures
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
@@ -99,6 +100,7 @@ def status(
     recorded: Sequence[str] = (),
     name: str = "shop",
     cuts: CutFigures | None = None,
+    counts: CountFigures | None = None,
     uncut: str | None = None,
 ) -> dict[str, Any]:
     """A daemon with one pipeline. ``holder`` holds its frontier ``lag`` messages before the end.
@@ -121,8 +123,7 @@ def status(
         Address(name, "committer"): committer,
         Address(name, "dead-letters"): DeadLetterFigures(letters, 0, None, letters),
         Address(name, "processor", 0): ProcessorFigures(False, tuple(targets)),
-        Address(name, "cuts"): cuts,
-    }
+    } | {Address(name, "cuts"): cuts, Address(name, "counts"): counts}
     about, ends = replace(ABOUT, groups={name: "g"}), {name: LogFigures({P0: read}, None)}
     return document(about, Answers(replies), NOW_MS, uptime_s, UP, ends, list(jobs))
 

@@ -73,6 +73,7 @@ class World:
 
     def document(self, *words: str) -> tuple[int, Any]:
         done = self.counts("--json", *words)
+        assert done.stdout, done.stderr
         return done.exit_code, json.loads(done.stdout)
 
 

@@ -1,0 +1,90 @@
+"""What targets hold beside the log: what agrees, what differs, what can't be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from changes.model.model import TableName
+from changes.model.row_events import RowEvent
+from daemon.cli.counts.held_side import HeldDifference, HeldSide, TargetHolds
+from offsets.counts import NO_MINUTE, CountRow, LaneCounts, RowCounts
+from offsets.position import TopicPartition
+
+LOG = TopicPartition("shop", 0)
+TARGET, OTHER = "lake.s.t", "lake.s.u"
+MINUTES = range(100, 103)
+
+
+class Log:
+    """Events from offset 1 on, one each, of a minute; letters and rows as they are given."""
+
+    def __init__(
+        self, *rows: CountRow, letters: Mapping[int, Mapping[str | None, str]] | None = None
+    ) -> None:
+        found = letters or {}
+        self.side = HeldSide(MINUTES, lambda *_: rows, lambda _, offset: found.get(offset, {}))
+        self.side.begin({LOG: 1})
+        self.offset = 0
+
+    def see(self, *minutes: int, op: str = "I", read: bool = False) -> Log:
+        for minute in minutes:
+            self.offset += 1
+            event = RowEvent(TableName("s", "t"), op, minute * 60_000, read)
+            self.side.see(LOG, self.offset, event, (TARGET,))
+        return self
+
+    def holds(self, target: str = TARGET) -> TargetHolds:
+        return self.side.holds({LOG: self.offset})[target]
+
+
+def row(after: int, through: int, target: str = TARGET, **minutes: int) -> CountRow:
+    """A run; ``m100=3``: three changes of that minute."""
+    counts = {int(name[1:]): RowCounts(count) for name, count in minutes.items()}
+    return CountRow(target, LOG, through, LaneCounts(f"w{after}", after, through, counts))
+
+
+def test_what_the_log_has_and_the_target_holds_agrees() -> None:
+    """Also of both halves of a changed key; minutes around the range count nothing."""
+    log = Log(row(0, 5, m99=1, m100=2, m102=2)).see(99, 100, 100).see(102, op="").see(102, op="U")
+    assert log.holds() == TargetHolds(held=4)
+
+
+def test_truncations_and_rows_that_were_read_are_no_changes() -> None:
+    """The target counts those in no minute."""
+    log = Log(row(0, 3, m100=1, **{f"m{NO_MINUTE}": 1}))
+    log.see(100).see(101, op="T").see(101, read=True)
+    assert log.holds() == TargetHolds(held=1)
+
+
+def test_a_minute_that_differs_is_named() -> None:
+    """More or less; and one of which the log has nothing."""
+    log = Log(row(0, 4, m100=1, m101=3), row(0, 4, OTHER, m102=1)).see(100, 100, 101, 101)
+    differs = (HeldDifference(LOG, 100, 2, 1), HeldDifference(LOG, 101, 2, 3))
+    assert log.holds() == TargetHolds(held=4, differences=differs)
+    assert log.holds(OTHER).differences == (HeldDifference(LOG, 102, 0, 1),)
+
+
+def test_what_is_not_counted_is_no_difference() -> None:
+    """It can't be told."""
+    log = Log(row(0, 2, m100=2)).see(100, 100, 101, 101)
+    assert log.holds() == TargetHolds(
+        held=2, why=("2 changes are not counted in the target, first shop:0:3",)
+    )
+
+
+def test_dead_letters_are_accounted_for() -> None:
+    """An open one lacks; of the others somebody has decided. One may be of no single target."""
+    letters = {1: {TARGET: "open"}, 2: {None: "replayed"}, 3: {"lake.s.other": "open"}}
+    log = Log(row(0, 3, m100=1), letters=letters).see(100, 100, 100)
+    assert log.holds() == TargetHolds(
+        held=1, letters=1, open=("1 change is an open dead letter, first shop:0:1",)
+    )
+
+
+def test_what_was_read_again_in_part_cannot_be_told() -> None:
+    """Nor can a minute that lacks changes while some are counted without one."""
+    again = Log(row(0, 4, m100=4), row(3, 6, m101=3)).see(100, 100, 100)
+    assert again.holds().why[-1].startswith("shop:0 was read again, and what was counted then")
+    timeless = Log(row(0, 3, m100=1, **{f"m{NO_MINUTE}": 2})).see(100, 100, 100).holds()
+    assert (timeless.differences, len(timeless.why)) == ((), 1)
+    assert "2 changes of shop:0 are counted without a minute" in timeless.why[0]
