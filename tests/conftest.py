@@ -17,6 +17,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.changes import conformance
+from tests.left import none_is_left
 from tests.needs import missing, needed
 from tests.time_limit import in_turn, skip_when_over
 
@@ -63,8 +64,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """The same for a server that the test itself starts."""
-    with needed():
+    """The same for a server that the test itself starts; and no daemon outlives its test."""
+    with needed(), none_is_left():
         return (yield)
 
 

@@ -14,6 +14,7 @@ from typing import IO
 import pytest
 
 from tests.integration.rig import Rig, canal
+from tests.left import started
 
 pytestmark = pytest.mark.machine
 
@@ -26,10 +27,10 @@ ROUTES = [
 
 def daemon(*arguments: str, **popen: object) -> subprocess.Popen[str]:
     """Start ``binlogd`` as a user would."""
-    return subprocess.Popen(
+    return started(subprocess.Popen(
         [sys.executable, "-m", "daemon.cli", *arguments],
         cwd=CHECKOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen,
-    )  # type: ignore[call-overload]  # fmt: skip
+    ))  # type: ignore[call-overload]  # fmt: skip
 
 
 def ended(process: subprocess.Popen[str], within_s: float = 120) -> tuple[int, str]:

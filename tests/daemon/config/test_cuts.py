@@ -87,6 +87,13 @@ def test_two_pipelines_may_have_tables_of_their_own(tmp_path: Path) -> None:
         ('cut_every = "1m"\ncuts.table = "copy.b.c"\n' + ALL, "'copy.b.c': sink copy is of kind"),
         ('cut_every = "1m"\ncuts.table = "nix.b.c"\n' + ALL, "'nix.b.c' names no sink; have: copy"),
         ('cut_every = "1m"\ncuts.table = "other.a.b"\n' + TWO, "'other.a.b' is a route's target"),
+        ('counts = "counts"\n' + ALL, "not a target's name"),
+        ('counts = "nix.b.c"\n' + ALL, "p.counts: 'nix.b.c' names no sink; have: copy"),
+        ('counts = "other.a.b"\n' + TWO, "p.counts: 'other.a.b' is a route's target"),
+        (
+            'cut_every = "1m"\ncounts = "lake.binlogd.cuts"\n' + ALL,
+            "p.counts: 'lake.binlogd.cuts' is pipeline.p.cuts.table's already",
+        ),
         (
             'cut_every = "1m"\ninclude = ["a.*"]\n' + ALL + SECOND,
             "pipeline.q.cuts.table: 'lake.binlogd.cuts' is pipeline.p.cuts.table's already",

@@ -16,6 +16,7 @@ import pytest
 from demo.broker import DevBroker
 from tests.daemon.cli.counts.debezium_log import MINUTE, DebeziumLog
 from tests.daemon.cli.counts.test_broker import TARGET, World
+from tests.left import started
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -31,10 +32,10 @@ def world(tmp_path: Path, store_broker: DevBroker) -> World:
 
 
 def daemon(world: World, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return started(subprocess.Popen(
         [sys.executable, "-m", "daemon.cli", "run", "--config", str(world.config), *words],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=world.config.parent,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def told(world: World) -> tuple[int, Any]:

@@ -50,6 +50,8 @@ def test_nothing_differs(tmp_path: Path) -> None:
         ('include = ["other.*"]', 'include = ["other.*"]\non_refused_target = "quarantine"', ("q",),
          ['- pipeline.q.on_refused_target = "stop"',
           '+ pipeline.q.on_refused_target = "quarantine"']),
+        ('include = ["other.*"]', 'include = ["other.*"]\ncounts = "lake.b.c"', ("q",),
+         ["- pipeline.q.counts = null", '+ pipeline.q.counts = "lake.b.c"']),
         ('level = "info"', 'level = "debug"', (),
          ['- log.level = "info"', '+ log.level = "debug"']),
     ],
