@@ -14,11 +14,19 @@ from rich.table import Table
 from changes.model.printable import json_text
 from changes.routes.routing import RouteConflict
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
-from daemon.cli.base.texts import time_text
 from daemon.cli.counts.bounds import RangeGone
 from daemon.cli.counts.held_side import TargetHolds
 from daemon.cli.counts.pipelines import CountsRefused, scanned
-from daemon.cli.counts.report import TableReport, document, reports, status_of, targets_in
+from daemon.cli.counts.report import (
+    TableReport,
+    document,
+    held_line,
+    lacking_line,
+    minute_text,
+    reports,
+    status_of,
+    targets_in,
+)  # fmt: skip
 from daemon.cli.counts.scan import Scanned, TooWide
 from daemon.cli.counts.tally import TooMany
 from daemon.config.config import Config
@@ -113,7 +121,7 @@ def _asked(settings: Config, tables: Sequence[str]) -> dict[str, list[str]]:
 
 def _print(minutes: range, scans: Mapping[str, Scanned], tables: Collection[TableReport]) -> None:
     console = make_console()
-    span = f"{_minute(minutes.start)} to {_minute(minutes.stop)}"
+    span = f"{minute_text(minutes.start)} to {minute_text(minutes.stop)}"
     console.print(escape(f"changes of {span}, by the source's clock"))
     names = "table", "", "inserted", "updated", "deleted", "source says", "target has"
     shown = Table(*names, box=None)
@@ -140,11 +148,7 @@ def _of_target(holds: TargetHolds | None) -> Iterator[str]:
     if holds.letters:
         letters = counted(holds.letters, "change is", "changes are")
         yield f"{letters} in dead letters that were replayed or discarded"
-    for each in holds.differences[:MOST_MINUTES]:
-        yield (
-            f"{_minute(each.minute)}: the target holds {counted(each.held, 'change')} of "
-            f"{each.in_log} in {each.source}"
-        )
+    yield from map(held_line, holds.differences[:MOST_MINUTES])
     if (more := len(holds.differences) - MOST_MINUTES) > 0:
         yield f"and {counted(more, 'other minute')}"
 
@@ -162,15 +166,11 @@ def _print_scan(scan: Scanned, asked: Collection[str]) -> None:
         said = "not told" if cell.expected is None else str(cell.expected)
         place = f"{key.topic}:{key.partition}"
         total = str(cell.found.total)
-        rows.add_row(_minute(key.minute), escape(key.target), escape(place), total, said)
+        rows.add_row(minute_text(key.minute), escape(key.target), escape(place), total, said)
     if cells:
         console.print(rows)
     for each in found.differences:
-        console.print(escape(
-            f"transaction {each.transaction}, END at {each.source}:{each.end}, "
-            f"{_minute(each.minute)}: {each.table} has {each.found} of "
-            f"{counted(each.expected, 'event')}"
-        ))  # fmt: skip
+        console.print(escape(lacking_line(each)))
     if found.more:
         console.print(f"and {counted(found.more, 'other transaction')}")
     if found.begun_only:
@@ -181,7 +181,3 @@ def _print_scan(scan: Scanned, asked: Collection[str]) -> None:
         console.print(escape(f"{source}: {again}, counted once"))
     for bounds in scan.ranges:
         console.print(escape(f"read {bounds.source} from {bounds.begin} to {bounds.read_to}"))
-
-
-def _minute(minute: int) -> str:
-    return time_text(minute * 60_000)[:16] + "Z"

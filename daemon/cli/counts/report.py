@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from daemon.cli.counts.held_side import TargetHolds
+from daemon.cli.base.texts import time_text
+from daemon.cli.counts.held_side import HeldDifference, TargetHolds
 from daemon.cli.counts.result import CellKey, LackingTransaction, Untold
 from daemon.cli.counts.scan import Scanned
 from daemon.operations.engine.source_watermarks import some
@@ -103,6 +104,39 @@ def _waits_for(target: str, scanned: Scanned, recorded: Snapshot) -> list[TopicP
         for each in scanned.ranges
         if not each.passed and (not lanes or each.source in matter)
     ]
+
+
+def minute_text(minute: int) -> str:
+    """A minute since 1970, for people."""
+    return time_text(minute * 60_000)[:16] + "Z"
+
+
+def lacking_line(each: LackingTransaction) -> str:
+    """A transaction that lacks changes in the log."""
+    return (
+        f"transaction {each.transaction}, END at {each.source}:{each.end}, "
+        f"{minute_text(each.minute)}: {each.table} has {each.found} of "
+        f"{counted(each.expected, 'event')}"
+    )
+
+
+def held_line(each: HeldDifference) -> str:
+    """A minute of which a target holds more or less."""
+    return (
+        f"{minute_text(each.minute)}: the target holds {counted(each.held, 'change')} of "
+        f"{each.in_log} in {each.source}"
+    )
+
+
+def why_not(report: TableReport, scanned: Scanned) -> str | None:
+    """Why a table's counts do not agree, in a line; None: they do."""
+    if report.verdict == "agrees":
+        return None
+    lacking = (d for d in scanned.found.differences if report.target in d.targets)
+    lines = [lacking_line(each) for each in lacking]
+    if report.holds is not None:
+        lines += [*map(held_line, report.holds.differences), *report.holds.open]
+    return next(iter((*lines, *report.why)), None)
 
 
 def status_of(tables: Collection[TableReport]) -> int:

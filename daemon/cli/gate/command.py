@@ -12,8 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from changes.model.printable import json_text
+from changes.routes.routing import RouteConflict
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, refuse
 from daemon.cli.base.texts import time_text
+from daemon.cli.counts.bounds import RangeGone
+from daemon.cli.counts.pipelines import CountsRefused
+from daemon.cli.counts.scan import TooWide
+from daemon.cli.counts.tally import TooMany
+from daemon.cli.gate.counted import CountsAgree
 from daemon.cli.gate.watch import GateLook, PipelineGate
 from daemon.config.config import Config
 from daemon.config.pipeline_config import pipeline_of_target, pipelines_of
@@ -38,6 +44,7 @@ ADD_STORE = 'add "file" to its offset_stores'
 
 REFUSED = (
     NoAnswer, DatabaseError, EditRefused, TopicMissing, LogGone, Unreadable, PositionError,
+    RangeGone, CountsRefused, TooWide, TooMany, RouteConflict,
 )  # fmt: skip
 """What waiting does not change."""
 
@@ -58,6 +65,14 @@ TimeoutOption = Annotated[
 CutOption = Annotated[
     bool, typer.Option("--cut", help="Wait for a cut that has all of them, and print its number.")
 ]
+CountsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--counts-from",
+        metavar="TIME",
+        help="Wait until the counts of changes since then agree, too: see binlogd counts.",
+    ),
+]
 EmptyOption = Annotated[
     bool, typer.Option("--empty", help="A table that nothing was ever written to may be empty.")
 ]
@@ -71,6 +86,7 @@ def gate_wait(
     through: ThroughOption,
     timeout: TimeoutOption = None,
     cut: CutOption = False,
+    counts_from: CountsOption = None,
     empty: EmptyOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -88,7 +104,8 @@ def gate_wait(
         refuse(str(error))
     through_ms = int(moment.timestamp() * 1000)
     try:
-        gates = _gates(settings, tables, through_ms, cut, empty)
+        counted = None if counts_from is None else _counted(settings, counts_from, through_ms)
+        gates = _gates(settings, tables, through_ms, cut, empty, counted)
         looked = _wait(settings, gates, patience_s)
     except REFUSED as error:
         refuse(settings.redactor.text(str(error)))
@@ -106,7 +123,12 @@ def gate_wait(
 
 
 def _gates(
-    settings: Config, tables: Sequence[str], through_ms: int, cut: bool, empty: bool
+    settings: Config,
+    tables: Sequence[str],
+    through_ms: int,
+    cut: bool,
+    empty: bool,
+    counted: CountsAgree | None,
 ) -> list[PipelineGate]:
     """One for each pipeline of the tables."""
     pipelines, by_pipeline = pipelines_of(settings), dict[str, list[str]]()
@@ -131,9 +153,20 @@ def _gates(
             through_ms,
             empty,
             CutsTable(pipelines[name]) if cut else None,
+            counted,
         )
         for name, targets in by_pipeline.items()
     ]
+
+
+def _counted(settings: Config, begins: str, through_ms: int) -> CountsAgree:
+    try:
+        begin = int(parse_since(begins, datetime.now(UTC)).timestamp() // 60)
+    except (ValueError, OverflowError) as error:
+        refuse(f"--counts-from: {error}")
+    if begin < 0 or begin >= through_ms // 60_000:
+        refuse("--through must be at least a minute after --counts-from")
+    return CountsAgree(settings, range(begin, through_ms // 60_000))
 
 
 def _wait(

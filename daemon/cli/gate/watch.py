@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.config.pipeline_config import PipelineConfig
@@ -46,11 +46,14 @@ class PipelineGate:
         through_ms: int,
         may_be_empty: bool = False,
         cuts: CutsTable | None = None,
+        counted: Callable[[PipelineConfig, Sequence[str]], Mapping[str, str]] | None = None,
     ) -> None:
         """``through_ms``: the moment, in Unix milliseconds of the source's clock. ``cuts``: wait
-        for a cut that has them, too."""
+        for a cut that has them, too. ``counted``: by target why its counts do not agree; they are
+        to, too."""
         self._look, self._reads, self.targets = look, reads, tuple(targets)
         self._through_ms, self._may_be_empty, self._cuts = through_ms, may_be_empty, cuts
+        self._counted = counted
         self._moments: LogMoments | None = None
         self._passage: Passage | None = None
         self._others: Mapping[TopicPartition, int] | None = None
@@ -70,6 +73,8 @@ class PipelineGate:
             return GateLook(dict.fromkeys(self.targets, "partitions were added"), found.ends)
         ends = {**self._other_ends(topics, recorded, moments), **found.ends}
         shut = self._cut_short(recorded, moments) or self._shut(recorded, ends)
+        if not shut and self._counted is not None:
+            shut = dict(self._counted(self._reads, self.targets))
         states = {source: recorded.partitions.get(source) for source in found.ends}
         begins = {source: state.begin for source, state in states.items() if state and state.begin}
         looked = GateLook(shut, found.ends, begins)

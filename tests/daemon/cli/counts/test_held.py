@@ -12,10 +12,12 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from daemon.cli.__main__ import app
 from demo.broker import DevBroker
-from tests.daemon.cli.counts.debezium_log import MINUTE, DebeziumLog
-from tests.daemon.cli.counts.test_broker import TARGET, World
+from tests.daemon.cli.counts.debezium_log import MINUTE, RANGE, DebeziumLog
+from tests.daemon.cli.counts.test_broker import TARGET, World, text
 from tests.left import started
 
 pytestmark = pytest.mark.timeout(240)
@@ -65,6 +67,14 @@ def busy(minutes: int = 3) -> DebeziumLog:
     return log.passed()
 
 
+def gate(world: World) -> tuple[int, str]:
+    """Its status once, and what it says on standard error."""
+    span = "--through", text(RANGE.stop), "--counts-from", text(RANGE.start)
+    words = "gate", "wait", TARGET, *span, "--timeout", "0s", "-c", str(world.config)
+    done = CliRunner().invoke(app, words)
+    return done.exit_code, done.stderr
+
+
 def kill_and_finish(world: World) -> Path:
     """A daemon is killed as soon as it writes, another one reads to the end. The sink's file."""
     database, pause, deadline = world.config.parent / "lake.db", Event(), monotonic() + 60
@@ -94,6 +104,7 @@ def test_what_a_killed_daemon_wrote_is_counted_once(world: World) -> None:
     assert second.returncode == 0, said
     assert (found["inserted"], found["updated"], found["deleted"]) == (36, 360, 36)
     assert (found["expected"], found["target"]["held"], found["why"]) == (432, 432, [])
+    assert gate(world)[0] == 0
     with sqlite3.connect(database) as connection:
         connection.execute(
             'UPDATE "binlogd.counts" SET updated = updated - 1 WHERE minute = ?', (MINUTE + 1,)
@@ -103,6 +114,8 @@ def test_what_a_killed_daemon_wrote_is_counted_once(world: World) -> None:
     assert found["target"]["differences"] == [
         {"source": f"{world.topic}:0", "minute": MINUTE + 1, "in_log": 144, "held": 143}
     ]
+    assert gate(world)[0] == 75
+    assert ": the target holds 143 changes of 144 in" in gate(world)[1]
     shown = world.counts(TARGET).stdout
     assert ": the target holds 143 changes of 144 in" in shown
 
