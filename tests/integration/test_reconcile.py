@@ -31,33 +31,14 @@ def test_source_log_and_target_agree_or_the_minute_is_named(
     rig: Rig, follower: Follower, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An hour of the source without a fault; then an hour that lacks one message."""
-    begins_ms = (int(time.time()) // 60 - 3 * MINUTES) * 60_000
-    source, begun = Source(rig.db, begins_ms), time.monotonic()
+    source, begun = (
+        Source(rig.db, (int(time.time()) // 60 - 3 * MINUTES) * 60_000),
+        time.monotonic(),
+    )
     step_ms = MINUTES * 60_000 / (ROWS / 20)
-    write(rig.broker.bootstrap, rig.topic, source.transactions(ROWS, step_ms))
-    lossy, many = source.now_ms, ROWS // 10
-    more = source.transactions(many, step_ms * 10, lost=many // 2)
-    write(rig.broker.bootstrap, rig.topic, more)
-    # What is behind the ranges: it proves that they are over.
-    source.now_ms += 30 * 60_000
-    write(rig.broker.bootstrap, rig.topic, source.transactions(20, 1))
-    config = rig.write_config(p=rig.pipeline(
-        format="debezium-json", keys=["id"], counts=f"lake.{rig.db}.counts"
-    ))  # fmt: skip
-    for _ in range(KILLS):
-        process = daemon("run", "--config", str(config), start_new_session=True)
-        follower.wait_for("running")
-        follower.wait_for("written", times=4, within_s=600)
-        process.kill()
-        ended(process)
-    assert ended(daemon("run", "--config", str(config), "--until-caught-up"), 3600)[0] == 0
-    process = daemon("run", "--config", str(config))
-    whole = minute_of(begins_ms), minute_of(lossy)
-    until_told(str(config), process, whole[0])
-    process.send_signal(signal.SIGTERM)
-    assert ended(process, 300)[0] == 0
-
-    status, document, took = counts(str(config), *whole)
+    whole, lossy = filled(rig, source, step_ms)
+    config = killed(rig, follower, whole[0])
+    status, document, took = counts(config, *whole)
     assert status == 0, [each["why"] for each in document["tables"].values()]
     made = {
         key: RowCounts(*(counted[letter] for letter in "IUD"))
@@ -70,10 +51,10 @@ def test_source_log_and_target_agree_or_the_minute_is_named(
         f"lake.{rig.db}.{table}": sum(n.total for (name, _), n in made.items() if name == table)
         for table in TABLES
     }
-    status, document, _ = counts(str(config), whole[1], minute_of(source.now_ms) - 20)
+    status, document, _ = counts(config, whole[1], minute_of(source.now_ms) - 20)
     (lost,) = document["transactions"]
     assert (status, lost["expected"], lost["found"]) == (1, 10, 9)
-    assert lost["minute"] == made_half_way(lossy, many, step_ms)
+    assert lost["minute"] == made_half_way(lossy, step_ms)
     with capsys.disabled():
         print(
             f"\n{sum(n.total for n in made.values()):,} changes, {len(made):,} minutes of tables, "
@@ -82,13 +63,45 @@ def test_source_log_and_target_agree_or_the_minute_is_named(
         )
 
 
+def filled(rig: Rig, source: Source, step_ms: float) -> tuple[tuple[int, int], int]:
+    """The minutes of the hour that is whole, and when the one begins that lacks a message."""
+    begins_ms, many = source.now_ms, ROWS // 10
+    write(rig.broker.bootstrap, rig.topic, source.transactions(ROWS, step_ms))
+    lossy = source.now_ms
+    more = source.transactions(many, step_ms * 10, lost=many // 2)
+    write(rig.broker.bootstrap, rig.topic, more)
+    # What is behind the ranges: it proves that they are over.
+    source.now_ms += 30 * 60_000
+    write(rig.broker.bootstrap, rig.topic, source.transactions(20, 1))
+    return (minute_of(begins_ms), minute_of(lossy)), lossy
+
+
+def killed(rig: Rig, follower: Follower, first_minute: int) -> str:
+    """Daemons that are killed, one that reads to the end, and one that folds what is left."""
+    config = rig.write_config(p=rig.pipeline(
+        format="debezium-json", keys=["id"], counts=f"lake.{rig.db}.counts"
+    ))  # fmt: skip
+    for _ in range(KILLS):
+        process = daemon("run", "--config", str(config), start_new_session=True)
+        follower.wait_for("running")
+        follower.wait_for("written", times=4, within_s=600)
+        process.kill()
+        ended(process)
+    assert ended(daemon("run", "--config", str(config), "--until-caught-up"), 3600)[0] == 0
+    process = daemon("run", "--config", str(config))
+    until_told(str(config), process, first_minute)
+    process.send_signal(signal.SIGTERM)
+    assert ended(process, 300)[0] == 0
+    return str(config)
+
+
 def minute_of(time_ms: int) -> int:
     return time_ms // 60_000
 
 
-def made_half_way(begins_ms: int, rows: int, step_ms: float) -> int:
+def made_half_way(begins_ms: int, step_ms: float) -> int:
     """The minute of the row that was not written."""
-    return minute_of(int(begins_ms + (rows // 2 // 20 + 1) * step_ms * 10))
+    return minute_of(int(begins_ms + (ROWS // 10 // 2 // 20 + 1) * step_ms * 10))
 
 
 def counts(config: str, begin: int, end: int) -> tuple[int, Any, float]:
