@@ -286,8 +286,8 @@ class Batches:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written;
         ``firsts``: its first message of each lane."""
         batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
-        if self._counts is not None:
-            batch = replace(batch, counts=batch.counts or {}, folded=buffer.folded)
+        counts = None if self._counts is None else batch.counts or {}
+        batch = replace(batch, counts=counts, folded=buffer.folded)
         if batch.path is not None:
             batch = with_column_changes(buffer, batch, self._router)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
