@@ -41,12 +41,25 @@ class TargetHolds:
 
 
 @dataclass(slots=True)
+class _Some:
+    """How many changes, and the offset of the first one: a day may have millions."""
+
+    number: int = 0
+    first: int = 0
+
+    def add(self, offset: int) -> None:
+        """One more."""
+        self.first = self.first if self.number else offset
+        self.number += 1
+
+
+@dataclass(slots=True)
 class _Seen:
     """What the log has for one lane of a target."""
 
     minutes: Counter[int] = field(default_factory=Counter)
-    uncounted: list[int] = field(default_factory=list)
-    open: list[int] = field(default_factory=list)
+    uncounted: _Some = field(default_factory=_Some)
+    open: _Some = field(default_factory=_Some)
     letters: int = 0
 
 
@@ -87,11 +100,11 @@ class HeldSide:
             seen = self._seen.setdefault((target, source), _Seen())
             state = letters.get(target) or letters.get(None)
             if state == "open":
-                seen.open.append(offset)
+                seen.open.add(offset)
             elif state is not None:
                 seen.letters += 1
             elif not of_lane.get(target, NOTHING).has(offset):
-                seen.uncounted.append(offset)
+                seen.uncounted.add(offset)
             else:
                 seen.minutes[minute] += 1
 
@@ -144,10 +157,10 @@ class HeldSide:
                 )
             else:
                 differences += found
-            if seen.open:
-                what = counted(len(seen.open), "change is an open dead letter",
+            if seen.open.number:
+                what = counted(seen.open.number, "change is an open dead letter",
                                "changes are open dead letters")  # fmt: skip
-                open_.append(f"{what}, first {source}:{seen.open[0]}")
+                open_.append(f"{what}, first {source}:{seen.open.first}")
         return TargetHolds(total, letters, tuple(open_), tuple(differences), tuple(why))
 
     def _differences(
@@ -159,9 +172,9 @@ class HeldSide:
                 yield HeldDifference(source, minute, seen.minutes[minute], there)
 
     def _why(self, source: TopicPartition, seen: _Seen, lane: HeldCounts) -> Iterator[str]:
-        if seen.uncounted:
-            what = counted(len(seen.uncounted), "change is", "changes are")
-            yield f"{what} not counted in the target, first {source}:{seen.uncounted[0]}"
+        if seen.uncounted.number:
+            what = counted(seen.uncounted.number, "change is", "changes are")
+            yield f"{what} not counted in the target, first {source}:{seen.uncounted.first}"
         if doubtful := sorted(lane.doubtful.intersection(self._minutes)):
             first = time_text(doubtful[0] * 60_000)[:16]
             yield f"{source} was read again, and what was counted then is not whole, from {first}Z"
