@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from actors.contract.effects import LaneMessages
 from changes.formats.engine.assemble import Pieces
@@ -13,6 +14,8 @@ from offsets.counts import NO_MINUTE, Minutes, RowCounts, of_all
 from offsets.position import TopicPartition
 
 _MINUTE_MS = 60_000
+_LATEST_MS = 10**17
+"""``Format.source_ms`` is below it."""
 
 
 def counts_of(
@@ -23,11 +26,17 @@ def counts_of(
 
 
 def _minutes(lane: LaneMessages, changes: Changes, format_: Format) -> Minutes:
-    pieces, values = changes.read or changes.origins, lane.messages.values
+    pieces = changes.read or changes.origins
     assert isinstance(pieces, Pieces), "decoders tell where each of their rows comes from"
-    records = pieces.records
-    minutes = _by_record(values[: max(records) + 1], format_) if records else []
-    found = Counter(zip(map(minutes.__getitem__, records), pieces.ops, strict=True))
+    records, ops = pieces.records, pieces.ops
+    if not records:
+        return {}
+    minutes = _by_record(pieces, records, lane.messages.values, format_)
+    found: Counter[tuple[int, int]] = Counter()
+    if minutes.count(minutes[0]) == len(minutes):
+        found.update({(minutes[0], letter): ops.count(letter) for letter in b"IUD"})
+    else:
+        found.update(zip(map(minutes.__getitem__, records), ops, strict=True))
     for place in pieces.moved:  # both rows of a record that changes a key
         if records[place - 1] == records[place]:
             found[minutes[records[place]], ord("D")] -= 1
@@ -37,6 +46,21 @@ def _minutes(lane: LaneMessages, changes: Changes, format_: Format) -> Minutes:
     }
 
 
-def _by_record(values: Iterable[bytes], format_: Format) -> list[int]:
-    times = map(format_.source_ms, values)
+def _by_record(
+    pieces: Pieces, records: Sequence[int], values: Sequence[bytes], format_: Format
+) -> list[int]:
+    """The minute of each record that has rows. Asking the format for one costs as much as decoding
+    it, so most blocks tell theirs."""
+    times: list[int | None] = [None] * (max(records) + 1)
+    for start, told in pieces.times:
+        if set(map(type, told)) == {int}:
+            numbers = cast("Sequence[int]", told)
+            if min(numbers) > 0 and max(numbers) < _LATEST_MS:
+                times[start : start + len(numbers)] = numbers
+    if None in times:
+        for record in {record for record in records if times[record] is None}:
+            times[record] = format_.source_ms(values[record])
+    known = [time for time in times if time is not None]
+    if len(known) == len(times) and min(known) // _MINUTE_MS == max(known) // _MINUTE_MS:
+        return [known[0] // _MINUTE_MS] * len(known)
     return [NO_MINUTE if time is None else time // _MINUTE_MS for time in times]

@@ -121,7 +121,8 @@ class _Unpacking:
         assert isinstance(changes.origins, Pieces)
         for segment in changes.origins.segments:
             segment.records = [flat[record][0] for record in segment.records]
-        return _numbered(changes)
+        origins = replace(changes.origins, times=())  # they are the entries'
+        return _numbered(replace(changes, origins=origins))
 
 
 def _numbered(changes: Changes) -> Changes:

@@ -12,7 +12,7 @@ from changes.formats.aliyun.record import (
 )
 from changes.formats.aliyun.rows import LETTERS, AliyunRows
 from changes.formats.aliyun.values import MYSQL_SOURCES, as_rows_declare
-from changes.formats.engine.format import Confidence, Packed, RowChange, Statement, explained_ms
+from changes.formats.engine.format import Confidence, Packed, RowChange, Statement, earliest
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_format import DDL, NOTHING, RowFormat
 from changes.formats.engine.untyped import as_text_columns
@@ -90,7 +90,12 @@ class AliyunDtsAvro(RowFormat):
         return _header(record), _text(record)
 
     def source_ms(self, value: bytes | None) -> int | None:
-        return explained_ms(self, value)
+        try:
+            if not value or self.peek(value) is NOTHING:
+                return None
+            return earliest((read_head(value).timestamp_s * 1000,))
+        except (BadMessage, Refused):
+            return None
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         try:

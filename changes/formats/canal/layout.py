@@ -38,6 +38,7 @@ class CanalLayout(Layout):
             ("type", str, ""),
             ("tidb", HandleKey | None, None),
             ("updateBefore", list[Any] | None, None),
+            ("es", Any, None),
         ]
         names = {"tidb": "_tidb"}
         if not self.keys:

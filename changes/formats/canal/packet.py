@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from changes.formats.engine.format import Confidence
+from changes.formats.engine.format import Confidence, earliest
 from changes.formats.engine.proto_files import messages
 from changes.model.model import BadMessage, Kind, TableName
 from changes.model.places import TransactionEnd, Transactions, transactions_among
@@ -210,6 +210,12 @@ def end_of(value: bytes) -> TransactionEnd | None:
         raise BadMessage(f"not the end of a transaction: {_line(error)}") from error
     name = _gtid(last) or (number if number != _NO_XID else None)
     return TransactionEnd(name or None, last.header.executeTime or None)
+
+
+def source_ms(value: bytes) -> int | None:
+    """The earliest time of a packet's changes; raises BadMessage."""
+    changes = (each for each in heads_of(value) if kind_of(each) is not Kind.NOTHING)
+    return earliest(each.header.executeTime for each in changes)
 
 
 def transactions_of(value: bytes) -> Transactions | None:

@@ -16,6 +16,7 @@ from changes.formats.canal.packet import (
     packet_confidence,
     read_entry,
     row_change,
+    source_ms,
     table_of,
     transactions_of,
 )
@@ -28,7 +29,6 @@ from changes.formats.engine.format import (
     Packed,
     RowChange,
     Statement,
-    explained_ms,
 )
 from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
@@ -104,7 +104,10 @@ class CanalProtobuf(RowFormat):
         return tuple(explained)
 
     def source_ms(self, value: bytes | None) -> int | None:
-        return explained_ms(self, value)
+        try:
+            return source_ms(_present(value))
+        except BadMessage:
+            return None
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         try:

@@ -103,7 +103,8 @@ class CanalRows(ImageRows):
         and a loop only finds those that are read by their images.
         """
         layout = into.layout
-        data, types, olds, names, kinds, tidb, before = zip(*map(astuple, messages), strict=True)
+        columns = zip(*map(astuple, messages), strict=True)
+        data, types, olds, names, kinds, tidb, before, times = columns
         ops = list(map(LETTERS.get, kinds))
         known = _are_known(types, layout.known)
         known = known and (into.fixed or _are_known(names, into.key_texts))
@@ -116,11 +117,13 @@ class CanalRows(ImageRows):
             and (not layout.keys or layout.keeps_keys(ops, data, olds))
             and _place(into, tidb, ops, data)
         ):
+            into.times.append((into.place, times))
             self._add_rows(into, data, list(map(str, ops)))
             return
         for plain, some in itertools.groupby(messages, partial(_is_plain, into, known)):
             if plain:
-                data, kinds = zip(*[(each.data, each.type) for each in some], strict=True)
+                data, kinds, times = zip(*[(e.data, e.type, e.es) for e in some], strict=True)
+                into.times.append((into.place, times))
                 self._add_rows(into, data, list(map(LETTERS.__getitem__, kinds)))
                 continue
             for _ in some:

@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 
 from changes.formats.debezium.layout import DebeziumLayout
 from changes.formats.debezium.memory import ListMemory
-from changes.formats.debezium.places import LogPlace, place_texts
+from changes.formats.debezium.places import LogPlace, place_texts, times_of
 from changes.formats.debezium.record import LETTERS
 from changes.formats.debezium.unsent import Unavailable, may_be_filled
 from changes.formats.engine.assemble import BLOCK_ROWS
@@ -58,7 +58,7 @@ class FastPath:
         A loop over them would cost as much as their decoding.
         """
         layout, into = self._layout, self._into
-        befores, rows, ops, *sources = zip(*map(astuple, messages), strict=True)
+        befores, rows, ops, sources = zip(*map(astuple, messages), strict=True)
         if not LETTERS.keys() >= set(ops) or "d" in ops or None in rows:
             return False
         letters = "".join(map(LETTERS.__getitem__, ops))
@@ -74,8 +74,11 @@ class FastPath:
                 olds = list(filter(None, olds))
             if list(map(layout.key, olds)) != list(map(layout.key, news)):
                 return False
-        if sources and not (self._unavailable.spares(rows) and self._place(sources[0], into.place)):
+        if layout.placed and not (
+            self._unavailable.spares(rows) and self._place(sources, into.place)
+        ):
             return False
+        into.times.append((into.place, times_of(ops, sources)))
         into.add_rows(rows, letters.encode(), range(into.place, into.place + len(rows)))
         into.place += len(rows)
         self._memory.moves, into.run.deleted = False, None
@@ -91,6 +94,8 @@ class FastPath:
             rows.append(row)
             letters.append(letter)
         if rows:
+            _, _, ops, sources = zip(*map(astuple, messages[: len(rows)]), strict=True)
+            into.times.append((into.place, times_of(ops, sources)))
             into.add_rows(
                 rows, "".join(letters).encode(), range(into.place, into.place + len(rows))
             )

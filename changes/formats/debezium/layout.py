@@ -18,7 +18,7 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
-from changes.formats.debezium.places import LogPlace
+from changes.formats.debezium.places import LogPlace, SourceTime
 from changes.formats.debezium.types import UNDECLARED, Wire, WireType, as_text
 from changes.formats.debezium.untyped import NOTHING_CONFIGURED, ConfiguredWireTypes
 from changes.formats.engine.layout import Layout, Refused, Unfit, check_name, json_name, spelled
@@ -61,7 +61,7 @@ class DebeziumLayout(Layout):
         *,
         placed: bool = False,
     ) -> None:
-        """``placed``: messages also carry their ``LogPlace``."""
+        """``placed``: messages carry their ``LogPlace``, else their ``SourceTime``."""
         self.kinds: Final = dict(columns)
         self.placed: Final = placed
         self._configured: Final = configured
@@ -83,8 +83,8 @@ class DebeziumLayout(Layout):
             ("after", after | None, None),
             ("op", str, ""),
         ]
-        if self.placed:
-            members.append(("source", LogPlace | None, None))
+        source: Any = LogPlace if self.placed else SourceTime
+        members.append(("source", source | None, None))
         self.message = msgspec.defstruct("Message", members, gc=False)
         return self.message
 

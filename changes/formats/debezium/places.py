@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,10 +19,18 @@ from changes.model.places import Place as SourcePlace
 from changes.model.positions import position_text
 
 _members = msgspec.json.Decoder(dict[str, Raw])
+_TIME, _SNAPSHOT = attrgetter("ts_ms"), attrgetter("snapshot")
 
 
-class LogPlace(Struct, gc=False):
-    """Where in PostgreSQL's log a record's change is, in its ``source``."""
+class SourceTime(Struct, gc=False):
+    """When a record's change happened, in its ``source``, and whether it was read from a table."""
+
+    ts_ms: Any = None
+    snapshot: str | bool | None = None
+
+
+class LogPlace(SourceTime, gc=False):
+    """With it, where in PostgreSQL's log the change is."""
 
     lsn: int | None = None
 
@@ -52,6 +61,18 @@ def position_of(found: Mapping[str, Raw]) -> str:
 
 LIVE = (b"", b"null", b"false", b'"false"')
 """What ``source.snapshot`` holds in records that come from the source's log."""
+
+
+_LIVE = frozenset((None, False, "false"))
+"""The same as ``LIVE``, decoded."""
+
+
+def times_of(ops: Sequence[str], sources: Sequence[SourceTime | None]) -> Sequence[object]:
+    """What envelopes say of the source's time; empty where one was read from a table, or has no
+    source."""
+    if "r" in ops or not all(sources) or not _LIVE.issuperset(map(_SNAPSHOT, sources)):
+        return ()
+    return list(map(_TIME, sources))
 
 
 class _Source(Struct, gc=False):

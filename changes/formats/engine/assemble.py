@@ -140,6 +140,10 @@ class Pieces:
     """Whether a key may be null: only one that the configuration names."""
     positions: Mapping[int, str] | None = None
     """The source position of each record, where the format has any."""
+    times: Sequence[tuple[int, Sequence[object]]] = ()
+    """What stretches of records say of the source's time, each behind the place of its first:
+    where all are numbers, those of ``Format.source_ms``. That is to be asked for any other record.
+    """
 
     @property
     def ops(self) -> bytes:

@@ -98,15 +98,16 @@ class TableEngine:
         run = self._runs.get(partition, KeyRun()).begun(offsets)
         memory = copy(self._memory)
         layout, texts = self._layout, self._key_texts
-        more = memory, self._amid, self._options.by_key
-        one = Pass(self._rows, layout, self._fixed, texts, run, *more)
+        before = memory, self._amid, self._options.by_key
+        one = Pass(self._rows, layout, self._fixed, texts, run, *before)
         one.positions = None if self._positions is None else {}
         converter = self._rows.converter(self._options)
         table = None
         try:
             refused = one.read(values)
             layout, keys = one.layout, one.layout.keys or ()
-            pieces = Pieces(one.segments, layout.columns, keys, self._fixed, one.positions)
+            more = one.positions, one.times
+            pieces = Pieces(one.segments, layout.columns, keys, self._fixed, *more)
             if one.segments:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from changes.model.model import (
-    BadMessage,
     Changes,
     ColumnTypes,
     Ddl,
@@ -406,12 +405,13 @@ class Format(ABC):
 
     def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
         """The row events of a message, or the begin or end of a transaction that it is. ``head``:
-        what ``peek`` said of it. All events have the message's time. Raises BadMessage."""
+        what ``peek`` said of it. Events have the time of the message, or of their entry in it.
+        Raises BadMessage."""
         if head.kind not in (Kind.ROWS, Kind.MULTI_ENTRY):
             return ()
-        time_ms = self.source_ms(value)
+        time_ms, alone = self.source_ms(value), head.kind is Kind.ROWS
         found = (each for each in self.explain(value) if isinstance(each, RowChange))
-        return tuple(RowEvent(each.table, each.op, time_ms) for each in found)
+        return tuple(RowEvent(e.table, e.op, time_ms if alone else e.ts_ms) for e in found)
 
     @abstractmethod
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
@@ -432,15 +432,10 @@ class Format(ABC):
         """
 
 
-def explained_ms(format_: Format, value: bytes | None) -> int | None:
-    """The earliest time of a message's changes as people read it, None where one has none: the
-    ``source_ms`` of a format whose times are all by the source's clock."""
-    try:
-        times = [change.ts_ms for change in format_.explain(value)]
-    except BadMessage:
-        return None
-    known = [time for time in times if time is not None]
-    return min(known) if known and len(known) == len(times) else None
+def earliest(times: Iterable[int]) -> int | None:
+    """The ``source_ms`` of a message of changes with these times; zero and less is none."""
+    first = min(times, default=0)
+    return first if first > 0 else None
 
 
 class Entry(NamedTuple):

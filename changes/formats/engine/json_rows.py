@@ -46,6 +46,8 @@ class JsonRows(ImageRows):
     members: Mapping[str, str]
     """The messages' names of ``kind``, ``now``, ``was`` and ``names``, which names the key; and of
     ``odd``, if there is one: a member that has a message read slowly."""
+    times = "times "
+    """The messages' name of the source's time, if there is one."""
     deletes_by_was = False
     """Which of two images of a deleted row counts."""
 
@@ -60,6 +62,10 @@ class JsonRows(ImageRows):
             return (bytes(names[0]),)
         return list(map(bytes, names))
 
+    def times_of(self, kinds: Sequence[str], times: Sequence[Any]) -> Sequence[object]:
+        """The times of messages, as ``Pieces`` has them; ``times``: that member of theirs."""
+        return ()
+
     def layout(self, keys: tuple[str, ...] | None, types: ColumnTypes) -> JsonLayout:
         return JsonLayout(self._message, {}, keys, {}, configured=ConfiguredTypes.of(types))
 
@@ -71,9 +77,10 @@ class JsonRows(ImageRows):
             ("was", image | None | UnsetType, None),
             ("names", Raw, Raw()),
             ("odd", Any, None),
+            ("times", Any, None),
         ]
         # No member's name ends in a space: such a field keeps its default.
-        names = {"odd": "odd ", **self.members}
+        names = {"odd": "odd ", **self.members, "times": self.times}
         return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
     # --- one message, with nothing assumed about its columns
@@ -127,7 +134,7 @@ class JsonRows(ImageRows):
         A loop over them would cost as much as their decoding, so each member is read as a column.
         True also where the layout has to change first: then none was added.
         """
-        kinds, nows, wases, names, odds = zip(*map(astuple, messages), strict=True)
+        kinds, nows, wases, names, odds, times = zip(*map(astuple, messages), strict=True)
         row, letters = into.layout.row, self.letters
         if odds.count(None) < len(odds) or not letters.keys() >= set(kinds):
             return False
@@ -142,6 +149,7 @@ class JsonRows(ImageRows):
                     rows[place] = self._ended(row, nows[place], wases[place])
                 if not isinstance(rows[place], row):
                     return False
+        into.times.append((into.place, self.times_of(kinds, times)))
         self._add(into, ops, rows, wases)
         return True
 

@@ -15,7 +15,6 @@ from changes.formats.engine.format import (
     Confidence,
     DeclaredTypes,
     Packed,
-    explained_ms,
     sizes,
 )
 from changes.formats.engine.json_text import why_not
@@ -24,7 +23,14 @@ from changes.formats.engine.repeated_renames import RepeatedRenames
 from changes.formats.engine.row_format import NOTHING, JsonFormat
 from changes.formats.maxwell.ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
-from changes.formats.maxwell.rows import LETTERS, MaxwellRows, body, is_record_key, moment
+from changes.formats.maxwell.rows import (
+    LETTERS,
+    MaxwellRows,
+    body,
+    is_record_key,
+    moment,
+    source_ms,
+)
 from changes.model.model import BadMessage, Ddl, FormatOptions, Head, Kind, TableName
 from changes.model.places import TransactionEnd, Transactions, transactions_among
 from changes.model.row_events import RowEvent, Told
@@ -158,11 +164,9 @@ class MaxwellJson(JsonFormat):
     def source_ms(self, value: bytes | None) -> int | None:
         """A bootstrap's rows are read from the table."""
         try:
-            plain = self._plain(body(value or b""))
-            live = not self._first(plain).type.startswith("bootstrap")
+            return source_ms(self._plain(body(value or b"")))
         except (Refused, struct.error, msgspec.DecodeError, ValueError, RecursionError):
             return None
-        return explained_ms(self, value) if live else None
 
     def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
         """Without numbers: a transaction's last row has no ``xoffset``, and one that is lost before

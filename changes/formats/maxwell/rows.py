@@ -15,6 +15,7 @@ from changes.formats.engine.images import RowImage
 from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
 from changes.formats.engine.layout import Refused
+from changes.formats.maxwell.ddl import TYPES
 from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 
 # Records as they come packed, and which columns are a row's key: as its message names them, else
@@ -99,6 +100,9 @@ def _folded(name: str) -> str:
 LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
 """What happened to a row, by the type of its message."""
 
+_READ = frozenset(("bootstrap-insert",))
+"""The types of rows that were read from the table."""
+
 _FIRST_MILLISECONDS = 100_000_000_000
 """From here on a number is a time in milliseconds (1973), not in seconds (the year 5138): Maxwell's
 rows have the latter, its statements the former."""
@@ -119,6 +123,7 @@ class Message(Struct, gc=False):
 
 
 class _Times(Struct, gc=False):
+    type: str = ""
     ts: Raw = Raw()
 
 
@@ -150,6 +155,7 @@ class MaxwellRows(JsonRows):
         "odd": "encrypted",
     }
     """One that is encrypted is read slowly."""
+    times = "ts"
     drops_nulls = True
     completes = False
     moves_freely = True
@@ -161,6 +167,11 @@ class MaxwellRows(JsonRows):
 
     def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
         return packed_values(values)
+
+    def times_of(self, kinds: Sequence[str], times: Sequence[Any]) -> Sequence[object]:
+        if set(map(type, times)) != {int} or not _READ.isdisjoint(kinds):
+            return ()
+        return [time if time >= _FIRST_MILLISECONDS else time * 1000 for time in times]
 
     def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
         if _UNNAMED not in names:
@@ -226,8 +237,20 @@ class MaxwellRows(JsonRows):
 
 def moment(value: bytes) -> int | None:
     """When the change happened, in milliseconds; None where the message does not say."""
+    return _moment(_times.decode(value).ts)
+
+
+def source_ms(value: bytes) -> int | None:
+    """When a change of the source's log happened; None of what is read from a table, and of what
+    is none. Raises what msgspec raises."""
+    times = _times.decode(value)
+    is_change = times.type in TYPES or (times.type in LETTERS and times.type not in _READ)
+    return _moment(times.ts) if is_change else None
+
+
+def _moment(ts: Raw) -> int | None:
     try:
-        number = Decimal(bytes(_times.decode(value).ts).decode())
+        number = Decimal(bytes(ts).decode())
     except InvalidOperation:
         return None
     if not number.is_finite() or not 0 < number < _FIRST_MILLISECONDS**2:

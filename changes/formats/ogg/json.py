@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from changes.formats.engine import json_text as glance
-from changes.formats.engine.format import Confidence, DeclaredTypes, Packed, explained_ms
+from changes.formats.engine.format import Confidence, DeclaredTypes, Packed
 from changes.formats.engine.images import RowImage
 from changes.formats.engine.json_rows import JsonRows, image_of
 from changes.formats.engine.json_text import why_not
@@ -42,7 +42,12 @@ class Message(Struct, gc=False):
     after: dict[str, Raw] | None = None
 
 
+class _Times(Struct, gc=False):
+    op_ts: Any = None
+
+
 _message = msgspec.json.Decoder(Message)
+_times = msgspec.json.Decoder(_Times).decode
 _key_names = msgspec.json.Decoder(list[str] | None)
 
 
@@ -152,7 +157,10 @@ class OggJson(JsonFormat):
 
     def moment(self, value: bytes) -> int | None:
         """``op_ts``: the database's clock, read in its zone."""
-        op_ts = read_message(value).op_ts
+        try:
+            op_ts = _times(value).op_ts
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise Refused(f"not a GoldenGate message: {why_not(value, error)}") from error
         if not isinstance(op_ts, str):
             return None
         try:
@@ -164,7 +172,13 @@ class OggJson(JsonFormat):
             return None
 
     def source_ms(self, value: bytes | None) -> int | None:
-        return explained_ms(self, value)
+        try:
+            if value is None:
+                return None
+            self.judge(self._first(value))
+            return self.moment(value)
+        except (BadMessage, Refused, msgspec.DecodeError, ValueError, RecursionError):
+            return None
 
     def rows(self, *, placed: bool = False) -> OggRows:
         return OggRows()

@@ -18,7 +18,6 @@ from changes.formats.engine.format import (
     Packed,
     RowChange,
     Statement,
-    explained_ms,
 )
 from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
@@ -39,6 +38,7 @@ from changes.formats.tencent.message import (
     record_of,
     sequence_number_of,
     shard_of,
+    source_ms,
     transactions_of,
 )
 from changes.formats.tencent.rows import TencentRows, columns_of, letter_of
@@ -142,7 +142,10 @@ class TencentDts(RowFormat):
         return tuple(explained)
 
     def source_ms(self, value: bytes | None) -> int | None:
-        return explained_ms(self, value)
+        try:
+            return source_ms(check_packed(value))
+        except BadMessage:
+            return None
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         """None of a part: its message is one event, and no end of a transaction."""

@@ -85,6 +85,8 @@ class WireFormat(Format):
         return self._inner.why_not_followed(self.plain(value), found)
 
     def source_ms(self, value: bytes | None) -> int | None:
+        if type(self._inner).source_ms is Format.source_ms:
+            return None  # translating a record costs more than decoding it
         try:
             return self._inner.source_ms(self.plain(value))
         except BadMessage:

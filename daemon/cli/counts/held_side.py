@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from changes.formats.engine.format import earliest
+from changes.model.model import TableName
 from changes.model.row_events import RowEvent
 from daemon.cli.base.texts import time_text
 from offsets.counts import NO_MINUTE, CountRow, HeldCounts, RowCounts, held
@@ -61,6 +63,23 @@ class _Seen:
     uncounted: _Some = field(default_factory=_Some)
     open: _Some = field(default_factory=_Some)
     letters: int = 0
+
+
+def as_targets_count(
+    events: Sequence[RowEvent], targets: Callable[[TableName], tuple[str, ...]]
+) -> Iterator[tuple[RowEvent, tuple[str, ...]]]:
+    """The events of one message with the targets that are to hold them, and the time by which these
+    count them: the earliest of what the message has for a target."""
+    if len({event.time_ms for event in events}) < 2:
+        yield from ((event, targets(event.table)) for event in events)
+        return
+    parts: dict[str, list[RowEvent]] = {}
+    for event in events:
+        for target in targets(event.table):
+            parts.setdefault(target, []).append(event)
+    for target, part in parts.items():
+        time_ms = earliest(event.time_ms or 0 for event in part)
+        yield from ((event._replace(time_ms=time_ms), (target,)) for event in part)
 
 
 class HeldSide:

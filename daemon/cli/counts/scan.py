@@ -16,7 +16,7 @@ from changes.formats.engine.format import Format
 from changes.model.model import BadMessage, Head, Kind, TableName
 from changes.model.row_events import RowEvent, Told, TransactionMark
 from daemon.cli.counts.bounds import SKEW_MS, BeginsLate, Bounds
-from daemon.cli.counts.held_side import HeldSide, TargetHolds
+from daemon.cli.counts.held_side import HeldSide, TargetHolds, as_targets_count
 from daemon.cli.counts.result import LogCounts
 from daemon.cli.counts.tally import LogTally, SeveralSources
 from daemon.state.command_schemas import CommandSchemas
@@ -189,8 +189,10 @@ class Scan:
             bounds.see(each, log_ms, self._from_ms, self._to_ms)
             self._pass_end(bounds, each)
             tally.take(source, offset, each)
-            if self._side is not None and isinstance(each, RowEvent):
-                self._side.see(source, offset, each, self._targets(each.table))
+        if self._side is not None:
+            events = [each for each in told if isinstance(each, RowEvent)]
+            for event, targets in as_targets_count(events, self._targets):
+                self._side.see(source, offset, event, targets)
 
     def _pass_end(self, bounds: Bounds, told: Told) -> None:
         """An END of a transaction with changes behind the range is behind it, too."""

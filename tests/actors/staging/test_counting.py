@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actors.contract.effects import LaneMessages
 from actors.contract.raw_messages import Messages
@@ -14,7 +17,7 @@ from actors.staging.decoding import decode_all
 from changes.formats import make_format
 from changes.formats.engine.format import pack
 from changes.model.model import FormatOptions, Mode
-from offsets.counts import NO_MINUTE, RowCounts
+from offsets.counts import NO_MINUTE, RowCounts, merged
 from offsets.position import TopicPartition
 
 LANE = TopicPartition("shop", 0)
@@ -65,3 +68,76 @@ def test_rows_that_were_read_from_the_table_are_of_no_minute(op: str) -> None:
     values = [pack(None, json.dumps(record).encode())]
     found = counted("debezium-json", values, Mode.APPEND)
     assert found == {NO_MINUTE if op == "r" else MINUTE: RowCounts(1)}
+
+
+TIMES = [MINUTE * 60_000, MINUTE * 60_000 + 59_999, (MINUTE + 1) * 60_000]
+_times = st.one_of(
+    st.sampled_from([*TIMES, *(time // 1000 for time in TIMES), *map(str, TIMES)]),
+    st.sampled_from([0, -1, None, True, 1.5, "x", 10**17, 10**17 - 1, 10**19, 10**30, [], {}]),
+)
+_calm_times = st.sampled_from(TIMES)
+
+
+def canal_at(number: int, time: Any, _live: bool) -> bytes:
+    values = {"id": str(number), "v": "1"}
+    record = {
+        "data": [values], "database": "s", "table": "t", "type": "INSERT", "isDdl": False,
+        "pkNames": ["id"], "mysqlType": {"id": "int", "v": "int"}, "old": None, "es": time,
+    }  # fmt: skip
+    return json.dumps(record).encode()
+
+
+def maxwell_at(number: int, time: Any, live: bool) -> bytes:
+    kind = "insert" if live else "bootstrap-insert"
+    record = {"database": "s", "table": "t", "type": kind, "ts": time, "data": {"id": number}}
+    return pack(b'{"database":"s","table":"t","pk.id":%d}' % number, json.dumps(record).encode())
+
+
+def debezium_at(number: int, time: Any, live: bool) -> bytes:
+    source = {"db": "s", "table": "t", "ts_ms": time, "connector": "mysql"}
+    # A snapshot's last row says so by another word than the others.
+    told = [{}, {"snapshot": None}, {"snapshot": False}, {"snapshot": "false"}][number % 4]
+    read = [{"snapshot": "last"}, {"snapshot": True}][number % 2]
+    after, before = {"id": number}, {"id": number}
+    op = "d" if live and number % 5 == 3 else "c"
+    image = {"before": before, "after": None} if op == "d" else {"before": None, "after": after}
+    record = {**image, "source": source | (told if live else read), "op": op, "ts_ms": 5}
+    return pack(b'{"id":%d}' % number, json.dumps(record).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [("canal-json", canal_at), ("maxwell-json", maxwell_at), ("debezium-json", debezium_at)],
+)
+@given(
+    told=st.lists(st.tuples(_calm_times, st.just(True)), min_size=1, max_size=40),
+    odd=st.lists(st.tuples(st.integers(0, 39), _times, st.booleans()), max_size=3),
+)
+def test_blocks_are_counted_as_each_record_by_itself(
+    name: str, record: Any, told: list[tuple[Any, bool]], odd: list[tuple[int, Any, bool]]
+) -> None:
+    """However their times are written, and whatever stands between."""
+    for place, *what in odd:
+        told[place % len(told)] = (what[0], what[1])
+    values = [record(number, time, live) for number, (time, live) in enumerate(told)]
+    format_ = make_format(name, FormatOptions())
+    times = [format_.source_ms(value) for value in values]
+    expected = Counter(NO_MINUTE if time is None else time // 60_000 for time in times)
+    found = counted(name, values)
+    assert {minute: counts.total for minute, counts in found.items()} == expected
+    assert found == merged(counted(name, [value]) for value in values)
+
+
+def test_the_usual_block_asks_for_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking costs as much as decoding."""
+    for record, name in (
+        (canal_at, "canal-json"), (maxwell_at, "maxwell-json"), (debezium_at, "debezium-json"),
+    ):  # fmt: skip
+        kind = type(make_format(name, FormatOptions()))
+        with monkeypatch.context() as patched:
+            asked: list[bytes] = []
+            patched.setattr(kind, "source_ms", lambda _, value, asked=asked: asked.append(value))
+            found = counted(name, [record(number, TIMES[0], True) for number in range(1000)])
+            assert sum(counts.total for counts in found.values()) == 1000
+            # The first one teaches the decoder its columns.
+            assert len(asked) <= 2, name

@@ -65,9 +65,10 @@ def canal_rows(
     table: str = "t",
     database: str = "s",
     gtid: str | None = None,
+    time_ms: int = 1_700_000_000_000,
 ) -> bytes:
     number = CANAL_EVENTS[event]
-    header = fields({6: 1_700_000_000_000, 7: 2, 8: database, 9: table, 11: number, 13: gtid})
+    header = fields({6: time_ms, 7: 2, 8: database, 9: table, 11: number, 13: gtid})
     change = fields({1: 7, 2: CANAL_EVENTS[event], 10: False, 12: rows})
     return fields({1: header, 2: 2, 3: change})
 

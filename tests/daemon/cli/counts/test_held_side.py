@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
-from changes.model.model import TableName
+from changes.formats.canal.protobuf import CanalProtobuf
+from changes.model.model import FormatOptions, TableName
 from changes.model.row_events import RowEvent
-from daemon.cli.counts.held_side import HeldDifference, HeldSide, TargetHolds
+from daemon.cli.counts.held_side import (
+    HeldDifference,
+    HeldSide,
+    TargetHolds,
+    as_targets_count,
+)
 from offsets.counts import NO_MINUTE, CountRow, LaneCounts, RowCounts
 from offsets.position import TopicPartition
+from tests.changes.formats import protobuf_records as wire
 
 LOG = TopicPartition("shop", 0)
 TARGET, OTHER = "lake.s.t", "lake.s.u"
@@ -88,3 +96,31 @@ def test_what_was_read_again_in_part_cannot_be_told() -> None:
     timeless = Log(row(0, 3, m100=1, **{f"m{NO_MINUTE}": 2})).see(100, 100, 100).holds()
     assert (timeless.differences, len(timeless.why)) == ((), 1)
     assert "2 changes of shop:0 are counted without a minute" in timeless.why[0]
+
+
+def test_a_message_of_several_minutes_counts_as_its_targets_count_it() -> None:
+    """A packet of Canal's is cut for each target, and each counts what it gets by the earliest time
+    in that."""
+    at = {"t": [100, 101], "u": [102]}
+    entries = [
+        wire.canal_rows(
+            "INSERT",
+            [wire.canal_row((), [wire.canal_column("id", str(minute), "int(11)", key=True)])],
+            table,
+            time_ms=minute * 60_000 + 1,
+        )
+        for table, minutes in at.items()
+        for minute in minutes
+    ]
+    packet, format_ = wire.canal_packet(*entries), CanalProtobuf(FormatOptions())
+    told = format_.row_events(packet, format_.peek(packet))
+    events = [each for each in told if isinstance(each, RowEvent)]
+    found: dict[str, Counter[int]] = {}
+    for event, (target,) in as_targets_count(events, lambda table: (f"lake.{table}",)):
+        assert event.time_ms is not None
+        found.setdefault(target, Counter())[event.time_ms // 60_000] += 1
+    for table, minutes in at.items():
+        cut = [e.data for e in format_.entries(packet) if e.table == TableName("s", table)]
+        time_ms = format_.source_ms(format_.joined(packet, cut))
+        assert time_ms is not None
+        assert found[f"lake.s.{table}"] == {time_ms // 60_000: len(minutes)}
