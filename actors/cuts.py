@@ -62,7 +62,7 @@ class _Making:
             number=self.number,
             pipeline=pipeline,
             boundary=asked.boundary,
-            positions={asked.source: asked.next_offset},
+            positions=asked.positions,
             time_ms=asked.time_ms,
             transaction=asked.transaction,
             versions=self.versions,
@@ -210,7 +210,7 @@ class CutsLogic:
         fields = {
             "cut": making.number,
             "boundary": asked.boundary,
-            "offset": asked.next_offset,
+            "positions": {str(source): at for source, at in sorted(asked.positions.items())},
             "tables": len(making.versions),
             "left_out": making.left_out,
         }

@@ -47,7 +47,7 @@ class CutWatch:
 
     def drop(self, sources: Container[TopicPartition]) -> None:
         """These partitions go away, or come again: the fetcher holds nothing of them."""
-        if self._asked is not None and self._asked.source in sources:
+        if self._asked is not None and any(each in sources for each in self._asked.positions):
             self._asked = None
 
     def passed_on(self, targets: Iterable[str]) -> None:
@@ -73,11 +73,11 @@ class CutWatch:
         asked = self._asked
         if asked is None:
             return []
-        reached = ledger.frontier(asked.source) >= asked.next_offset
-        if not reached and now < self._until:
+        short = [each for each, at in asked.positions.items() if ledger.frontier(each) < at]
+        if short and now < self._until:
             return []
         self._asked = None
-        behind = [] if reached else [name for name, _ in ledger.holders(asked.source)]
+        behind = [name for source in short for name, _ in ledger.holders(source)]
         stand_ins = {rebuild.into for rebuild in rebuilds.values()}
         left_out = self._on_their_way(behind, spills, rebuilds)
         versions: dict[str, str] = {}
@@ -91,8 +91,9 @@ class CutWatch:
         left_out = {name: why for name, why in left_out.items() if name not in stand_ins}
         if adopted is not None:
             left_out[OTHERS] = ADOPTED.format(adopted)
-        if (again := reread.get(asked.source) or NO_OFFSET) > asked.next_offset:
-            versions, left_out = {}, {ALL: AGAIN.format(again)}
+        for source, at in sorted(asked.positions.items()):
+            if (again := reread.get(source) or NO_OFFSET) > at:
+                versions, left_out = {}, {ALL: AGAIN.format(again)}
         told = msg.CutReached(asked, versions, left_out)
         return [fx.Tell(self._cuts, told), fx.Tell(self._fetcher, msg.CutOver(asked))]
 
@@ -100,7 +101,7 @@ class CutWatch:
         """Why a target may show anything but what comes before the boundary; None: it does not."""
         if name in self._unseen:
             return "another member has read meanwhile, and it got no change since"
-        if mark.hwms.get(asked.source, NO_OFFSET) >= asked.next_offset:
+        if any(mark.hwms.get(each, NO_OFFSET) >= at for each, at in asked.positions.items()):
             # After a restart the log is read again from the frontier, which some are beyond.
             return "it is beyond the boundary since an earlier run"
         if mark.version is None or mark.rows_may_differ is None:

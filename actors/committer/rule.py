@@ -157,8 +157,8 @@ class CommitterLogic:
     ) -> list[fx.CommitterEffect]:
         """What the next snapshot says beside the frontiers, and what waits for them."""
         match said:
-            case msg.CutAsked(epoch, source):
-                if self._epochs.get(source) == epoch:
+            case msg.CutAsked(epochs):
+                if epochs.items() <= self._epochs.items():
                     self._cut.ask(said, now)
             case msg.FormatDetected(topic, name):
                 self._formats[topic] = name

@@ -13,16 +13,16 @@ from offsets.position import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class CutAsked:
-    """The fetcher holds what follows this place of a partition until all that comes before it is
-    written. To the committer, behind what it was told of those messages.
+    """The fetcher holds what follows these places until all that comes before them is written. To
+    the committer, behind what it was told of those messages.
 
-    ``next_offset``: everything below it is in the cut. ``time_ms`` and ``transaction``: of the
-    boundary, as of ``offsets.cuts.Cut``.
+    ``positions``: of each partition that is read, with its epoch in ``epochs``, the offset below
+    which everything is in the cut. ``time_ms`` and ``transaction``: of the boundary, as of
+    ``offsets.cuts.Cut``.
     """
 
-    epoch: int
-    source: TopicPartition
-    next_offset: int
+    epochs: Mapping[TopicPartition, int]
+    positions: Mapping[TopicPartition, int]
     boundary: Boundary
     time_ms: int | None
     transaction: str | None

@@ -4,60 +4,89 @@ When a cut is due, what follows the next boundary in the log is held here. The p
 came before it, and the committer says when all of that is written, or for how long it waited. Then
 what was held goes on. So a cut takes no barrier into any target, and a pipeline without cuts is as
 it was.
+
+The partitions of one log have no common order. So where there are several, each is held before its
+first change that the source made later than all that has been handed out, and the cut goes through
+the log at that time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.fetcher.boundaries import (
+    Found,
+    before_later,
+    behind_all_whole,
+    between_transactions,
+    latest_ms,
+)
 from actors.fetcher.reassembly import Reassembly
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
 from offsets.cuts import Boundary
 from offsets.position import EpochSpan, TopicPartition
+from settings.counted import counted
 
 NO_END_S = 5.0
 """How long messages may come without the end of a transaction, until the cut goes through the log
-at a time instead."""
+at a time instead. So long, too, one of several partitions must be quiet to be taken as it is."""
+
+OTHERS = (
+    "others of the group read {} of the {} partitions: cuts need all of a pipeline's in one daemon"
+)
+
+_SHOWN = 3
+"""Partitions that a line names."""
+
+Epochs = Mapping[TopicPartition, int]
+"""Of each partition that is read, the epoch."""
 
 
 class Cutting:
     """One per pipeline; used by the fetcher's thread alone. Times are monotonic seconds."""
 
     def __init__(
-        self, pipeline: str, format_: Format, parts: Reassembly, every_s: float | None
+        self,
+        pipeline: str,
+        format_: Format,
+        parts: Reassembly,
+        every_s: float | None,
+        patience_s: float = 10.0,
     ) -> None:
-        """``every_s``: None: nothing is cut."""
+        """``every_s``: None: nothing is cut. ``patience_s``: how long a partition is held for
+        others that are behind it."""
         self._committer, self._format = Address(pipeline, "committer"), format_
         self._parts = parts
-        self._every_s = every_s
+        self._every_s, self._patience_s = every_s, patience_s
         self._due_at: float | None = None
         self._sought_since: float | None = None
+        self._counts: Mapping[str, int] = {}
         self._asked: msg.CutAsked | None = None
         self._held: list[msg.Fetched] = []
-        self._latest: msg.Fetched | None = None
-        self._latest_at = 0.0
+        self._latest: dict[TopicPartition, msg.Fetched] = {}
+        self._latest_at: dict[TopicPartition, float] = {}
+        self._among: Collection[TopicPartition] = ()
+        self._until_ms: int | None = None
+        self._reached: dict[TopicPartition, int] = {}
+        self._void = False
+        self.paused_alone = False
+        """Whether single partitions were paused since all were last let flow."""
         self.uncut: str | None = None
         """Why nothing can be cut."""
+        self._told: str | None = None
+        self.behind: str | None = None
+        """Why the last cut was not made."""
         self.since = float("-inf")
         """When the pipeline was last brought to rest."""
         self._flushed = False
 
-    def unfit(self, counts: Mapping[str, int], assigned: int) -> list[fx.Log]:
-        """Say why nothing can be cut, where that is news: the log has several partitions.
-        ``counts``: of each topic, empty where that is not known now."""
-        if self._every_s is None:
-            return []
-        partitions = max(sum(counts.values()), assigned)
-        if partitions == 1 and counts:
-            self.uncut = None
-        if partitions <= 1 or self.uncut is not None:
-            return []
-        self.uncut = f"the log has {partitions} partitions: cuts are made of a log of one partition"
-        return [fx.Log("warning", "cuts_not_made", {"what": self.uncut})]
+    def counted(self, counts: Mapping[str, int]) -> None:
+        """So many partitions the log has, by topic; empty where that is not known now."""
+        self._counts = counts or self._counts
 
     def flush(self) -> bool:
         """Whether the processors are to write what they have, once a cut."""
@@ -67,131 +96,191 @@ class Cutting:
 
     @property
     def at_rest(self) -> bool:
-        """Whether a boundary was reached, and nothing goes on behind it."""
+        """Whether a boundary was reached in each partition, and nothing goes on behind it."""
         return self._asked is not None
 
     def holds(self, source: TopicPartition) -> bool:
-        """Whether messages of a partition may wait here."""
-        return self._asked is not None and self._asked.source == source
+        """Whether messages of a partition wait here."""
+        return self.at_rest or source in self._reached
 
     def take(
-        self, fetched: msg.Fetched, epoch: int, now: float
-    ) -> tuple[msg.Fetched | None, list[fx.Tell]]:
+        self, fetched: msg.Fetched, epochs: Epochs, now: float
+    ) -> tuple[msg.Fetched | None, list[fx.FetcherEffect]]:
         """What of a batch goes on, and the request for a cut where one is due and its boundary is
         in the batch. The rest is held."""
-        if self.at_rest:
+        source = fetched.source
+        if self.holds(source):
             self._held.append(fetched)
-            return None, []
-        if self._every_s is None or self.uncut is not None:
-            return fetched, []
-        self._latest, self._latest_at = fetched, now
-        if not self._is_due(now, self._every_s):
-            return fetched, []
-        found = self._boundary(fetched, now)
+            return None, self._pause(source)
+        found = self._boundary(fetched, now) if self._seeks(epochs, now) else None
+        before, self._latest[source] = self._latest.get(source), fetched
+        if len(self._among) < 2:
+            self._latest_at[source] = now
         if found is None:
             return fetched, []
         place, end = found
-        head, rest = fetched, behind(fetched, place)
-        if rest is not None:
+        head: msg.Fetched | None = fetched
+        if place < 0:
+            assert before is not None, "a partition without a place is no reason to seek"
+            head, self._latest[source] = None, before
+            self._held.append(fetched)
+        elif (rest := behind(fetched, place)) is not None:
             kept = slice(0, place + 1)
-            head = self._latest = _part(fetched, kept, rest.offsets[0], fetched.epochs)
+            head = self._latest[source] = _part(fetched, kept, rest.offsets[0], fetched.epochs)
             self._held.append(rest)
-        return head, self._ask(epoch, head, end, now)
+        self._reached[source] = self._latest[source].next_offset
+        return head, self._ask(epochs, end, now) or self._pause(source)
 
     def begin(self, source: TopicPartition, start: int, now: float) -> None:
         """A partition is read from here on, and all below is applied: maybe in no cut yet."""
-        self._latest, self._latest_at = msg.Fetched(source, [], [], start), now
+        self._latest[source], self._latest_at[source] = msg.Fetched(source, [], [], start), now
 
-    def idle(
-        self, epochs: Mapping[TopicPartition, int], now: float, *, paused: bool = False
-    ) -> list[fx.Tell]:
-        """The cut that is due behind the last message that came, where no other follows it.
+    def idle(self, epochs: Epochs, now: float, *, paused: bool = False) -> list[fx.FetcherEffect]:
+        """The cut that is due behind the last messages that came, where no others follow them.
 
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
         makes none where no table is another than in the last one. ``paused``: nothing is read, so
         the end of a transaction may be in the log.
         """
         if paused:
-            self._latest_at = now
-        latest = self._latest
-        if self._every_s is None or latest is None or self.at_rest or self.uncut:
+            self._latest_at = dict.fromkeys(self._latest_at, now)
+            self._sought_since = self._sought_since and now
+        if self.at_rest or not self._seeks(epochs, now):
             return []
-        source = latest.source
-        if not self._is_due(now, self._every_s) or source not in epochs:
-            return []
-        if not self._parts.is_whole(source):
-            return []
-        end = self._format.transaction_end(latest.values[-1]) if latest.values else None
-        if end is None and now < self._latest_at + NO_END_S:
-            return []
-        return self._ask(epochs[source], latest, end, now)
+        end: TransactionEnd | None = None
+        for source in self._among:
+            if source in self._reached or not self._parts.is_whole(source):
+                continue
+            latest = self._latest[source]
+            if len(self._among) == 1 and latest.values:
+                end = self._format.transaction_end(latest.values[-1])
+            if end is not None or now >= self._latest_at[source] + NO_END_S:
+                self._reached[source] = latest.next_offset
+        return self._ask(epochs, end, now)
 
-    def _ask(
-        self, epoch: int, head: msg.Fetched, end: TransactionEnd | None, now: float
-    ) -> list[fx.Tell]:
-        boundary: Boundary = "time" if end is None else "transaction"
-        name, time_ms = TransactionEnd(None, head.time_ms) if end is None else end
-        asked = msg.CutAsked(epoch, head.source, head.next_offset, boundary, time_ms, name)
-        self._asked = asked
-        self.since, self._flushed, self._sought_since = now, False, None
-        return [fx.Tell(self._committer, asked)]
+    @property
+    def is_aligning(self) -> bool:
+        """Whether some partitions wait for others to come to a cut's time."""
+        return len(self._among) > 1 and not self.at_rest
 
     def over(self, asked: msg.CutAsked | None, now: float) -> tuple[msg.Fetched, ...]:
         """The cut is made, or given up: what was held goes on. Nothing where it is another one."""
         if self._asked is None or asked != self._asked:
             return ()
-        held, self._held, self._asked = tuple(self._held), [], None
+        return self._go_on(now)
+
+    def lapsed(self, now: float) -> tuple[tuple[msg.Fetched, ...], list[fx.FetcherEffect]] | None:
+        """What was held, where no cut comes of it: others of its partitions are behind, or went to
+        another member."""
+        if self._void:
+            return self._go_on(now), []
+        if self.uncut is not None and self.uncut != self._told:
+            self._told = self.uncut
+            return (), [fx.Log("warning", "cuts_not_made", {"what": self.uncut})]
+        since = self._sought_since
+        if not self.is_aligning or since is None or now < since + self._patience_s:
+            return None
+        behind = sorted(set(self._among) - self._reached.keys())
+        self.behind = (
+            f"{counted(len(behind), 'partition')} did not come to the source's time of the others "
+            f"within {self._patience_s:g} s: {', '.join(map(str, behind[:_SHOWN]))}"
+        )
+        return self._go_on(now), [fx.Log("warning", "cut_not_made", {"reason": self.behind})]
+
+    def keep(self, sources: Container[TopicPartition]) -> None:
+        """Drop what is held of other partitions; they are read again."""
+        gone = [source for source in self._latest.keys() | self._reached if source not in sources]
+        for source in gone:
+            self._latest.pop(source, None)
+            self._reached.pop(source, None)
+        if any(source not in sources for source in self._among):
+            self._asked, self._void = None, True
+        self._held = [each for each in self._held if each.source in sources]
+
+    def _go_on(self, now: float) -> tuple[msg.Fetched, ...]:
+        held, self._held = tuple(self._held), []
+        self._asked, self._among, self._reached, self._void = None, (), {}, False
         assert self._every_s is not None
         self._due_at = now + self._every_s
         return held
 
-    def keep(self, sources: Container[TopicPartition]) -> None:
-        """Drop what is held of other partitions; they are read again."""
-        if self._latest is not None and self._latest.source not in sources:
-            self._latest = None
-        if self._asked is not None and self._asked.source not in sources:
-            self._asked, self._held = None, []
-
-    def _is_due(self, now: float, every_s: float) -> bool:
+    def _seeks(self, epochs: Epochs, now: float) -> bool:
+        """Whether a boundary is sought in each partition now."""
+        if self._every_s is None or self._void:
+            return False
         if self._due_at is None:
-            self._due_at = now + every_s
-        return now >= self._due_at
+            self._due_at = now + self._every_s
+        if now < self._due_at:
+            return False
+        if self._among:
+            self._void = epochs.keys() != set(self._among)
+            return not self._void
+        return self._begins_to_seek(epochs, now)
 
-    def _boundary(
-        self, fetched: msg.Fetched, now: float
-    ) -> tuple[int, TransactionEnd | None] | None:
-        """The place of the batch's last message before it, and the transaction that ends there,
-        None where it is one by time."""
+    def _begins_to_seek(self, epochs: Epochs, now: float) -> bool:
+        partitions = sum(self._counts.values())
+        others, self.uncut = partitions - len(epochs), None
+        if others > 0:
+            self.uncut = OTHERS.format(others, partitions)
+        if self.uncut is not None or not epochs or not epochs.keys() <= self._latest.keys():
+            return False
+        self._among, self._sought_since, self._until_ms = tuple(epochs), None, None
+        if len(epochs) > 1:
+            times = [latest_ms(self._format, self._latest[source]) for source in epochs]
+            self._until_ms = max((time for time in times if time is not None), default=None)
+            # What comes now may be older than what others have handed out.
+            self._sought_since, self._latest_at = now, dict.fromkeys(epochs, now)
+        return True
+
+    def _boundary(self, fetched: msg.Fetched, now: float) -> Found | None:
         whole = self._parts.whole_behind(fetched)
-        places = [place for place, is_whole in enumerate(whole) if is_whole]
-        for place in reversed(places):
-            end = self._format.transaction_end(fetched.values[place])
-            if end is not None:
-                return place, end
-        if (found := self._between(fetched, whole)) is not None:
+        if len(self._among) > 1:
+            return self._by_time(fetched, whole, now)
+        if (found := between_transactions(self._format, fetched, whole)) is not None:
             return found
         if self._sought_since is None:
             self._sought_since = now
-        if not places or now < self._sought_since + NO_END_S:
+        if now < self._sought_since + NO_END_S:
             return None
-        return places[-1], None
+        return behind_all_whole(whole)
 
-    def _between(
-        self, fetched: msg.Fetched, whole: Sequence[bool]
-    ) -> tuple[int, TransactionEnd] | None:
-        """The last place behind which messages are of another transaction, as their names say.
+    def _by_time(self, fetched: msg.Fetched, whole: Sequence[bool], now: float) -> Found | None:
+        """A partition whose messages tell no time for long, such as that of transactions' ends, is
+        taken as it is."""
+        source, until_ms = fetched.source, self._until_ms
+        if until_ms is None:
+            return behind_all_whole(whole)
+        begins = self._parts.is_whole(source)
+        found = before_later(self._format, fetched, whole, until_ms, begins)
+        if found is not None:
+            return found
+        if latest_ms(self._format, fetched) is not None:
+            self._latest_at[source] = now
+        if now < self._latest_at[source] + NO_END_S:
+            return None
+        return behind_all_whole(whole)
 
-        Not before a message that is sent again: its transaction is none of those that follow.
-        """
-        after: str | None = None
-        for place in range(len(fetched.values) - 1, -1, -1):
-            value = fetched.values[place]
-            if (told := self._format.transactions_of(value)) is None:
-                return None
-            if after not in (None, told.last) and whole[place] and whole[place + 1]:
-                return place, TransactionEnd(told.last, self._format.source_ms(value))
-            after = told.first
-        return None
+    def _ask(
+        self, epochs: Epochs, end: TransactionEnd | None, now: float
+    ) -> list[fx.FetcherEffect]:
+        """Ask for the cut where each partition has come to its boundary."""
+        if len(self._reached) < len(self._among):
+            return []
+        times = [self._latest[source].time_ms for source in self._among]
+        logs_ms = max((time for time in times if time is not None), default=None)
+        boundary: Boundary = "time" if end is None else "transaction"
+        name, time_ms = TransactionEnd(None, self._until_ms or logs_ms) if end is None else end
+        asked = msg.CutAsked(dict(epochs), dict(self._reached), boundary, time_ms, name)
+        self._asked, self.behind = asked, None
+        self.since, self._flushed, self._sought_since = now, False, None
+        return [fx.Tell(self._committer, asked)]
+
+    def _pause(self, source: TopicPartition) -> list[fx.FetcherEffect]:
+        """At rest nothing is read at all."""
+        if self.at_rest:
+            return []
+        self.paused_alone = True
+        return [fx.Pause((source,))]
 
 
 def behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:

@@ -8,7 +8,7 @@ overtake its registration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -51,7 +51,8 @@ class FetcherLogic:
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
         )
         self._parts = Reassembly(format_, settings.part_bytes)
-        self._cutting = Cutting(pipeline, format_, self._parts, settings.cut_every_s)
+        cuts = settings.cut_every_s, settings.cut_patience_s
+        self._cutting = Cutting(pipeline, format_, self._parts, *cuts)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
         self._dead_letters = Address(pipeline, "dead-letters")
@@ -158,9 +159,10 @@ class FetcherLogic:
             if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
-        if not polled.batches:
-            epochs = {source: each.epoch for source, each in self._partitions.items()}
-            out += self._cutting.idle(epochs, now, paused=self._paused)
+        if not polled.batches or self._cutting.is_aligning:
+            out += self._cutting.idle(self._epochs, now, paused=self._paused)
+        if (lapsed := self._cutting.lapsed(now)) is not None:
+            out += [*lapsed[1], *self._behind_cut(lapsed[0], now)]
         if polled.error is not None:
             out += self._fail(polled.error)
         return out + self._undetected(polled, now) + self._flush()
@@ -214,18 +216,27 @@ class FetcherLogic:
 
     def _take_to_cut(self, fetched: msg.Fetched, now: float) -> list[fx.FetcherEffect]:
         """Send a batch on, up to the boundary of a cut that is due."""
-        epoch = self._partitions[fetched.source].epoch
-        head, asked = self._cutting.take(fetched, epoch, now)
+        head, asked = self._cutting.take(fetched, self._epochs, now)
         out = [] if head is None else self._take(head)
         return out if self._stopped else [*out, *asked]
 
     def _cut_over(self, asked: msg.CutAsked, now: float) -> list[fx.FetcherEffect]:
+        return self._behind_cut(self._cutting.over(asked, now), now)
+
+    def _behind_cut(self, held: Iterable[msg.Fetched], now: float) -> list[fx.FetcherEffect]:
         """What was held goes on; no other cut is due so soon."""
         out: list[fx.FetcherEffect] = []
-        for fetched in self._cutting.over(asked, now):
+        for fetched in held:
             if not self._stopped:
                 out += self._take_to_cut(fetched, now)
+        if self._cutting.paused_alone and not self._paused:
+            self._cutting.paused_alone = False
+            out += self._schemas.resumed()
         return out if self._blocked else [*out, *self._resume(), fx.WakeAt(0.0)]
+
+    @property
+    def _epochs(self) -> dict[TopicPartition, int]:
+        return {source: each.epoch for source, each in self._partitions.items()}
 
     def _undetected(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:
         """Fail a run that reads only what is there, where messages still wait for a format, or too
@@ -384,10 +395,8 @@ class FetcherLogic:
 
     def _counted(self, counts: Mapping[str, int]) -> list[fx.FetcherEffect]:
         """Tell the processors how many partitions topics have."""
-        out: list[fx.FetcherEffect] = [
-            fx.Tell(p, msg.PartitionCounts(counts)) for p in self._processors if counts
-        ]
-        return [*out, *self._cutting.unfit(counts, len(self._partitions))]
+        self._cutting.counted(counts)
+        return [fx.Tell(p, msg.PartitionCounts(counts)) for p in self._processors if counts]
 
     def _assigned(self, assigned: msg.Assigned, now: float) -> list[fx.FetcherEffect]:
         out: list[fx.FetcherEffect] = self._counted(assigned.counts)
@@ -402,7 +411,7 @@ class FetcherLogic:
             running = assigned.running.get(source)
             at_frontier = source in assigned.at_frontier
             self._parts.begin(source, at_frontier=at_frontier, running=running)
-            if at_frontier:
+            if at_frontier or start <= assigned.logs[source].low:
                 self._cutting.begin(source, start, now)
             started = assigned.started(source, self._epoch, more=left < 0)
             out.append(fx.Tell(self._committer, started))
@@ -494,7 +503,7 @@ class FetcherLogic:
             formats_awaited=dict(self._recognition.waiting),
             registry=self._schemas.figures(now),
             topics_gone=self._gone,
-            uncut=self._cutting.uncut,
+            uncut=self._cutting.uncut or self._cutting.behind,
         )
 
     # --- the end

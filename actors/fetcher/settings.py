@@ -43,6 +43,8 @@ class FetcherSettings:
     """What is read at most, on average over a second."""
     cut_every_s: float | None = None
     """How often all tables are cut at one boundary of the log. None: never."""
+    cut_patience_s: float = 10.0
+    """How long a partition is held for others, whose messages are older."""
     paused: bool = False
     """A person paused reading in an earlier run."""
     dead_letters: bool = False

@@ -152,6 +152,7 @@ class Topology:
                 messages_per_s=section.quota.messages_per_s,
                 # A run that ends where the log ends has one moment of its own: that end.
                 cut_every_s=section.cut_every if parts.until is None else None,
+                cut_patience_s=section.cuts.wait,
                 paused=parts.name in self._paused(),
             ),
         )

@@ -22,7 +22,7 @@ NOW = 1_800_000_000
 
 
 def reached(offset: int = 10, left_out: Any = None, **versions: str) -> msg.CutReached:
-    asked = msg.CutAsked(1, P0, offset, "transaction", 7, "x")
+    asked = msg.CutAsked({P0: 1}, {P0: offset}, "transaction", 7, "x")
     return msg.CutReached(asked, {f"lake.d.{n}": v for n, v in versions.items()}, left_out or {})
 
 

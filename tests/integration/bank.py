@@ -32,8 +32,10 @@ class Sums(NamedTuple):
 class Bank:
     """Writes as Maxwell does. One thread's."""
 
-    def __init__(self, rig: Rig, tables: int) -> None:
+    def __init__(self, rig: Rig, tables: int, partitions: int = 1) -> None:
+        """Each table is in one of the topic's partitions."""
         self._rig, self._tables, self._rng, self._xid = rig, tables, random.Random(1), 0
+        self._partitions = partitions
         self._held = {(t, a): (START, 0) for t in range(tables) for a in range(ACCOUNTS)}
         self._producer = Producer({"bootstrap.servers": rig.broker.bootstrap, "linger.ms": 5})
 
@@ -92,7 +94,8 @@ class Bank:
                 told["old"] = {"held": 0, "transfers": 0}
             key = {"database": self._rig.db, "table": f"accounts{table}", "pk.id": account}
             value = json.dumps(told, separators=(",", ":"))
-            self._producer.produce(self._rig.topic, value, key=json.dumps(key), partition=0)
+            place = table % self._partitions
+            self._producer.produce(self._rig.topic, value, key=json.dumps(key), partition=place)
         self._producer.poll(0)
 
     def flush(self) -> None:

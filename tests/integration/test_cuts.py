@@ -18,11 +18,16 @@ TABLES = 5
 
 @pytest.mark.long
 @pytest.mark.timeout(400)
-def test_a_cut_is_between_two_transactions(rig: Rig, follower: Follower) -> None:
-    """Each of them, also behind a kill; what is read without one hardly ever is."""
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_cut_is_between_two_transactions(rig: Rig, follower: Follower, partitions: int) -> None:
+    """Each of them, also behind a kill; what is read without one hardly ever is. Of several
+    partitions by time: each transaction has its own here."""
+    if partitions > 1:
+        rig.topic = f"{rig.topic}-{partitions}"
+        rig.create_topic(rig.topic, partitions)
     kind = {"format": "maxwell-json", "cut_every": "1s", "cuts.table": f"lake.{rig.db}.cuts"}
     config = rig.write_config(p=rig.pipeline(**kind, types=TYPES, write=None))
-    bank = Bank(rig, TABLES)
+    bank = Bank(rig, TABLES, partitions)
     bank.open()
     process = daemon("run", "--config", str(config), start_new_session=True)
     follower.wait_for("running")
@@ -41,7 +46,7 @@ def test_a_cut_is_between_two_transactions(rig: Rig, follower: Follower) -> None
     assert len(rows) >= 9
     whole = 0
     for row in rows[-12:]:
-        assert row.boundary == "transaction"
+        assert row.boundary == ("transaction" if partitions == 1 else "time")
         versions, left_out = json.loads(row.tables), json.loads(row.left_out)
         assert len(versions) + len(left_out) == TABLES
         if not left_out:
@@ -49,5 +54,6 @@ def test_a_cut_is_between_two_transactions(rig: Rig, follower: Follower) -> None
             whole += 1
     assert whole >= 8
     assert set(plain) != {bank.total}
-    places = [json.loads(row.positions)[f"{rig.topic}:0"] for row in rows]
-    assert places == sorted(set(places))
+    for partition in range(partitions):
+        places = [json.loads(row.positions)[f"{rig.topic}:{partition}"] for row in rows]
+        assert places == sorted(set(places))

@@ -19,7 +19,7 @@ from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 
 P0 = TopicPartition("t", 0)
 A, B, C = (f"lake.d.{name}" for name in "abc")
-ASKED = msg.CutAsked(1, P0, 10, "transaction", 7, "x")
+ASKED = msg.CutAsked({P0: 1}, {P0: 10}, "transaction", 7, "x")
 
 
 def committer(**recorded: Any) -> CommitterLogic:
@@ -155,7 +155,7 @@ def test_no_cut_is_made_while_a_log_is_read_again() -> None:
     assert "up to offset 11" in reached.left_out[ALL]
     assert logic.snapshot().partitions[P0].reread == 11
     logic.handle(msg.Dispatched(1, P0, 11, {A: (10, 10)}), 2.0)
-    later = msg.CutAsked(1, P0, 11, "transaction", 7, "y")
+    later = msg.CutAsked({P0: 1}, {P0: 11}, "transaction", 7, "y")
     logic.handle(later, 2.0)
     reached, _ = cut(logic.handle(written(A, 10, "13"), 2.2))
     assert (reached.versions, reached.left_out) == ({A: "13"}, {})

@@ -39,7 +39,7 @@ def asked_of(told: Sequence[fx.Tell]) -> msg.CutAsked | None:
 def take(
     cutting: Cutting, batch: msg.Fetched, now: float
 ) -> tuple[msg.Fetched | None, msg.CutAsked | None]:
-    head, told = cutting.take(batch, 1, now)
+    head, told = cutting.take(batch, {batch.source: 1}, now)
     return head, asked_of(told)
 
 

@@ -50,7 +50,9 @@ def test_between_packets_the_last_change_and_the_next_ones_first_count(
     assert (asked is None) == (behind is None)
     if behind is not None:
         name = packets[behind][-1]
-        assert asked == msg.CutAsked(1, P0, 2 + behind, "transaction", 1_700_000_000_000, name)
+        assert asked == msg.CutAsked(
+            {P0: 1}, {P0: 2 + behind}, "transaction", 1_700_000_000_000, name
+        )
         assert head is not None
         assert len(head.offsets) == behind + 1
 
@@ -96,7 +98,7 @@ def asked_at(
     found = [each for each in told if isinstance(each, msg.CutAsked)]
     assert len(found) < 2
     assert not any(isinstance(each, msg.PipelineFailed) for each in told)
-    return (found[0].next_offset, found[0].transaction) if found else None
+    return (found[0].positions[P0], found[0].transaction) if found else None
 
 
 def test_a_cut_is_behind_dtss_commit_and_between_its_gtids() -> None:

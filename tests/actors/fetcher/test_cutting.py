@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S, Cutting
+from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -58,12 +58,12 @@ def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
     cutting = due(MAXWELL, row(1, last=True))
     values = [row(2, last=False), row(2, last=True), row(3, last=True), row(4, last=False)]
     head, asked = take(cutting, fetched(1, values), 1.0)
-    assert asked == msg.CutAsked(1, P0, 4, "transaction", 7000, "3")
+    assert asked == msg.CutAsked({P0: 1}, {P0: 4}, "transaction", 7000, "3")
     assert head is not None
     assert (head.offsets, head.next_offset) == ([1, 2, 3], 4)
     assert take(cutting, fetched(5, [row(4, last=True)]), 1.1) == (None, None)
     assert cutting.holds(P0)
-    other = msg.CutAsked(1, P0, 9, "time", None, None)
+    other = msg.CutAsked({P0: 1}, {P0: 9}, "time", None, None)
     assert cutting.over(other, 2.0) == ()
     assert [each.offsets for each in cutting.over(asked, 2.0)] == [[4], [5]]
     assert not cutting.at_rest
@@ -76,7 +76,7 @@ def test_where_the_gtid_changes_a_transaction_has_ended() -> None:
     cutting = Cutting("p", DEBEZIUM, Reassembly(DEBEZIUM, 1 << 20), 1.0)
     take(cutting, fetched(0, [of_gtid(1)]), 0.0)
     head, asked = take(cutting, fetched(1, [of_gtid(2), of_gtid(2), of_gtid(3)]), 1.0)
-    assert asked == msg.CutAsked(1, P0, 3, "transaction", 5000, f"{UUID}:2")
+    assert asked == msg.CutAsked({P0: 1}, {P0: 3}, "transaction", 5000, f"{UUID}:2")
     assert head is not None
     assert head.offsets == [1, 2]
 
@@ -92,7 +92,7 @@ def test_debeziums_end_of_a_transaction_is_a_boundary(schema: bool) -> None:
     records = [pack(b'{"id":"0-1-7"}', json.dumps(end).encode()), change("c", {"id": 1})]
     cutting = due(DEBEZIUM, of_gtid(1))
     asked = take(cutting, fetched(1, records), 1.0)[1]
-    assert asked == msg.CutAsked(1, P0, 2, "transaction", 4000, "0-1-7")
+    assert asked == msg.CutAsked({P0: 1}, {P0: 2}, "transaction", 4000, "0-1-7")
     begin = json.dumps({"status": "BEGIN", "id": "x", "event_count": None}).encode()
     assert DEBEZIUM.transaction_end(pack(b"{}", begin)) is None
     row = change("c", {"status": "END", "id": 7, "event_count": 1})
@@ -105,7 +105,7 @@ def test_where_nothing_ends_for_long_the_cut_says_that_it_is_by_time() -> None:
     assert take(cutting, fetched(1, open_), 1.0)[1] is None
     assert take(cutting, fetched(2, open_), 1.0 + NO_END_S - 0.1)[1] is None
     asked = take(cutting, fetched(3, open_), 1.0 + NO_END_S)[1]
-    assert asked == msg.CutAsked(1, P0, 4, "time", 9000, None)
+    assert asked == msg.CutAsked({P0: 1}, {P0: 4}, "time", 9000, None)
 
 
 def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
@@ -113,14 +113,13 @@ def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
     cutting = due(MAXWELL, row(1, last=True))
     assert idle(cutting, {P0: 1}, 0.9) is None
     asked = idle(cutting, {P0: 1}, 1.0)
-    assert asked == msg.CutAsked(1, P0, 1, "transaction", 7000, "1")
+    assert asked == msg.CutAsked({P0: 1}, {P0: 1}, "transaction", 7000, "1")
     assert idle(cutting, {P0: 1}, 1.1) is None
     cutting.over(asked, 1.2)
     assert idle(cutting, {P0: 1}, 2.2) == asked
     cutting.over(asked, 2.3)
     take(cutting, fetched(1, [row(2, last=False)]), 3.0)
     assert idle(cutting, {P0: 1}, 3.4) is None
-    assert idle(cutting, {}, 99.0) is None
     found = idle(cutting, {P0: 1}, 3.0 + NO_END_S)
     assert found is not None
     assert found.boundary == "time"
@@ -136,7 +135,7 @@ def test_a_log_that_is_quiet_from_the_start_is_cut_where_reading_began(frontier:
     assert asked_for(answered(logic, msg.Polled((), {P0: 7}), NO_END_S - 0.1)) == []
     answered(logic, msg.Polled((), {P0: 7}), NO_END_S)
     asked = asked_for(answered(logic, msg.Polled((), {P0: 7}), NO_END_S + 1.0))
-    assert asked == ([msg.CutAsked(1, P0, 7, "time", None, None)] if frontier else [])
+    assert asked == ([msg.CutAsked({P0: 1}, {P0: 7}, "time", None, None)] if frontier else [])
 
 
 def test_while_reading_is_paused_no_cut_goes_through_a_transaction() -> None:
@@ -166,17 +165,20 @@ def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
     assert idle(cutting, {P1: 2}, 9.0) is None
 
 
-def test_a_log_of_several_partitions_is_not_cut_and_that_is_said_once() -> None:
-    """By the count of its partitions, though this member has one."""
+def test_where_others_read_partitions_of_the_log_none_is_cut_and_that_is_said_once() -> None:
+    """By the count of its partitions."""
     cutting = due(MAXWELL, row(1, last=True))
-    (said,) = cutting.unfit({"t": 2}, 1)
-    what = "the log has 2 partitions: cuts are made of a log of one partition"
-    assert said == fx.Log("warning", "cuts_not_made", {"what": what})
-    assert cutting.unfit({"t": 2}, 1) == []
-    assert cutting.unfit({}, 1) == []
+    cutting.counted({"t": 2})
     assert take(cutting, fetched(1, [row(2, last=True)]), 9.0)[1] is None
-    assert cutting.unfit({"t": 1}, 1) == []
-    assert take(cutting, fetched(2, [row(3, last=True)]), 9.0)[1] is not None
+    what = OTHERS.format(1, 2)
+    assert cutting.lapsed(9.0) == ((), [fx.Log("warning", "cuts_not_made", {"what": what})])
+    assert cutting.uncut == what
+    cutting.counted({})
+    assert take(cutting, fetched(2, [row(3, last=True)]), 9.1)[1] is None
+    assert cutting.lapsed(9.1) is None
+    cutting.counted({"t": 1})
+    assert take(cutting, fetched(3, [row(4, last=True)]), 9.2)[1] is not None
+    assert cutting.uncut is None
 
 
 def fetcher() -> FetcherLogic:
@@ -194,7 +196,7 @@ def test_the_fetcher_rests_has_all_written_and_goes_on_when_it_hears_so() -> Non
     told: list[Any] = [effect.message for effect in out if isinstance(effect, fx.Tell)]
     kinds = [type(each).__name__ for each in told]
     assert kinds == ["Dispatched", "CutAsked", "Flush"]
-    assert told[0].next_offset == told[1].next_offset == 2
+    assert told[0].next_offset == told[1].positions[P0] == 2
     assert told[2] == msg.Flush(2)
     out = answered(logic, msg.CutOver(told[1]), 1.2)
     assert [type(e.message).__name__ for e in out if isinstance(e, fx.Tell)] == ["Dispatched"]

@@ -38,7 +38,9 @@ def test_what_is_recorded_of_another_route_is_not_cut(tmp_path: Path) -> None:
     file.write_text(TEXT + 'cut_every = "60s"\n')
     ((role, logic, _),) = own_tables_of(load(file), "shop", "run", ())
     assert role == "cuts"
-    asked = msg.CutAsked(1, TopicPartition("shop", 0), 9, "time", None, None)
+    asked = msg.CutAsked(
+        {TopicPartition("shop", 0): 1}, {TopicPartition("shop", 0): 9}, "time", None, None
+    )
     versions = {"lake.shop.a": "1", "lake.shop.`b.c`": "2", "old.shop.a": "3", "lake.crm.a": "4"}
     versions["lake.shop.old_a"] = "5"
     (tell,) = logic.handle(msg.CutReached(asked, versions, {}), 0.0)

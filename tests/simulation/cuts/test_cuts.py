@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.committer.cutting import ALL, CutWatch
@@ -15,6 +17,7 @@ from actors.contract.addresses import Address
 from actors.fetcher import cutting
 from actors.fetcher.cutting import Cutting
 from changes.model.model import DdlPolicy, TargetName
+from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.reset import ResetRequest, ResetSurroundings, ResetTo, plan_reset
 from offsets.snapshot import MarkMoves
@@ -54,8 +57,8 @@ class Kept(FakeSink):
 
 
 def shown(table: Table) -> tuple[Any, list[Any]]:
-    """A table's rows, and what a changelog lists."""
-    return table.shown(), list(table.entries)
+    """A table's rows, and what a changelog lists, in which partitions have no common order."""
+    return table.shown(), sorted(table.entries, key=lambda entry: entry[1:3])
 
 
 class CutWorld(World):
@@ -77,8 +80,9 @@ class CutWorld(World):
         sink, asked = self.durable.sink, message.asked
         assert isinstance(sink, Kept)
         self.counts["again"] += ALL in message.left_out
-        assert not self.logics[FETCHER]._parts.open(asked.source)
-        wanted = upto(self._stream, asked.next_offset).sink
+        assert asked.positions.keys() == self._stream.log.keys()
+        assert not any(map(self.logics[FETCHER]._parts.open, asked.positions))
+        wanted = upto(self._stream, asked.positions).sink
         for name, version in message.versions.items():
             self.counts["tables"] += 1
             other = wanted.tables.get(name)
@@ -91,11 +95,13 @@ class CutWorld(World):
         return None
 
 
-def upto(stream: Stream, offset: int) -> Durable:
-    """What a calm run makes of the log below an offset."""
-    (source,) = stream.log
-    log = {source: [(at, value) for at, value in stream.log[source] if at < offset]}
-    durable = Durable.of(Stream(stream.shape, log, {source: offset}))
+def upto(stream: Stream, ends: Mapping[TopicPartition, int]) -> Durable:
+    """What a calm run makes of the log below these offsets."""
+    log = {
+        source: [(at, value) for at, value in entries if at < ends[source]]
+        for source, entries in stream.log.items()
+    }
+    durable = Durable.of(Stream(stream.shape, log, dict(ends)))
     assert World(durable, random.Random(1), staging=RealStaging).run()
     return durable
 
@@ -144,10 +150,29 @@ def at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "NO_END_S", 0.0)
 
 
-def live(seed: int, shape: Shape = SHAPE) -> Counter[str]:
+def two_partitions(rng: random.Random, shape: Shape = SHAPE) -> Stream:
+    """A random stream whose messages tell the source's time, but for some."""
+    stream = random_stream(rng, rng.choice((60, 200)), shape=shape)
+    for log in stream.log.values():
+        for place, (offset, value) in enumerate(log):
+            try:
+                record = msgspec.json.decode(value)
+            except msgspec.DecodeError:
+                continue
+            if isinstance(record, dict) and rng.random() < 0.9:
+                record["es"] = 1_000_000 + 50 * place // len(log)
+                log[place] = offset, msgspec.json.encode(record)
+    return stream
+
+
+def live(
+    seed: int,
+    shape: Shape = SHAPE,
+    made: Callable[[random.Random, Shape], Stream] = one_partition,
+) -> Counter[str]:
     """Several lives over one stream."""
     rng = random.Random(seed)
-    stream = one_partition(rng, shape)
+    stream = made(rng, shape)
     durable, counts = durable_of(stream), Counter[str]()
     faults = {
         "sink_fails": rng.choice((0, 0.4)),
@@ -164,8 +189,7 @@ def live(seed: int, shape: Shape = SHAPE) -> Counter[str]:
         counts += world.counts
         if ended:
             break
-    (end,) = stream.end.values()
-    calm = upto(stream, end).sink.tables
+    calm = upto(stream, stream.end).sink.tables
     found = {name: table.shown() for name, table in durable.sink.tables.items()}
     assert found == {name: table.shown() for name, table in calm.items()}
     return counts
@@ -175,6 +199,21 @@ def live(seed: int, shape: Shape = SHAPE) -> Counter[str]:
 def test_a_cut_is_one_place_of_the_log(seed: int) -> None:
     """Also amid crashes, revokes, lost replies, full disks and quarantines."""
     live(seed)
+
+
+@pytest.mark.parametrize("quiet_s", [0.0, 0.1])
+def test_a_cut_of_several_partitions_is_one_place_in_each(
+    quiet_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some are held until others have come to their time; some tables come in both."""
+    monkeypatch.setattr(cutting, "NO_END_S", quiet_s)
+    counts = Counter[str]()
+    for seed in range(4):
+        counts += live(seed, SHAPE, two_partitions)
+        counts += live(seed, replace(SHAPE, split=0.3), two_partitions)
+        counts += live(seed, Shape(lanes=True), two_partitions)
+    assert counts["cuts"] > 8, counts
+    assert counts["tables"] > 20, counts
 
 
 def test_no_cut_goes_through_the_parts_of_a_message() -> None:

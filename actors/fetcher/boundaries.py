@@ -1,0 +1,77 @@
+"""Finds where a cut may go through a batch of messages: between transactions, or at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from actors.contract import messages as msg
+from changes.formats.engine.format import Format
+from changes.model.places import TransactionEnd
+
+
+class Found(NamedTuple):
+    """``place`` of the last message before the boundary, -1: all are behind it; and the transaction
+    that ends there, None where it goes through the log at a time."""
+
+    place: int
+    end: TransactionEnd | None
+
+
+def between_transactions(
+    format_: Format, fetched: msg.Fetched, whole: Sequence[bool]
+) -> Found | None:
+    """The batch's last boundary between transactions. ``whole``: as of
+    ``Reassembly.whole_behind``."""
+    for place in reversed(range(len(whole))):
+        if whole[place] and (end := format_.transaction_end(fetched.values[place])) is not None:
+            return Found(place, end)
+    return _where_names_change(format_, fetched, whole)
+
+
+def _where_names_change(
+    format_: Format, fetched: msg.Fetched, whole: Sequence[bool]
+) -> Found | None:
+    """The last place behind which messages are of another transaction, as their names say.
+
+    Not before a message that is sent again: its transaction is none of those that follow.
+    """
+    after: str | None = None
+    for place in range(len(fetched.values) - 1, -1, -1):
+        value = fetched.values[place]
+        if (told := format_.transactions_of(value)) is None:
+            return None
+        if after not in (None, told.last) and whole[place] and whole[place + 1]:
+            return Found(place, TransactionEnd(told.last, format_.source_ms(value)))
+        after = told.first
+    return None
+
+
+def behind_all_whole(whole: Sequence[bool]) -> Found | None:
+    """The batch's last boundary between messages."""
+    place = next((place for place in reversed(range(len(whole))) if whole[place]), None)
+    return None if place is None else Found(place, None)
+
+
+def before_later(
+    format_: Format, fetched: msg.Fetched, whole: Sequence[bool], until_ms: int, begins: bool
+) -> Found | None:
+    """The boundary before the first change that the source made later than ``until_ms``; None where
+    the batch has none, or a message of several parts goes on behind it. ``begins``: whether a
+    message begins with the batch."""
+    times = map(format_.source_ms, fetched.values)
+    later = next((p for p, time in enumerate(times) if time is not None and time > until_ms), None)
+    if later is None:
+        return None
+    before = [place for place in range(later) if whole[place]]
+    if before or begins:
+        return Found(before[-1] if before else -1, None)
+    # Parts of a message went on before the batch: what is later may be among its other parts.
+    ends = (place for place in range(later, len(whole)) if whole[place])
+    return next((Found(place, None) for place in ends), None)
+
+
+def latest_ms(format_: Format, fetched: msg.Fetched) -> int | None:
+    """The source's time of a batch's last change that tells one."""
+    times = map(format_.source_ms, reversed(fetched.values))
+    return next((time for time in times if time is not None), None)
