@@ -8,9 +8,10 @@ from typing import NamedTuple
 from actors.contract import messages as msg
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
+from offsets.position import EpochSpan
 
 
-class Found(NamedTuple):
+class CutAt(NamedTuple):
     """``place`` of the last message before the boundary, -1: all are behind it; and the transaction
     that ends there, None where it goes through the log at a time."""
 
@@ -20,18 +21,18 @@ class Found(NamedTuple):
 
 def between_transactions(
     format_: Format, fetched: msg.Fetched, whole: Sequence[bool]
-) -> Found | None:
+) -> CutAt | None:
     """The batch's last boundary between transactions. ``whole``: as of
     ``Reassembly.whole_behind``."""
     for place in reversed(range(len(whole))):
         if whole[place] and (end := format_.transaction_end(fetched.values[place])) is not None:
-            return Found(place, end)
+            return CutAt(place, end)
     return _where_names_change(format_, fetched, whole)
 
 
 def _where_names_change(
     format_: Format, fetched: msg.Fetched, whole: Sequence[bool]
-) -> Found | None:
+) -> CutAt | None:
     """The last place behind which messages are of another transaction, as their names say.
 
     Not before a message that is sent again: its transaction is none of those that follow.
@@ -42,20 +43,20 @@ def _where_names_change(
         if (told := format_.transactions_of(value)) is None:
             return None
         if after not in (None, told.last) and whole[place] and whole[place + 1]:
-            return Found(place, TransactionEnd(told.last, format_.source_ms(value)))
+            return CutAt(place, TransactionEnd(told.last, format_.source_ms(value)))
         after = told.first
     return None
 
 
-def behind_all_whole(whole: Sequence[bool]) -> Found | None:
+def behind_all_whole(whole: Sequence[bool]) -> CutAt | None:
     """The batch's last boundary between messages."""
     place = next((place for place in reversed(range(len(whole))) if whole[place]), None)
-    return None if place is None else Found(place, None)
+    return None if place is None else CutAt(place, None)
 
 
 def before_later(
     format_: Format, fetched: msg.Fetched, whole: Sequence[bool], until_ms: int, begins: bool
-) -> Found | None:
+) -> CutAt | None:
     """The boundary before the first change that the source made later than ``until_ms``; None where
     the batch has none, or a message of several parts goes on behind it. ``begins``: whether a
     message begins with the batch."""
@@ -65,13 +66,28 @@ def before_later(
         return None
     before = [place for place in range(later) if whole[place]]
     if before or begins:
-        return Found(before[-1] if before else -1, None)
+        return CutAt(before[-1] if before else -1, None)
     # Parts of a message went on before the batch: what is later may be among its other parts.
     ends = (place for place in range(later, len(whole)) if whole[place])
-    return next((Found(place, None) for place in ends), None)
+    return next((CutAt(place, None) for place in ends), None)
 
 
 def latest_ms(format_: Format, fetched: msg.Fetched) -> int | None:
     """The source's time of a batch's last change that tells one."""
     times = map(format_.source_ms, reversed(fetched.values))
     return next((time for time in times if time is not None), None)
+
+
+def behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
+    """What follows a place of a fetched batch, None where that was the last."""
+    if place + 1 == len(fetched.offsets):
+        return None
+    return part_of(fetched, slice(place + 1, None), fetched.next_offset)
+
+
+def part_of(
+    fetched: msg.Fetched, which: slice, next_offset: int, epochs: tuple[EpochSpan, ...] = ()
+) -> msg.Fetched:
+    """Some neighbours of a fetched batch."""
+    offsets, values = fetched.offsets[which], fetched.values[which]
+    return msg.Fetched(fetched.source, offsets, values, next_offset, fetched.time_ms, epochs)

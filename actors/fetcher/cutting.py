@@ -13,22 +13,26 @@ the log at that time.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
+from typing import NamedTuple
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.fetcher.boundaries import (
-    Found,
+    CutAt,
     before_later,
+    behind,
     behind_all_whole,
     between_transactions,
     latest_ms,
+    part_of,
 )
+from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import Reassembly
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
 from offsets.cuts import Boundary
-from offsets.position import EpochSpan, TopicPartition
+from offsets.position import TopicPartition
 from settings.counted import counted
 
 NO_END_S = 5.0
@@ -42,8 +46,15 @@ OTHERS = (
 _SHOWN = 3
 """Partitions that a line names."""
 
-Epochs = Mapping[TopicPartition, int]
-"""Of each partition that is read, the epoch."""
+Read = Mapping[TopicPartition, AssignedPartition]
+"""The partitions that are read."""
+
+
+class GoesOn(NamedTuple):
+    """What was held, and what there is to say."""
+
+    held: tuple[msg.Fetched, ...]
+    said: tuple[fx.Log, ...] = ()
 
 
 class Cutting:
@@ -73,8 +84,7 @@ class Cutting:
         self._until_ms: int | None = None
         self._reached: dict[TopicPartition, int] = {}
         self._void = False
-        self.paused_alone = False
-        """Whether single partitions were paused since all were last let flow."""
+        self._paused_alone = False
         self.uncut: str | None = None
         """Why nothing can be cut."""
         self._told: str | None = None
@@ -104,7 +114,7 @@ class Cutting:
         return self.at_rest or source in self._reached
 
     def take(
-        self, fetched: msg.Fetched, epochs: Epochs, now: float
+        self, fetched: msg.Fetched, read: Read, now: float
     ) -> tuple[msg.Fetched | None, list[fx.FetcherEffect]]:
         """What of a batch goes on, and the request for a cut where one is due and its boundary is
         in the batch. The rest is held."""
@@ -112,7 +122,7 @@ class Cutting:
         if self.holds(source):
             self._held.append(fetched)
             return None, self._pause(source)
-        found = self._boundary(fetched, now) if self._seeks(epochs, now) else None
+        found = self._boundary(fetched, now) if self._seeks(read, now) else None
         before, self._latest[source] = self._latest.get(source), fetched
         if len(self._among) < 2:
             self._latest_at[source] = now
@@ -126,16 +136,16 @@ class Cutting:
             self._held.append(fetched)
         elif (rest := behind(fetched, place)) is not None:
             kept = slice(0, place + 1)
-            head = self._latest[source] = _part(fetched, kept, rest.offsets[0], fetched.epochs)
+            head = self._latest[source] = part_of(fetched, kept, rest.offsets[0], fetched.epochs)
             self._held.append(rest)
         self._reached[source] = self._latest[source].next_offset
-        return head, self._ask(epochs, end, now) or self._pause(source)
+        return head, self._ask(read, end, now) or self._pause(source)
 
     def begin(self, source: TopicPartition, start: int, now: float) -> None:
         """A partition is read from here on, and all below is applied: maybe in no cut yet."""
         self._latest[source], self._latest_at[source] = msg.Fetched(source, [], [], start), now
 
-    def idle(self, epochs: Epochs, now: float, *, paused: bool = False) -> list[fx.FetcherEffect]:
+    def idle(self, read: Read, now: float, *, paused: bool = False) -> list[fx.FetcherEffect]:
         """The cut that is due behind the last messages that came, where no others follow them.
 
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
@@ -145,7 +155,7 @@ class Cutting:
         if paused:
             self._latest_at = dict.fromkeys(self._latest_at, now)
             self._sought_since = self._sought_since and now
-        if self.at_rest or not self._seeks(epochs, now):
+        if self.at_rest or not self._seeks(read, now):
             return []
         end: TransactionEnd | None = None
         for source in self._among:
@@ -156,27 +166,32 @@ class Cutting:
                 end = self._format.transaction_end(latest.values[-1])
             if end is not None or now >= self._latest_at[source] + NO_END_S:
                 self._reached[source] = latest.next_offset
-        return self._ask(epochs, end, now)
+        return self._ask(read, end, now)
 
     @property
     def is_aligning(self) -> bool:
         """Whether some partitions wait for others to come to a cut's time."""
         return len(self._among) > 1 and not self.at_rest
 
-    def over(self, asked: msg.CutAsked | None, now: float) -> tuple[msg.Fetched, ...]:
-        """The cut is made, or given up: what was held goes on. Nothing where it is another one."""
+    def over(self, asked: msg.CutAsked | None, now: float) -> GoesOn | None:
+        """The cut is made, or given up: what was held goes on. None where it is another one."""
         if self._asked is None or asked != self._asked:
-            return ()
-        return self._go_on(now)
+            return None
+        return GoesOn(self._go_on(now))
 
-    def lapsed(self, now: float) -> tuple[tuple[msg.Fetched, ...], list[fx.FetcherEffect]] | None:
+    def let_flow(self) -> bool:
+        """Whether single partitions were paused since this was last asked."""
+        paused, self._paused_alone = self._paused_alone, False
+        return paused
+
+    def lapsed(self, now: float) -> GoesOn | None:
         """What was held, where no cut comes of it: others of its partitions are behind, or went to
         another member."""
         if self._void:
-            return self._go_on(now), []
+            return GoesOn(self._go_on(now))
         if self.uncut is not None and self.uncut != self._told:
             self._told = self.uncut
-            return (), [fx.Log("warning", "cuts_not_made", {"what": self.uncut})]
+            return GoesOn((), (fx.Log("warning", "cuts_not_made", {"what": self.uncut}),))
         since = self._sought_since
         if not self.is_aligning or since is None or now < since + self._patience_s:
             return None
@@ -185,7 +200,8 @@ class Cutting:
             f"{counted(len(behind), 'partition')} did not come to the source's time of the others "
             f"within {self._patience_s:g} s: {', '.join(map(str, behind[:_SHOWN]))}"
         )
-        return self._go_on(now), [fx.Log("warning", "cut_not_made", {"reason": self.behind})]
+        said = fx.Log("warning", "cut_not_made", {"reason": self.behind})
+        return GoesOn(self._go_on(now), (said,))
 
     def keep(self, sources: Container[TopicPartition]) -> None:
         """Drop what is held of other partitions; they are read again."""
@@ -204,7 +220,7 @@ class Cutting:
         self._due_at = now + self._every_s
         return held
 
-    def _seeks(self, epochs: Epochs, now: float) -> bool:
+    def _seeks(self, read: Read, now: float) -> bool:
         """Whether a boundary is sought in each partition now."""
         if self._every_s is None or self._void:
             return False
@@ -213,26 +229,26 @@ class Cutting:
         if now < self._due_at:
             return False
         if self._among:
-            self._void = epochs.keys() != set(self._among)
+            self._void = read.keys() != set(self._among)
             return not self._void
-        return self._begins_to_seek(epochs, now)
+        return self._begins_to_seek(read, now)
 
-    def _begins_to_seek(self, epochs: Epochs, now: float) -> bool:
+    def _begins_to_seek(self, read: Read, now: float) -> bool:
         partitions = sum(self._counts.values())
-        others, self.uncut = partitions - len(epochs), None
+        others, self.uncut = partitions - len(read), None
         if others > 0:
             self.uncut = OTHERS.format(others, partitions)
-        if self.uncut is not None or not epochs or not epochs.keys() <= self._latest.keys():
+        if self.uncut is not None or not read or not read.keys() <= self._latest.keys():
             return False
-        self._among, self._sought_since, self._until_ms = tuple(epochs), None, None
-        if len(epochs) > 1:
-            times = [latest_ms(self._format, self._latest[source]) for source in epochs]
+        self._among, self._sought_since, self._until_ms = tuple(read), None, None
+        if len(read) > 1:
+            times = [latest_ms(self._format, self._latest[source]) for source in read]
             self._until_ms = max((time for time in times if time is not None), default=None)
             # What comes now may be older than what others have handed out.
-            self._sought_since, self._latest_at = now, dict.fromkeys(epochs, now)
+            self._sought_since, self._latest_at = now, dict.fromkeys(read, now)
         return True
 
-    def _boundary(self, fetched: msg.Fetched, now: float) -> Found | None:
+    def _boundary(self, fetched: msg.Fetched, now: float) -> CutAt | None:
         whole = self._parts.whole_behind(fetched)
         if len(self._among) > 1:
             return self._by_time(fetched, whole, now)
@@ -244,7 +260,7 @@ class Cutting:
             return None
         return behind_all_whole(whole)
 
-    def _by_time(self, fetched: msg.Fetched, whole: Sequence[bool], now: float) -> Found | None:
+    def _by_time(self, fetched: msg.Fetched, whole: Sequence[bool], now: float) -> CutAt | None:
         """A partition whose messages tell no time for long, such as that of transactions' ends, is
         taken as it is."""
         source, until_ms = fetched.source, self._until_ms
@@ -260,9 +276,7 @@ class Cutting:
             return None
         return behind_all_whole(whole)
 
-    def _ask(
-        self, epochs: Epochs, end: TransactionEnd | None, now: float
-    ) -> list[fx.FetcherEffect]:
+    def _ask(self, read: Read, end: TransactionEnd | None, now: float) -> list[fx.FetcherEffect]:
         """Ask for the cut where each partition has come to its boundary."""
         if len(self._reached) < len(self._among):
             return []
@@ -270,7 +284,8 @@ class Cutting:
         logs_ms = max((time for time in times if time is not None), default=None)
         boundary: Boundary = "time" if end is None else "transaction"
         name, time_ms = TransactionEnd(None, self._until_ms or logs_ms) if end is None else end
-        asked = msg.CutAsked(dict(epochs), dict(self._reached), boundary, time_ms, name)
+        epochs = {source: each.epoch for source, each in read.items()}
+        asked = msg.CutAsked(epochs, dict(self._reached), boundary, time_ms, name)
         self._asked, self.behind = asked, None
         self.since, self._flushed, self._sought_since = now, False, None
         return [fx.Tell(self._committer, asked)]
@@ -279,19 +294,5 @@ class Cutting:
         """At rest nothing is read at all."""
         if self.at_rest:
             return []
-        self.paused_alone = True
+        self._paused_alone = True
         return [fx.Pause((source,))]
-
-
-def behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
-    """What follows a place of a fetched batch, None where that was the last."""
-    if place + 1 == len(fetched.offsets):
-        return None
-    return _part(fetched, slice(place + 1, None), fetched.next_offset)
-
-
-def _part(
-    fetched: msg.Fetched, which: slice, next_offset: int, epochs: tuple[EpochSpan, ...] = ()
-) -> msg.Fetched:
-    offsets, values = fetched.offsets[which], fetched.values[which]
-    return msg.Fetched(fetched.source, offsets, values, next_offset, fetched.time_ms, epochs)

@@ -8,13 +8,14 @@ overtake its registration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
-from actors.fetcher.cutting import Cutting, behind
+from actors.fetcher.boundaries import behind
+from actors.fetcher.cutting import Cutting, GoesOn
 from actors.fetcher.offers import Offers, Rate
 from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
@@ -92,7 +93,7 @@ class FetcherLogic:
             case msg.CommitFrontiers():
                 return self._commit(message)
             case msg.CutOver(asked):
-                return self._cut_over(asked, now)
+                return self._behind_cut(self._cutting.over(asked, now), now)
             case msg.SchemasKept(identities):
                 self._schemas.kept(identities)
                 return self._settle(identities, now)
@@ -152,17 +153,14 @@ class FetcherLogic:
         if not any(isinstance(each, fx.WantSchemas) for each in out):  # whose answer does it
             out += self._schemas.flow(paused=self._paused)
         for source, position in polled.positions.items():
-            if self._recognition.holds(source):
-                continue
-            if self._cutting.holds(source):
+            if self._recognition.holds(source) or self._cutting.holds(source):
                 continue
             if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
         if not polled.batches or self._cutting.is_aligning:
-            out += self._cutting.idle(self._epochs, now, paused=self._paused)
-        if (lapsed := self._cutting.lapsed(now)) is not None:
-            out += [*lapsed[1], *self._behind_cut(lapsed[0], now)]
+            out += self._cutting.idle(self._partitions, now, paused=self._paused)
+        out += self._behind_cut(self._cutting.lapsed(now), now)
         if polled.error is not None:
             out += self._fail(polled.error)
         return out + self._undetected(polled, now) + self._flush()
@@ -216,27 +214,21 @@ class FetcherLogic:
 
     def _take_to_cut(self, fetched: msg.Fetched, now: float) -> list[fx.FetcherEffect]:
         """Send a batch on, up to the boundary of a cut that is due."""
-        head, asked = self._cutting.take(fetched, self._epochs, now)
+        head, asked = self._cutting.take(fetched, self._partitions, now)
         out = [] if head is None else self._take(head)
         return out if self._stopped else [*out, *asked]
 
-    def _cut_over(self, asked: msg.CutAsked, now: float) -> list[fx.FetcherEffect]:
-        return self._behind_cut(self._cutting.over(asked, now), now)
-
-    def _behind_cut(self, held: Iterable[msg.Fetched], now: float) -> list[fx.FetcherEffect]:
+    def _behind_cut(self, goes_on: GoesOn | None, now: float) -> list[fx.FetcherEffect]:
         """What was held goes on; no other cut is due so soon."""
-        out: list[fx.FetcherEffect] = []
-        for fetched in held:
+        if goes_on is None:
+            return []
+        out: list[fx.FetcherEffect] = [*goes_on.said]
+        for fetched in goes_on.held:
             if not self._stopped:
                 out += self._take_to_cut(fetched, now)
-        if self._cutting.paused_alone and not self._paused:
-            self._cutting.paused_alone = False
+        if self._cutting.let_flow() and not self._paused:
             out += self._schemas.resumed()
         return out if self._blocked else [*out, *self._resume(), fx.WakeAt(0.0)]
-
-    @property
-    def _epochs(self) -> dict[TopicPartition, int]:
-        return {source: each.epoch for source, each in self._partitions.items()}
 
     def _undetected(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:
         """Fail a run that reads only what is there, where messages still wait for a format, or too

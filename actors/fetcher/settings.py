@@ -42,7 +42,8 @@ class FetcherSettings:
     messages_per_s: float | None = None
     """What is read at most, on average over a second."""
     cut_every_s: float | None = None
-    """How often all tables are cut at one boundary of the log. None: never."""
+    """How often all tables are cut at one boundary of the log. None: never, as in a run that ends
+    where the log ends: that end is its one moment."""
     cut_patience_s: float = 10.0
     """How long a partition is held for others, whose messages are older."""
     paused: bool = False

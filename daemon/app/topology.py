@@ -150,7 +150,6 @@ class Topology:
                 registry=options.registry,
                 schema_patience_s=self._registries.patience_s(parts.name),
                 messages_per_s=section.quota.messages_per_s,
-                # A run that ends where the log ends has one moment of its own: that end.
                 cut_every_s=section.cut_every if parts.until is None else None,
                 cut_patience_s=section.cuts.wait,
                 paused=parts.name in self._paused(),

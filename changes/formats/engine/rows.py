@@ -126,12 +126,10 @@ class Pass:
         """Whether rows were decoded since changes of columns were taken last."""
         self.positions: dict[int, str] | None = None
         """By the record's place; None where the pipeline is configured without positions."""
-        self.times: list[tuple[int, Sequence[object]]] = []
-        """As ``Pieces`` has them."""
         self.values: Sequence[bytes] = ()
         self.place = 0
         """The next record."""
-        self.segments: list[RowSegment] = []
+        self.segments, self.times = list[RowSegment](), list[tuple[int, Sequence[object]]]()
         self.count = 0
         """Row changes so far; one that changes a key makes two rows."""
         self.halves = 0

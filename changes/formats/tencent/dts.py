@@ -18,6 +18,7 @@ from changes.formats.engine.format import (
     Packed,
     RowChange,
     Statement,
+    earliest,
 )
 from changes.formats.engine.heads import head_of, heads_of_all
 from changes.formats.engine.layout import Refused
@@ -38,7 +39,6 @@ from changes.formats.tencent.message import (
     record_of,
     sequence_number_of,
     shard_of,
-    source_ms,
     transactions_of,
 )
 from changes.formats.tencent.rows import TencentRows, columns_of, letter_of
@@ -143,7 +143,9 @@ class TencentDts(RowFormat):
 
     def source_ms(self, value: bytes | None) -> int | None:
         try:
-            return source_ms(check_packed(value))
+            entries = heads_of(check_packed(value))
+            changes = (entry for kind, _, entry in entries if kind is not Kind.NOTHING)
+            return earliest(entry.header.timestamp * 1000 for entry in changes)
         except BadMessage:
             return None
 

@@ -10,15 +10,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from changes.formats.engine.format import (
-    VALUE_AT,
-    Confidence,
-    Packed,
-    earliest,
-    pack,
-    packed_headers,
-    sizes,
-)
+from changes.formats.engine.format import VALUE_AT, Confidence, Packed, pack, packed_headers, sizes
 from changes.formats.engine.proto_files import messages
 from changes.model.model import BadMessage, Kind, TableName
 from changes.model.places import TransactionEnd, Transactions, transactions_among
@@ -194,12 +186,6 @@ def end_of(packed: bytes) -> TransactionEnd | None:
     number = event_of(last.event, TableName("", "")).commitEvent.transactionId
     name = last.header.gtid or number or None
     return TransactionEnd(name, last.header.timestamp * 1000 or None)
-
-
-def source_ms(packed: bytes) -> int | None:
-    """The earliest time of a whole message's changes; raises BadMessage."""
-    changes = (entry for kind, _, entry in heads_of(packed) if kind is not Kind.NOTHING)
-    return earliest(entry.header.timestamp * 1000 for entry in changes)
 
 
 def transactions_of(packed: bytes) -> Transactions | None:

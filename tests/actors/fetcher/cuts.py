@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.fetcher.cutting import Cutting
+from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from changes.formats.engine.format import Format
 from changes.model.model import Mode
 from changes.routes.routing import Route, Router
 from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
 
 P0 = TopicPartition("t", 0)
 COMMITTER = Address("p", "committer")
@@ -24,6 +26,14 @@ ROUTER = Router((Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)
 def fetched(first: int, values: Sequence[bytes | None], source: TopicPartition = P0) -> msg.Fetched:
     offsets = list(range(first, first + len(values)))
     return msg.Fetched(source, offsets, list(values), first + len(values), 9000)
+
+
+def reading(epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, AssignedPartition]:
+    """These partitions are read."""
+    return {
+        source: AssignedPartition(epoch, Watermarks(0, 99), 0, False, None)
+        for source, epoch in epochs.items()
+    }
 
 
 def asked_of(told: Sequence[fx.Tell]) -> msg.CutAsked | None:
@@ -39,7 +49,7 @@ def asked_of(told: Sequence[fx.Tell]) -> msg.CutAsked | None:
 def take(
     cutting: Cutting, batch: msg.Fetched, now: float
 ) -> tuple[msg.Fetched | None, msg.CutAsked | None]:
-    head, told = cutting.take(batch, {batch.source: 1}, now)
+    head, told = cutting.take(batch, reading({batch.source: 1}), now)
     return head, asked_of(told)
 
 

@@ -17,11 +17,12 @@ from changes.formats import FORMATS
 from changes.model.model import FormatOptions
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from tests.actors.fetcher.cuts import P0, ROUTER, answered, fetched
+from tests.actors.fetcher.cuts import P0, ROUTER, answered, fetched, reading
 
 P1, P2 = TopicPartition("t", 1), TopicPartition("t", 2)
 CANAL = FORMATS["canal-json"](FormatOptions())
 EPOCHS = {P0: 1, P1: 2}
+READ = reading(EPOCHS)
 
 
 def at(time_ms: int | None) -> bytes:
@@ -39,7 +40,7 @@ def aligning() -> Cutting:
     """A cut is due at second 1: one partition has come to 50, the other one to 20."""
     cutting = Cutting("p", CANAL, Reassembly(CANAL, 1 << 20), 1.0)
     for each in (batch(P0, 0, 10, 50), batch(P1, 0, 20)):
-        assert cutting.take(each, EPOCHS, 0.0) == (each, [])
+        assert cutting.take(each, READ, 0.0) == (each, [])
     return cutting
 
 
@@ -51,40 +52,41 @@ def asked_of(out: list[Any]) -> msg.CutAsked | None:
 def test_each_partition_is_held_before_its_first_change_that_is_later() -> None:
     """Later than all that was handed out. What stands in one is paused until others have come."""
     cutting = aligning()
-    head, out = cutting.take(batch(P0, 2, 50, 51, 40), EPOCHS, 1.0)
+    head, out = cutting.take(batch(P0, 2, 50, 51, 40), READ, 1.0)
     assert head is not None
     assert (head.offsets, head.next_offset, out) == ([2], 3, [fx.Pause((P0,))])
-    assert cutting.take(batch(P0, 5, 60), EPOCHS, 1.1) == (None, [fx.Pause((P0,))])
+    assert cutting.take(batch(P0, 5, 60), READ, 1.1) == (None, [fx.Pause((P0,))])
     assert cutting.holds(P0)
     assert not cutting.holds(P1)
     older = batch(P1, 1, 30, None, 50)
-    assert cutting.take(older, EPOCHS, 1.2) == (older, [])
-    head, out = cutting.take(batch(P1, 4, 70), EPOCHS, 1.3)
+    assert cutting.take(older, READ, 1.2) == (older, [])
+    head, out = cutting.take(batch(P1, 4, 70), READ, 1.3)
     asked = asked_of(out)
     assert head is None
     assert asked == msg.CutAsked(EPOCHS, {P0: 3, P1: 4}, "time", 50, None)
-    assert cutting.take(batch(P1, 5, 71), EPOCHS, 1.4) == (None, [])
-    held = cutting.over(asked, 2.0)
-    assert [(each.source, each.offsets) for each in held] == [
+    assert cutting.take(batch(P1, 5, 71), READ, 1.4) == (None, [])
+    goes_on = cutting.over(asked, 2.0)
+    assert goes_on is not None
+    assert [(each.source, each.offsets) for each in goes_on.held] == [
         (P0, [3, 4]), (P0, [5]), (P1, [4]), (P1, [5]),
     ]  # fmt: skip
     again = batch(P0, 6, 80)
-    assert cutting.take(again, EPOCHS, 2.9) == (again, [])
+    assert cutting.take(again, READ, 2.9) == (again, [])
 
 
 @pytest.mark.parametrize("times", [(), (None, None)])
 def test_a_partition_that_tells_no_time_for_long_is_taken_as_it_is(times: tuple[None]) -> None:
     """A quiet one, and one of messages without a time, such as that of transactions' ends."""
     cutting, place = aligning(), 1
-    assert cutting.take(batch(P0, 2, 51), EPOCHS, 1.0)[0] is None
+    assert cutting.take(batch(P0, 2, 51), READ, 1.0)[0] is None
     now, asked = 1.0, None
     while asked is None:
         now += 0.5
         if times:
-            out = cutting.take(batch(P1, place, *times), EPOCHS, now)[1]
+            out = cutting.take(batch(P1, place, *times), READ, now)[1]
             place += 2
         else:
-            out = cutting.idle(EPOCHS, now)
+            out = cutting.idle(READ, now)
         asked = asked_of(out)
         assert now < 99
     assert now == 1.0 + NO_END_S
@@ -94,10 +96,10 @@ def test_a_partition_that_tells_no_time_for_long_is_taken_as_it_is(times: tuple[
 def test_one_that_is_behind_for_too_long_is_named_and_the_others_go_on() -> None:
     """No cut is made; the next one is due when it would have been."""
     cutting = aligning()
-    assert cutting.take(batch(P0, 2, 51), EPOCHS, 1.0)[0] is None
+    assert cutting.take(batch(P0, 2, 51), READ, 1.0)[0] is None
     for second in range(1, 11):
         each = batch(P1, second, 20 + second)
-        assert cutting.take(each, EPOCHS, float(second)) == (each, [])
+        assert cutting.take(each, READ, float(second)) == (each, [])
         assert cutting.lapsed(float(second)) is None
     found = cutting.lapsed(11.0)
     assert found is not None
@@ -106,11 +108,11 @@ def test_one_that_is_behind_for_too_long_is_named_and_the_others_go_on() -> None
     reason = f"1 partition did not come to the source's time of the others within 10 s: {P1}"
     assert said == fx.Log("warning", "cut_not_made", {"reason": reason})
     assert cutting.behind == reason
-    assert cutting.take(held, EPOCHS, 11.0) == (held, [])
+    assert cutting.take(held, READ, 11.0) == (held, [])
     assert not cutting.is_aligning
-    assert cutting.idle(EPOCHS, 12.0) == []
+    assert cutting.idle(READ, 12.0) == []
     assert cutting.is_aligning
-    assert asked_of(cutting.idle(EPOCHS, 12.0 + NO_END_S)) is not None
+    assert asked_of(cutting.idle(READ, 12.0 + NO_END_S)) is not None
     assert cutting.behind is None
 
 
@@ -118,16 +120,16 @@ def test_where_no_message_tells_a_time_each_is_cut_where_it_is() -> None:
     """As of rows without their source."""
     cutting = Cutting("p", CANAL, Reassembly(CANAL, 1 << 20), 1.0)
     for each in (batch(P0, 0, None), batch(P1, 0, None)):
-        cutting.take(each, EPOCHS, 0.0)
-    cutting.take(batch(P0, 1, None), EPOCHS, 1.0)
-    asked = asked_of(cutting.take(batch(P1, 1, None, None), EPOCHS, 1.0)[1])
+        cutting.take(each, READ, 0.0)
+    cutting.take(batch(P0, 1, None), READ, 1.0)
+    asked = asked_of(cutting.take(batch(P1, 1, None, None), READ, 1.0)[1])
     assert asked == msg.CutAsked(EPOCHS, {P0: 2, P1: 3}, "time", 9000, None)
 
 
 def test_nothing_is_aligned_until_each_partition_has_a_place() -> None:
     """Of one that nothing came of, nobody knows what is applied."""
     cutting = aligning()
-    more = {**EPOCHS, P2: 3}
+    more = reading({**EPOCHS, P2: 3})
     each = batch(P0, 2, 51)
     assert cutting.take(each, more, 1.0) == (each, [])
     cutting.begin(P2, 7, 1.0)

@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting
+from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting, GoesOn
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -19,7 +19,7 @@ from changes.formats.engine.format import pack
 from changes.model.model import FormatOptions
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from tests.actors.fetcher.cuts import P0, ROUTER, answered, asked_of, due, fetched, take
+from tests.actors.fetcher.cuts import P0, ROUTER, answered, asked_of, due, fetched, reading, take
 from tests.changes.formats.debezium.messages import MYSQL, change
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -44,7 +44,7 @@ def of_gtid(number: int) -> bytes:
 
 
 def idle(cutting: Cutting, epochs: dict[TopicPartition, int], now: float) -> msg.CutAsked | None:
-    return asked_of(cutting.idle(epochs, now))
+    return asked_of(cutting.idle(reading(epochs), now))
 
 
 def asked_for(out: list[Any]) -> list[msg.CutAsked]:
@@ -64,8 +64,10 @@ def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
     assert take(cutting, fetched(5, [row(4, last=True)]), 1.1) == (None, None)
     assert cutting.holds(P0)
     other = msg.CutAsked({P0: 1}, {P0: 9}, "time", None, None)
-    assert cutting.over(other, 2.0) == ()
-    assert [each.offsets for each in cutting.over(asked, 2.0)] == [[4], [5]]
+    assert cutting.over(other, 2.0) is None
+    goes_on = cutting.over(asked, 2.0)
+    assert goes_on is not None
+    assert [each.offsets for each in goes_on.held] == [[4], [5]]
     assert not cutting.at_rest
     assert take(cutting, fetched(6, [row(5, last=True)]), 2.9)[1] is None
     assert take(cutting, fetched(7, [row(6, last=True)]), 3.0)[1] is not None
@@ -161,7 +163,7 @@ def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
     asked = take(cutting, fetched(1, [row(2, last=True), row(3, last=False)]), 1.0)[1]
     cutting.keep({P1: None})
     assert not cutting.at_rest
-    assert cutting.over(asked, 2.0) == ()
+    assert cutting.over(asked, 2.0) is None
     assert idle(cutting, {P1: 2}, 9.0) is None
 
 
@@ -171,7 +173,7 @@ def test_where_others_read_partitions_of_the_log_none_is_cut_and_that_is_said_on
     cutting.counted({"t": 2})
     assert take(cutting, fetched(1, [row(2, last=True)]), 9.0)[1] is None
     what = OTHERS.format(1, 2)
-    assert cutting.lapsed(9.0) == ((), [fx.Log("warning", "cuts_not_made", {"what": what})])
+    assert cutting.lapsed(9.0) == GoesOn((), (fx.Log("warning", "cuts_not_made", {"what": what}),))
     assert cutting.uncut == what
     cutting.counted({})
     assert take(cutting, fetched(2, [row(3, last=True)]), 9.1)[1] is None
