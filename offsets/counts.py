@@ -17,6 +17,9 @@ NO_MINUTE = 0
 """Stands for the minute where records don't tell when their changes happened, as rows do that were
 read from a table."""
 
+LAST_MINUTE = 4_223_371_679
+"""The last one of the year 9999: no table can have a later time."""
+
 LAST = 2**63 - 1
 """No offset is larger."""
 
@@ -80,6 +83,13 @@ class CountedWrite(Protocol):
     def folded(self) -> Mapping[TopicPartition, LaneCounts]:
         """What the table of counts has by now: the write leaves that out of the marks."""
         ...
+
+
+def minute_of(time_ms: int | None) -> int:
+    """The minute of a time in milliseconds since 1970; of none where it is none that a table could
+    have, as that of a source whose messages have microseconds instead."""
+    minute = NO_MINUTE if time_ms is None else time_ms // 60_000
+    return minute if NO_MINUTE < minute <= LAST_MINUTE else NO_MINUTE
 
 
 def merged(parts: Iterable[Minutes]) -> dict[int, RowCounts]:

@@ -10,10 +10,9 @@ from actors.contract.effects import LaneMessages
 from changes.formats.engine.assemble import Pieces
 from changes.formats.engine.format import Format
 from changes.model.model import Changes
-from offsets.counts import NO_MINUTE, Minutes, RowCounts, of_all
+from offsets.counts import Minutes, RowCounts, minute_of, of_all
 from offsets.position import TopicPartition
 
-_MINUTE_MS = 60_000
 _LATEST_MS = 10**17
 """``Format.source_ms`` is below it."""
 
@@ -61,6 +60,6 @@ def _by_record(
         for record in {record for record in records if times[record] is None}:
             times[record] = format_.source_ms(values[record])
     known = [time for time in times if time is not None]
-    if len(known) == len(times) and min(known) // _MINUTE_MS == max(known) // _MINUTE_MS:
-        return [known[0] // _MINUTE_MS] * len(known)
-    return [NO_MINUTE if time is None else time // _MINUTE_MS for time in times]
+    if len(known) == len(times) and minute_of(min(known)) == minute_of(max(known)):
+        return [minute_of(known[0])] * len(known)
+    return list(map(minute_of, times))

@@ -16,8 +16,17 @@ from actors.staging.counting import counts_of
 from actors.staging.decoding import decode_all
 from changes.formats import make_format
 from changes.formats.engine.format import pack
+from changes.model.counts_table import staged_rows
 from changes.model.model import FormatOptions, Mode
-from offsets.counts import NO_MINUTE, RowCounts, merged
+from offsets.counts import (
+    LAST_MINUTE,
+    NO_MINUTE,
+    CountRow,
+    LaneCounts,
+    RowCounts,
+    merged,
+    minute_of,
+)
 from offsets.position import TopicPartition
 
 LANE = TopicPartition("shop", 0)
@@ -48,6 +57,23 @@ def test_rows_of_records_count_to_their_minutes() -> None:
         MINUTE - 1: RowCounts(0, 0, 2),
     }
     assert counted("canal-json", values, Mode.APPEND) == counted("canal-json", values)
+
+
+def test_times_that_no_table_could_have_are_of_no_minute() -> None:
+    """As of a source whose messages have microseconds. Beside them others count to theirs, and the
+    table of counts takes the last minute that a time can be of."""
+    values = [
+        canal("INSERT", {"id": "1", "v": "1"}, seconds=MINUTE * 60 * 999),
+        canal("INSERT", {"id": "2", "v": "1"}),
+        canal("INSERT", {"id": "3", "v": "1"}, seconds=(LAST_MINUTE - MINUTE) * 60 + 59),
+        canal("INSERT", {"id": "4", "v": "1"}, seconds=(LAST_MINUTE + 1 - MINUTE) * 60),
+    ]
+    minutes = counted("canal-json", values)
+    one = RowCounts(1)
+    assert minutes == {NO_MINUTE: RowCounts(2), MINUTE: one, LAST_MINUTE: one}
+    run = LaneCounts("w", -1, 3, minutes)
+    assert staged_rows([CountRow("lake.s.t", LANE, 1, run)])[0].num_rows == 3
+    assert minute_of(-1) == NO_MINUTE
 
 
 def counted(format_name: str, values: list[bytes], mode: Mode = Mode.UPSERT) -> Any:
@@ -122,7 +148,7 @@ def test_blocks_are_counted_as_each_record_by_itself(
     values = [record(number, time, live) for number, (time, live) in enumerate(told)]
     format_ = make_format(name, FormatOptions())
     times = [format_.source_ms(value) for value in values]
-    expected = Counter(NO_MINUTE if time is None else time // 60_000 for time in times)
+    expected = Counter(map(minute_of, times))
     found = counted(name, values)
     assert {minute: counts.total for minute, counts in found.items()} == expected
     assert found == merged(counted(name, [value]) for value in values)
