@@ -96,7 +96,7 @@ class PipelineGate:
         before = self._passage
         if before is None or before.at.keys() != set(self._moments.sources):
             begins = self._moments.ended_at(self._through_ms - round(MARGIN_S * 1000))
-            before = passage(Moment(self._through_ms * 1000), begins)
+            before = replace(passage(Moment(self._through_ms * 1000), begins), logged=True)
         found = self._moments.followed(before)
         while found.waits_for and found.at != before.at:  # as far as the log goes now
             before, found = found, self._moments.followed(found)

@@ -43,7 +43,9 @@ class Passage:
     ``after_ms``: the moment and the skew. ``log``: where the database's log was then: whichever a
     message is behind, it proves the same. ``log_read``: the same, for the position of who reads it.
     ``at``: of each partition where the search goes on. ``ends``: of those that have passed it, the
-    first message that proves it, or where all before the moment ends.
+    first message that proves it, or where all before the moment ends. ``logged``: what proves it
+    must have been written behind the moment, too: of a moment to come a statement that sets its own
+    time would prove it before it is there.
     """
 
     after_ms: int
@@ -53,14 +55,17 @@ class Passage:
     """An end was not proved by a message: nothing came for as long as the configuration says."""
     log: LogEnd = NOT_ASKED
     log_read: LogEnd = NOT_ASKED
+    logged: bool = False
 
     @property
     def waits_for(self) -> tuple[TopicPartition, ...]:
         """The partitions without a message after the moment."""
         return tuple(sorted(self.at.keys() - self.ends.keys()))
 
-    def is_before(self, format_: Format, value: bytes | None) -> bool:
-        """Whether a message's change happened after the moment."""
+    def is_before(self, format_: Format, value: bytes | None, log_ms: int | None = None) -> bool:
+        """Whether a message's change happened after the moment. ``log_ms``: when it was written."""
+        if self.logged and log_ms is not None and log_ms <= self.after_ms:
+            return False
         time = format_.source_ms(value)
         if time is not None and time > self.after_ms:
             return True
@@ -179,7 +184,8 @@ class LogMoments:
             return at, False
         format_ = topics_format(self._format, source.topic)
         for record in self._reader.read(source, at, last):
-            if passage.is_before(format_, as_consumed(format_, source.topic, record)):
+            value = as_consumed(format_, source.topic, record)
+            if passage.is_before(format_, value, record.time_ms):
                 return record.offset, True
         return last + 1, False
 
