@@ -60,6 +60,6 @@ def _by_record(
         for record in {record for record in records if times[record] is None}:
             times[record] = format_.source_ms(values[record])
     known = [time for time in times if time is not None]
-    if len(known) == len(times) and minute_of(min(known)) == minute_of(max(known)):
+    if len(known) == len(times) and min(known) // _MINUTE_MS == max(known) // _MINUTE_MS:
         return [minute_of(known[0])] * len(known)
     return list(map(minute_of, times))

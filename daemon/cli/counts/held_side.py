@@ -10,6 +10,7 @@ from changes.formats.engine.format import earliest
 from changes.model.model import TableName
 from changes.model.row_events import RowEvent
 from daemon.cli.base.texts import time_text
+from daemon.state.dead_letters.standing import Standing
 from offsets.counts import NO_MINUTE, CountRow, HeldCounts, RowCounts, held
 from offsets.position import TopicPartition
 from settings.counted import counted
@@ -89,10 +90,10 @@ class HeldSide:
         self,
         minutes: range,
         rows: Callable[[TopicPartition, int], Iterable[CountRow]],
-        letters: Callable[[TopicPartition, int], Mapping[str | None, str]],
+        letters: Callable[[TopicPartition, int], Mapping[str | None, Standing]],
     ) -> None:
         """``rows``: of all targets the runs that reach an offset of a lane. ``letters``: by target
-        the state of a record's dead letter; of None one for no single target."""
+        where a record's dead letter stands; of None one for no single target."""
         self._minutes, self._rows, self._letters = minutes, rows, letters
         self._begins: Mapping[TopicPartition, int] = {}
         self._held: dict[TopicPartition, dict[str, HeldCounts]] = {}
@@ -117,13 +118,14 @@ class HeldSide:
         of_lane, letters = self._of(source), self._letters(source, offset)
         for target in targets:
             seen = self._seen.setdefault((target, source), _Seen())
-            state = letters.get(target) or letters.get(None)
-            if state == "open":
-                seen.open.add(offset)
-            elif state is not None:
+            letter, lane = letters.get(target) or letters.get(None), of_lane.get(target, NOTHING)
+            at = offset if letter is None else letter.offset
+            if letter is not None and letter.state == "open":
+                seen.open.add(at)
+            elif (letter is None or letter.replayed) and not lane.has(at):
+                seen.uncounted.add(at)
+            elif letter is not None:
                 seen.letters += 1
-            elif not of_lane.get(target, NOTHING).has(offset):
-                seen.uncounted.add(offset)
             else:
                 seen.minutes[minute] += 1
 

@@ -17,6 +17,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.command_schemas import CommandSchemas, command_schemas
 from daemon.state.counts_table import CountsTable
 from daemon.state.dead_letters.index import Unreadable, read_index
+from daemon.state.dead_letters.standing import Standings
 from daemon.state.offset_transfer import format_of
 from daemon.state.recorded import recorded_snapshot
 from databases.base.errors import DatabaseError
@@ -76,7 +77,7 @@ def _held_side(pipeline: PipelineConfig, minutes: range) -> HeldSide | None:
     index = read_index(pipeline)
     if index.damage:
         raise Unreadable(f"a dead letter can't be read: {index.damage[0]}")
-    return HeldSide(minutes, table.rows, index.at)
+    return HeldSide(minutes, table.rows, Standings(index).at)
 
 
 def _check_kept(questions: Questions, topics: Collection[str]) -> None:

@@ -9,11 +9,12 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Look
 from daemon.operations.engine.source_watermarks import LogMoments, Passage, moments_of, passage
 from daemon.state.cuts_table import CutsTable
-from daemon.state.dead_letters.index import LetterFilter, read_index
+from daemon.state.dead_letters.index import read_index
+from daemon.state.dead_letters.standing import Standings
 from daemon.state.recorded import recorded_snapshot
 from databases.base.port import Moment
 from offsets.gate import cut_lacks, why_shut
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import check_topic_ids
 from offsets.snapshot import Snapshot
 
@@ -126,15 +127,40 @@ class PipelineGate:
 
     def _shut(self, recorded: Snapshot, ends: Mapping[TopicPartition, int]) -> dict[str, str]:
         index = read_index(self._reads)
-        letters = index.pick(LetterFilter(state="open"))
+        standings = Standings(index)
         unread = f"a dead letter can't be read: {index.damage[0]}" if index.damage else None
         found = {}
         for target in self.targets:
-            mine = [s.letter.id for s in letters if s.letter.id.target in (None, target)]
-            places = [(each.source, each.offset) for each in mine]
-            why = why_shut(recorded, target, ends, places, self._may_be_empty) or unread
+            mine = [*standings.of(target)]
+            places = [(one.source, one.offset) for one, stands in mine if stands.state == "open"]
+            again = [
+                (one.source, stands.offset)
+                for one, stands in mine
+                if stands.replayed and one.offset < ends.get(one.source, NO_OFFSET)
+            ]
+            needed = self._with_replayed(ends, again)
+            why = why_shut(recorded, target, needed, places, self._may_be_empty) or unread
             if why is not None:
                 found[target] = why
+        return found
+
+    def _with_replayed(
+        self, ends: Mapping[TopicPartition, int], places: Sequence[tuple[TopicPartition, int]]
+    ) -> Mapping[TopicPartition, int]:
+        """What must be written where records of below the ends are in the log again. A place that
+        the log does not have is of another one, of that name."""
+        behind = [(source, at + 1) for source, at in places if at >= ends[source]]
+        if not behind:
+            return ends
+        marks = (
+            self._look.source(self._reads.name)
+            .questions()
+            .watermarks(sorted({source for source, _ in behind}))
+        )
+        found = dict(ends)
+        for source, end in behind:
+            if end <= marks[source].high:
+                found[source] = max(found[source], end)
         return found
 
     def _in_cut(self, cuts: CutsTable, recorded: Snapshot, looked: GateLook) -> GateLook:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from demo.broker import DevBroker
 from tests.daemon.cli.counts.debezium_log import MINUTE, DebeziumLog
 from tests.daemon.cli.counts.test_broker import TARGET, World, text
 from tests.daemon.cli.counts.test_held import finish
+from tests.integration.rig import canal
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -56,3 +58,51 @@ def test_a_statement_of_its_own_time_proves_nothing(world: World) -> None:
     assert "the committed position of" in gate(world, 1)[1]
     finish(world)
     assert gate(world, 1)[0] == 0
+
+
+def day(key: int, minute: int, text_: str) -> bytes:
+    """A row with a date, of a minute."""
+    types = {"id": "int(11)", "day": "date"}
+    row, es = {"id": key, "day": text_}, (MINUTE + minute) * 60_000
+    return canal("shop.t", "INSERT", [row], mysqlType=types, es=es)
+
+
+def letters(world: World, *words: str) -> str:
+    """A command about dead letters that succeeds; what it prints."""
+    done = CliRunner().invoke(app, ("dead-letters", *words, "-c", str(world.config)))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def produce(world: World, values: Sequence[bytes]) -> None:
+    producer = Producer({"bootstrap.servers": world.broker})
+    for value in values:
+        producer.produce(world.topic, value, partition=0)
+    assert producer.flush(20) == 0
+
+
+def test_a_replayed_letter_shuts_it_until_its_record_is_written(
+    tmp_path: Path, store_broker: DevBroker
+) -> None:
+    """It is in the log again, behind what the moment needs, and may become a letter again."""
+    world = World(tmp_path, store_broker, "canal-json")
+    strict, kinder = 'zero_dates = "error"\n', 'zero_dates = "null"\n'
+    bare = world.config.read_text() + 'on_bad_record = "dead-letter"\n'
+    world.config.write_text(bare + strict)
+    world.make()
+    produce(world, [day(1, -1, "2026-01-01"), day(2, 0, "0000-00-00"), day(3, 5, "2026-01-01")])
+    finish(world)
+    assert "a dead letter is open: " in gate(world, 1)[1]
+    world.config.write_text(bare + kinder)
+    letters(world, "replay", "--all", "--execute")
+    status, why = gate(world, 1)
+    assert (status, "the committed position of" in why) == (75, True), why
+    world.config.write_text(bare + strict)
+    finish(world)
+    assert '"state": "open"' in letters(world, "list", "--json")
+    status, why = gate(world, 1)
+    assert (status, "a dead letter is open: " in why) == (75, True), why
+    world.config.write_text(bare + kinder)
+    letters(world, "replay", "--all", "--execute")
+    finish(world)
+    assert gate(world, 1) == (0, "")

@@ -14,6 +14,7 @@ from daemon.cli.counts.held_side import (
     TargetHolds,
     as_targets_count,
 )
+from daemon.state.dead_letters.standing import Standing
 from offsets.counts import NO_MINUTE, CountRow, LaneCounts, RowCounts
 from offsets.position import TopicPartition
 from tests.changes.formats import protobuf_records as wire
@@ -27,7 +28,7 @@ class Log:
     """Events from offset 1 on, one each, of a minute; letters and rows as they are given."""
 
     def __init__(
-        self, *rows: CountRow, letters: Mapping[int, Mapping[str | None, str]] | None = None
+        self, *rows: CountRow, letters: Mapping[int, Mapping[str | None, Standing]] | None = None
     ) -> None:
         found = letters or {}
         self.side = HeldSide(MINUTES, lambda *_: rows, lambda _, offset: found.get(offset, {}))
@@ -82,7 +83,10 @@ def test_what_is_not_counted_is_no_difference() -> None:
 
 def test_dead_letters_are_accounted_for() -> None:
     """An open one lacks; of the others somebody has decided. One may be of no single target."""
-    letters = {1: {TARGET: "open"}, 2: {None: "replayed"}, 3: {"lake.s.other": "open"}}
+    letters = {
+        1: {TARGET: Standing("open", 1)}, 2: {None: Standing("discarded", 2)},
+        3: {"lake.s.other": Standing("open", 3)},
+    }  # fmt: skip
     log = Log(row(0, 3, m100=1), letters=letters).see(100, 100, 100)
     assert log.holds() == TargetHolds(
         held=1, letters=1, open=("1 change is an open dead letter, first shop:0:1",)
@@ -124,3 +128,16 @@ def test_a_message_of_several_minutes_counts_as_its_targets_count_it() -> None:
         time_ms = format_.source_ms(format_.joined(packet, cut))
         assert time_ms is not None
         assert found[f"lake.s.{table}"] == {time_ms // 60_000: len(minutes)}
+
+
+def test_a_replayed_letter_is_held_once_its_new_place_is_counted() -> None:
+    """Before that it can't be told; one that became a letter again is open there."""
+    again = {1: {TARGET: Standing("replayed", 9)}}
+    held = TargetHolds(held=1, letters=1)
+    assert Log(row(1, 9, m101=1), letters=again).see(100, 101).holds() == held
+    assert Log(row(1, 8, m101=1), letters=again).see(100, 101).holds() == TargetHolds(
+        held=1, why=("1 change is not counted in the target, first shop:0:9",)
+    )
+    open_ = {1: {TARGET: Standing("open", 9)}}
+    found = Log(row(1, 9, m101=1), letters=open_).see(100, 101).holds()
+    assert found.open == ("1 change is an open dead letter, first shop:0:9",)
