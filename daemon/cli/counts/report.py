@@ -21,6 +21,12 @@ Verdict = Literal["agrees", "differs", "not told"]
 NOTHING_TELLS = "nothing in this log says what should have come"
 
 
+NEVER_SEEN = (
+    "nothing was ever written to it, and no change of it is in this range: a name that is misspelt"
+    " looks the same"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """One target. ``expected`` None: not told of all. ``holds``: what it holds; None where that is
@@ -37,21 +43,27 @@ class TableReport:
 
 
 def reports(
-    pipeline: str, asked: Collection[str], scanned: Scanned, recorded: Snapshot
+    pipeline: str,
+    asked: Collection[str],
+    scanned: Scanned,
+    recorded: Snapshot,
+    may_be_empty: bool = False,
 ) -> list[TableReport]:
-    """Of each asked target, in order."""
-    return [_report(pipeline, target, scanned, recorded) for target in asked]
+    """Of each asked target, in order. ``may_be_empty``: one that nobody knows anything of agrees;
+    else it can't be told."""
+    return [_report(pipeline, target, scanned, recorded, may_be_empty) for target in asked]
 
 
 def targets_in(scanned: Scanned, recorded: Snapshot) -> list[str]:
     """All targets of a pipeline, of what is recorded and of what was read."""
     found = scanned.found
-    named = {target for each in found.differences for target in each.targets}
-    named |= {target for each in found.untold for target in each.targets}
+    named = set(found.lacking) | {target for each in found.untold for target in each.targets}
     return sorted({key.target for key in found.cells} | named | {*recorded.targets, *found.read})
 
 
-def _report(pipeline: str, target: str, scanned: Scanned, recorded: Snapshot) -> TableReport:
+def _report(
+    pipeline: str, target: str, scanned: Scanned, recorded: Snapshot, may_be_empty: bool
+) -> TableReport:
     found = scanned.found
     cells = [cell for key, cell in found.cells.items() if key.target == target]
     total = RowCounts(
@@ -62,8 +74,11 @@ def _report(pipeline: str, target: str, scanned: Scanned, recorded: Snapshot) ->
     told = [each.expected for each in cells if each.expected is not None]
     holds = None if scanned.holds is None else scanned.holds.get(target, TargetHolds())
     why = (*_why(target, scanned, recorded), *(() if holds is None else holds.why))
-    differs = any(target in each.targets for each in found.differences)
-    differs = differs or (holds is not None and bool(holds.differences or holds.open))
+    known = {*recorded.targets, *found.lacking, *found.read}
+    if not (why or may_be_empty or cells or target in known):
+        why = (NEVER_SEEN,)
+    differs = holds is not None and bool(holds.differences or holds.open)
+    differs = differs or target in found.lacking
     verdict: Verdict = "differs" if differs else "not told" if why else "agrees"
     whole = len(told) == len(cells) and bool(found.ends) and not (why and not differs)
     return TableReport(
@@ -134,6 +149,8 @@ def why_not(report: TableReport, scanned: Scanned) -> str | None:
         return None
     lacking = (d for d in scanned.found.differences if report.target in d.targets)
     lines = [lacking_line(each) for each in lacking]
+    if not lines and (number := scanned.found.lacking.get(report.target)):
+        lines = [f"{counted(number, 'transaction lacks', 'transactions lack')} events"]
     if report.holds is not None:
         lines += [*map(held_line, report.holds.differences), *report.holds.open]
     return next(iter((*lines, *report.why)), None)

@@ -6,7 +6,7 @@ Pure values. A minute is a whole number since 1970, by the source's clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from offsets.counts import RowCounts
@@ -62,11 +62,12 @@ class Untold:
 @dataclass(frozen=True, slots=True)
 class LogCounts:
     """What one pipeline's log has. ``differences`` and ``untold`` are the first thousand;
-    ``more``: how many differences were left out. ``repeated``: of each partition how many messages
-    came again, and were counted once. ``read``: by target the rows read from the table, which are
-    in no minute. ``ends``: the partitions with ends of transactions. ``begun_only``: the
-    transactions of the range with a BEGIN and nothing else of an asked table: statements have no
-    more, and nor has one of which all else is lost."""
+    ``more``: how many differences were left out. ``lacking``: by target the number of its
+    differences, with those. ``repeated``: of each partition how many messages came again, and were
+    counted once. ``read``: by target the rows read from the table, which are in no minute.
+    ``ends``: the partitions with ends of transactions. ``begun_only``: the transactions of the
+    range with a BEGIN and nothing else of an asked table: statements have no more, and nor has one
+    of which all else is lost."""
 
     cells: Mapping[CellKey, Cell]
     differences: tuple[LackingTransaction, ...]
@@ -76,3 +77,4 @@ class LogCounts:
     read: Mapping[str, int]
     ends: frozenset[TopicPartition]
     begun_only: int = 0
+    lacking: Mapping[str, int] = field(default_factory=dict)

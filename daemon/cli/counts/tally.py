@@ -75,6 +75,7 @@ class LogTally:
         self._mixed: set[TopicPartition | None] = set()
         self._differences: list[LackingTransaction] = []
         self._more = self._begun_only = 0
+        self._lacking: Counter[str] = Counter()
         self._notes = Notes()
         self._repeated: Counter[TopicPartition] = Counter()
         self._read: Counter[str] = Counter()
@@ -264,6 +265,7 @@ class LogTally:
         source, minute = found.place_of_missing(table, self._minutes)
         for cell in self._cells_of(table, source, minute):
             self._cells.setdefault(cell, [0, 0, 0, 0])[_MISSING] += number - there
+        self._lacking.update(self._targets(table))
         if len(self._differences) >= MOST_SHOWN:
             self._more += 1
             return
@@ -284,7 +286,7 @@ class LogTally:
         }
         return LogCounts(
             cells, tuple(self._differences), self._more, self._notes.all(), self._repeated,
-            self._read, frozenset(self.ends), self._begun_only,
+            self._read, frozenset(self.ends), self._begun_only, self._lacking,
         )  # fmt: skip
 
     def _said(self, key: CellKey, counts: list[int]) -> int | None:

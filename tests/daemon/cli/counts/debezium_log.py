@@ -162,7 +162,7 @@ class DebeziumLog:
 
     def report(self, target: str = "lake.shop.t", **more: Any) -> TableReport:
         """What is said of one target."""
-        return reports("p", [target], self.scan(**more), Snapshot("p", "g"))[0]
+        return reports("p", [target], self.scan(**more), Snapshot("p", "g"), True)[0]
 
 
 def cells(scanned: Scanned, target: str = "lake.shop.t") -> dict[int, tuple[int, int, int, Any]]:

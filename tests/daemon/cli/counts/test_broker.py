@@ -211,5 +211,16 @@ def test_what_is_asked_wrongly_is_refused(world: World) -> None:
     assert "at least a minute after" in CliRunner().invoke(app, words).stderr
 
 
+def test_a_table_that_nobody_knows_agrees_with_nothing(world: World) -> None:
+    """A name that is misspelt fits the route; one that is quiet is known by what is recorded."""
+    world.write(DebeziumLog().framed().passed())
+    status, found = world.document("lake.shop.tt")
+    assert (status, found["tables"]["lake.shop.tt"]["verdict"]) == (2, "not told")
+    assert "misspelt" in world.counts("lake.shop.tt").stdout
+    assert world.document(TARGET)[0] == 2
+    world.record()
+    assert world.document(TARGET)[0] == 0
+
+
 def test_a_topic_that_is_missing_is_refused(world: World) -> None:
     assert world.counts().exit_code == 2

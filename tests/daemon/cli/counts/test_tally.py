@@ -10,9 +10,11 @@ from changes.model.model import TableName
 from changes.model.row_events import RowEvent, TransactionMark
 from daemon.cli.counts.names import TableNames
 from daemon.cli.counts.notes import Notes
-from daemon.cli.counts.tally import NO_END, LogTally, TooMany
+from daemon.cli.counts.report import reports, targets_in, why_not
+from daemon.cli.counts.tally import MOST_SHOWN, NO_END, LogTally, TooMany
 from daemon.cli.counts.transaction import Numbers
-from tests.daemon.cli.counts.debezium_log import LOG, MINUTE, RANGE
+from offsets.snapshot import Snapshot
+from tests.daemon.cli.counts.debezium_log import LOG, MINUTE, RANGE, DebeziumLog
 
 T = TableName("shop", "t")
 TIME = MINUTE * 60_000
@@ -88,3 +90,16 @@ def test_reasons_are_bounded() -> None:
         notes.add(number, f"why {number}", LOG, number)
     assert len(notes.all()) == 1001
     assert notes.all()[-1].count == 500
+
+
+def test_a_table_differs_also_where_its_transactions_are_left_out() -> None:
+    """The first thousand are listed; another table's may all be behind them."""
+    log = DebeziumLog().framed().at(0)
+    for number in range(MOST_SHOWN + 1):
+        log.begin(f"{number}")
+        log.end(f"{number}", {"shop.t" if number < MOST_SHOWN else "shop.u": 1})
+    scanned, recorded = log.passed().scan(), Snapshot("p", "g")
+    (found,) = reports("p", ["lake.shop.u"], scanned, recorded)
+    assert (found.verdict, found.expected) == ("differs", 1)
+    assert why_not(found, scanned) == "1 transaction lacks events"
+    assert targets_in(scanned, recorded) == ["lake.shop.t", "lake.shop.u"]
