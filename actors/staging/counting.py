@@ -13,6 +13,7 @@ from changes.model.model import Changes
 from offsets.counts import Minutes, RowCounts, minute_of, of_all
 from offsets.position import TopicPartition
 
+_MINUTE_MS = 60_000
 _LATEST_MS = 10**17
 """``Format.source_ms`` is below it."""
 

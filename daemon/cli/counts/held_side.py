@@ -11,7 +11,7 @@ from changes.model.model import TableName
 from changes.model.row_events import RowEvent
 from daemon.cli.base.texts import time_text
 from daemon.state.dead_letters.standing import Standing
-from offsets.counts import NO_MINUTE, CountRow, HeldCounts, RowCounts, held
+from offsets.counts import NO_MINUTE, CountRow, HeldCounts, LaneCounts, RowCounts, held
 from offsets.position import TopicPartition
 from settings.counted import counted
 
@@ -98,12 +98,14 @@ class HeldSide:
         self._begins: Mapping[TopicPartition, int] = {}
         self._held: dict[TopicPartition, dict[str, HeldCounts]] = {}
         self._seen: dict[Lane, _Seen] = {}
+        self._late: dict[TopicPartition, list[tuple[int, int]]] = {}
 
     def begin(self, begins: Mapping[TopicPartition, int]) -> None:
         """The log is read from these offsets on: forget what was seen of it before."""
         self._begins = begins
         self._held.clear()
         self._seen.clear()
+        self._late.clear()
 
     def see(
         self, source: TopicPartition, offset: int, event: RowEvent, targets: Iterable[str]
@@ -128,6 +130,18 @@ class HeldSide:
                 seen.letters += 1
             else:
                 seen.minutes[minute] += 1
+
+    def is_amid(self, source: TopicPartition, offset: int) -> bool:
+        """Whether reading would end, before this offset, amid what was counted together with
+        changes of the range: the rest of it may have some, too."""
+        if source not in self._late:
+            runs = [run for lane in self._of(source).values() for run in lane.runs]
+            late = [run for run in runs if run.through >= offset and self._is_of_range(run)]
+            self._late[source] = [(run.after, run.through) for run in late]
+        return any(after < offset - 1 and at >= offset for after, at in self._late[source])
+
+    def _is_of_range(self, run: LaneCounts) -> bool:
+        return any(minute in self._minutes for minute in run.minutes)
 
     def _of(self, source: TopicPartition) -> dict[str, HeldCounts]:
         found = self._held.get(source)

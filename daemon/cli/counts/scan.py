@@ -134,7 +134,9 @@ class Scan:
     ) -> Iterator[tuple[TopicPartition, LogRecord]]:
         for record in self._reader.read(bounds.source, bounds.begin, bounds.end - 1):
             waiting = bool(tally.ends) and tally.waiting > 0
-            if bounds.is_over(self._to_ms, record.time_ms, waiting):
+            is_over = bounds.is_over(self._to_ms, record.time_ms, waiting)
+            side, at = self._side, record.offset
+            if is_over and not (side is not None and side.is_amid(bounds.source, at)):
                 return
             bounds.read_to = record.offset + 1
             yield bounds.source, record

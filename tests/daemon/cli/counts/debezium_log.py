@@ -154,11 +154,12 @@ class DebeziumLog:
                 return (f"lake.{table}",) if table.database == "shop" else ()
             return tuple(routes.get(str(table), ()))
 
-        name = options.pop("format", "debezium-json")
+        name, side = options.pop("format", "debezium-json"), options.pop("side", None)
         format_ = make_format(name, FormatOptions(**options))
         formats = {source.topic: format_ for source in self.source.logs}
         places = sorted(self.source.logs)
-        return Scan(RANGE, targets, formats, self.source, self.source, places).run()
+        scan = Scan(RANGE, targets, formats, self.source, self.source, places, side=side)
+        return scan.run()
 
     def report(self, target: str = "lake.shop.t", **more: Any) -> TableReport:
         """What is said of one target."""

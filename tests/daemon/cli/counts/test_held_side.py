@@ -18,6 +18,8 @@ from daemon.state.dead_letters.standing import Standing
 from offsets.counts import NO_MINUTE, CountRow, LaneCounts, RowCounts
 from offsets.position import TopicPartition
 from tests.changes.formats import protobuf_records as wire
+from tests.daemon.cli.counts.debezium_log import LOG as SHOP
+from tests.daemon.cli.counts.debezium_log import MINUTE, RANGE, DebeziumLog
 
 LOG = TopicPartition("shop", 0)
 TARGET, OTHER = "lake.s.t", "lake.s.u"
@@ -141,3 +143,22 @@ def test_a_replayed_letter_is_held_once_its_new_place_is_counted() -> None:
     open_ = {1: {TARGET: Standing("open", 9)}}
     found = Log(row(1, 9, m101=1), letters=open_).see(100, 101).holds()
     assert found.open == ("1 change is an open dead letter, first shop:0:9",)
+
+
+def test_reading_goes_on_to_the_end_of_what_was_counted_together() -> None:
+    """A daemon that was behind counts hours in one run. A late change of the range, of a long
+    transaction, would stand for one that the target lacks."""
+    log = DebeziumLog().framed().at(0)
+    log.transaction("1", "I", "I")
+    for number in range(1000):  # records are looked at in groups
+        log.at(25).transaction(f"{number + 9}", "I")
+    log.begin("3")
+    late = log.row("3", 1, ts_ms=MINUTE * 60_000 + 7)
+    log.end("3", {"shop.t": 1})
+    log.passed()
+    counts = {MINUTE: RowCounts(2), MINUTE + 25: RowCounts(1000)}
+    row = CountRow("lake.shop.t", SHOP, 1, LaneCounts("w", -1, late, counts))
+    side = HeldSide(RANGE, lambda *_: [row], lambda *_: {})
+    holds = log.scan(side=side).holds
+    assert holds is not None
+    assert holds["lake.shop.t"].differences == (HeldDifference(SHOP, MINUTE, 3, 2),)
