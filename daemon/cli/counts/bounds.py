@@ -14,6 +14,10 @@ commit. Less: more of long transactions is left out. More: more is read for noth
 READ_ON_MS = 7_200_000
 """How long behind the range the END of a transaction is waited for that has changes in it."""
 
+TIMELESS = 1000
+"""So many offsets are read before a partition is taken for one that tells no times of the source.
+What came into the log hours late, as behind a reader that stood, tells them soon."""
+
 SKEW_MS = 1000
 """A record behind the range must be later by more than this: see ``source_watermarks``."""
 
@@ -95,7 +99,8 @@ class Bounds:
         if log_ms is not None and log_ms <= to_ms + LATE_MS:
             return False
         if self.latest_ms is None:  # no record tells a time of the source
-            return log_ms is not None and log_ms > to_ms + READ_ON_MS
+            late = log_ms is not None and log_ms > to_ms + READ_ON_MS
+            return late and self.read_to - self.begin >= TIMELESS
         if self.latest_ms > to_ms + READ_ON_MS:
             return True
         return self.passed and not waiting and self.latest_ms > to_ms + LATE_MS

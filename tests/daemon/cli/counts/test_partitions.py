@@ -146,3 +146,13 @@ def test_a_lost_end_in_its_own_topic_is_told() -> None:
     found = log.report()
     assert (found.verdict, found.why[0].partition(" at ")[0]) == ("not told", NO_END)
     assert list(cells(log.scan()).values()) == [(1, 0, 0, None)]
+
+
+def test_what_came_into_the_log_hours_late_is_counted() -> None:
+    """The source's reader stood from before the range on. Then it stands again."""
+    log = DebeziumLog()
+    log.clock.delay_ms = 5 * 3_600_000
+    log.framed().at(0).transaction("1", "I", "I")
+    assert log.report().why[0].startswith("no change of after the range came in shop:0")
+    log.passed()
+    assert (log.report().verdict, cells(log.scan())) == ("agrees", {0: (2, 0, 0, 2)})
