@@ -94,7 +94,9 @@ class HeldSide:
     ) -> None:
         """``rows``: of all targets the runs that reach an offset of a lane. ``letters``: by target
         where a record's dead letter stands; of None one for no single target."""
-        self._minutes, self._rows, self._letters = minutes, rows, letters
+        # From 1970 on is from ever on: that minute stands for none.
+        self._minutes = range(max(minutes.start, NO_MINUTE + 1), minutes.stop)
+        self._rows, self._letters = rows, letters
         self._begins: Mapping[TopicPartition, int] = {}
         self._held: dict[TopicPartition, dict[str, HeldCounts]] = {}
         self._seen: dict[Lane, _Seen] = {}

@@ -30,10 +30,13 @@ class Log:
     """Events from offset 1 on, one each, of a minute; letters and rows as they are given."""
 
     def __init__(
-        self, *rows: CountRow, letters: Mapping[int, Mapping[str | None, Standing]] | None = None
+        self,
+        *rows: CountRow,
+        letters: Mapping[int, Mapping[str | None, Standing]] | None = None,
+        minutes: range = MINUTES,
     ) -> None:
         found = letters or {}
-        self.side = HeldSide(MINUTES, lambda *_: rows, lambda _, offset: found.get(offset, {}))
+        self.side = HeldSide(minutes, lambda *_: rows, lambda _, offset: found.get(offset, {}))
         self.side.begin({LOG: 1})
         self.offset = 0
 
@@ -64,6 +67,13 @@ def test_truncations_and_rows_that_were_read_are_no_changes() -> None:
     """The target counts those in no minute."""
     log = Log(row(0, 3, m100=1, **{f"m{NO_MINUTE}": 1}))
     log.see(100).see(101, op="T").see(101, read=True)
+    assert log.holds() == TargetHolds(held=1)
+
+
+def test_a_range_of_all_times_has_no_minute_of_none() -> None:
+    """From 1970 on: rows that were read from the table are in no minute, there either."""
+    rows = row(0, 2, m100=1, **{f"m{NO_MINUTE}": 5})
+    log = Log(rows, minutes=range(NO_MINUTE, 103)).see(100).see(0, read=True)
     assert log.holds() == TargetHolds(held=1)
 
 
