@@ -32,6 +32,7 @@ from daemon.cli.counts.tally import TooMany
 from daemon.config.config import Config
 from daemon.config.pipeline_config import pipeline_of_target, pipelines_of
 from daemon.state.dead_letters.index import parse_since
+from databases.base.errors import DatabaseAway
 from offsets.recovery import PositionError
 from offsets.store import StoreError
 from settings.counted import counted
@@ -42,7 +43,7 @@ MOST_MINUTES = 200
 
 REFUSED = (
     RangeGone, CountsRefused, TooWide, TooMany, RouteConflict, PositionError, NotAnswered,
-    TopicMissing, LogUnreadable, LogGone,
+    TopicMissing, LogUnreadable, LogGone, DatabaseAway,
 )  # fmt: skip
 
 TablesArgument = Annotated[

@@ -20,7 +20,7 @@ from daemon.state.dead_letters.index import Unreadable, read_index
 from daemon.state.dead_letters.standing import Standings
 from daemon.state.offset_transfer import format_of
 from daemon.state.recorded import recorded_snapshot
-from databases.base.errors import DatabaseError
+from databases.base.errors import DatabaseAway, DatabaseError
 from offsets.position import TopicPartition
 from offsets.recovery import check_topic_ids
 from offsets.snapshot import Snapshot
@@ -41,7 +41,7 @@ def scanned(
     """What the log has of these targets (None: of all), and what is recorded of the pipeline.
 
     Raises CountsRefused, TooWide, TooMany, RangeGone, RouteConflict, PositionError, NotAnswered,
-    TopicMissing, LogUnreadable, LogGone, StoreError, OSError.
+    TopicMissing, LogUnreadable, LogGone, DatabaseAway, StoreError, OSError.
     """
     recorded = recorded_snapshot(pipeline).snapshot or Snapshot(pipeline.name, pipeline.group)
     source = pipeline.source()
@@ -65,6 +65,8 @@ def scanned(
             side = _held_side(pipeline, minutes)
             scan = Scan(minutes, targets, formats, questions, reader, sources, schemas, side)
             return scan.run(), recorded
+        except DatabaseAway:
+            raise
         except (NoAnswer, DatabaseError, Unreadable) as error:
             raise CountsRefused(str(error)) from error
 

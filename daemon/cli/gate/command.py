@@ -27,7 +27,7 @@ from daemon.operations.engine.here import Offline
 from daemon.state.cuts_table import CutsTable
 from daemon.state.dead_letters.index import Unreadable, parse_since
 from daemon.state.edits import EditRefused
-from databases.base.errors import DatabaseError
+from databases.base.errors import DatabaseAway, DatabaseError
 from offsets.recovery import PositionError
 from offsets.store import StoreError
 from settings.exit import Exit
@@ -181,6 +181,9 @@ def _wait(
         except (NotAnswered, LogUnreadable) as error:
             # A broker that is away may be back in time.
             away = settings.redactor.text(f"{error}{settings.kafka_hint}")
+            looked = [GateLook(dict.fromkeys(each.targets, away), {}) for each in gates]
+        except DatabaseAway as error:  # so may the sink of a table of counts, or of cuts
+            away = settings.redactor.text(str(error))
             looked = [GateLook(dict.fromkeys(each.targets, away), {}) for each in gates]
         if not any(each.shut for each in looked):
             return looked

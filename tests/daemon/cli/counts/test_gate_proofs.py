@@ -26,9 +26,9 @@ def world(tmp_path: Path, store_broker: DevBroker) -> World:
     return made
 
 
-def gate(world: World, minute: int) -> tuple[int, str]:
+def gate(world: World, minute: int, *more: str) -> tuple[int, str]:
     """Its status once, and what it says on standard error."""
-    span = "--through", text(MINUTE + minute), "--timeout", "0s"
+    span = "--through", text(MINUTE + minute), "--timeout", "0s", *more
     done = CliRunner().invoke(app, ("gate", "wait", TARGET, *span, "-c", str(world.config)))
     return done.exit_code, done.stderr
 
@@ -106,3 +106,19 @@ def test_a_replayed_letter_shuts_it_until_its_record_is_written(
     letters(world, "replay", "--all", "--execute")
     finish(world)
     assert gate(world, 1) == (0, "")
+
+
+def test_a_sink_of_counts_that_is_away_is_waited_for(world: World) -> None:
+    """It may be back within the time; asked once, the counts are refused."""
+    world.config.write_text(
+        world.config.read_text() + 'counts = "db.binlogd.counts"\n[sink.db]\nkind = "jdbc"\n'
+        'url = "jdbc:postgresql://127.0.0.1:1/postgres"\nuser = "nobody"\n'
+    )
+    log = DebeziumLog().framed().at(0)
+    log.transaction("1", "I")
+    world.write(log.passed())
+    world.record(frontier=9)
+    status, why = gate(world, 1, "--counts-from", text(MINUTE))
+    assert (status, "127.0.0.1" in why) == (75, True), why
+    done = world.counts(TARGET)
+    assert (done.exit_code, "127.0.0.1" in done.stderr) == (2, True), done.output
