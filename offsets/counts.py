@@ -188,10 +188,12 @@ class HeldCounts:
 
     ``runs``: in order; none meets another. ``doubtful``: minutes of which changes may be missing
     here: the log was read again from amid what a run had counted, and that is left out as a whole.
+    ``whole_from``: the offset from which on reading once more would count these, too.
     """
 
     runs: tuple[LaneCounts, ...]
     doubtful: frozenset[int] = frozenset()
+    whole_from: int | None = None
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -215,14 +217,16 @@ def held(rows: Iterable[CountRow]) -> HeldCounts:
     """
     kept: list[LaneCounts] = []
     doubtful: set[int] = set()
+    begins: list[int] = []
     for versions in _latest_first(rows):
         fitting = (v for v in versions if not any(_meet(v, each) for each in kept))
         if (found := next(fitting, None)) is not None:
             kept.append(found)
         elif not _cover(kept, versions[-1]):
             doubtful.update(versions[-1].minutes)
+            begins.append(versions[-1].after + 1)
     runs = sorted(kept, key=lambda run: (run.after, run.through))
-    return HeldCounts(tuple(runs), frozenset(doubtful))
+    return HeldCounts(tuple(runs), frozenset(doubtful), min(begins, default=None))
 
 
 def _latest_first(rows: Iterable[CountRow]) -> Iterator[list[LaneCounts]]:

@@ -105,6 +105,16 @@ def test_what_was_read_again_counts_as_it_was_counted_last() -> None:
     assert said(whole) == ({7: RowCounts(6), 8: RowCounts(3)}, ((-1, 7), (7, 10)), set())
 
 
+def test_what_a_reset_led_amid_is_read_from_where_it_began() -> None:
+    """Nothing else makes it whole: the run that was counted anew begins behind some of it."""
+    rows = [row(1, "w1", -1, 5, 7, 5), row(2, "w2", 5, 9, 8, 4), row(3, "w3", 7, 99, 8, 60)]
+    assert (held(rows).doubtful, held(rows).whole_from) == ({8}, 6)
+    again = held([*rows, row(4, "w4", 5, 99, 8, 62)])
+    assert (said(again), again.whole_from) == (
+        ({7: RowCounts(5), 8: RowCounts(62)}, ((-1, 5), (5, 99)), set()), None
+    )  # fmt: skip
+
+
 def said(found: HeldCounts) -> tuple[object, ...]:
     return found.minutes(), found.ranges, {*found.doubtful}
 

@@ -214,4 +214,7 @@ class HeldSide:
             yield f"{what} not counted in the target, first {source}:{seen.uncounted.first}"
         if doubtful := sorted(lane.doubtful.intersection(self._minutes)):
             first = time_text(doubtful[0] * 60_000)[:16]
-            yield f"{source} was read again, and what was counted then is not whole, from {first}Z"
+            yield (
+                f"{source} was read again, and what was counted before is not whole, from {first}Z"
+                f" on: reading it from offset {lane.whole_from} on counts it again"
+            )
