@@ -30,6 +30,7 @@ MOST_SHOWN = 1000
 
 NO_END = "a transaction's END was not read"
 NO_BEGIN = "a transaction's BEGIN was not read, and events of it are missing"
+NO_END_TIME = "a transaction's END has no time, and events of it are missing"
 NO_NAME = "changes name no transaction"
 NO_TIME = "changes without a time of the source"
 TWICE = "two transactions have one name, as where the source began to number again"
@@ -150,7 +151,7 @@ class LogTally:
             self._settle(key, found)
 
     def _mark(self, source: TopicPartition, offset: int, mark: TransactionMark) -> None:
-        key = self._key(source, mark.id)
+        key, first = self._key(source, mark.id), source not in self.ends
         if mark.ends:
             self.ends.add(source)
         minute = None if mark.time_ms is None else mark.time_ms // 60_000
@@ -160,8 +161,8 @@ class LogTally:
             return
         found = self._opened(key)
         if not mark.ends:
-            found.begin(minute)
-            return
+            return found.begin(minute)
+        found.cut |= first and not found.begun
         self.waiting -= found.inside and found.end is None
         found.ended(End(source, offset, minute, mark.tables))
         self._settle(key, found)
@@ -221,9 +222,13 @@ class LogTally:
         end = found.end
         self.waiting -= found.inside and end is None
         self._begun_only += end is None and not found.tables and found.begun_minute in self._minutes
+        expected = self._expected(found)
+        if end is not None and found.is_timeless:
+            if not found.cut and (expected != {} or end.tables is None):
+                self._cant_tell(key, found, expected or {}, NO_END_TIME)
+            return
         if not found.overlaps(self._minutes) or (end is None and not found.has_changes):
             return
-        expected = self._expected(found)
         if end is not None and end.tables is not None and expected == {} and not found.tables:
             return  # of tables that nobody asks for
         if end is None:
@@ -255,7 +260,7 @@ class LogTally:
         if end is not None and end.minute is not None and end.minute in self._minutes:
             for table in expected:
                 self._untell(table, end.source, end.minute)
-        place = (end.source, end.offset) if end is not None else found.first
+        place = found.first if end is None else (end.source, end.offset)
         assert place is not None
         self._notes.add((why, targets), why, *place, targets, key[1])
 

@@ -77,6 +77,8 @@ class Transaction:
     """Why its END can't be used, whatever it says."""
     inside: bool = False
     """Some of its changes are in the range."""
+    cut: bool = False
+    """Its END is the first of its partition, and its BEGIN was not read: it may be cut off."""
     first: tuple[TopicPartition, int] | None = None
     """The place of its first event of an asked table."""
 
@@ -138,6 +140,11 @@ class Transaction:
     def has_changes(self) -> bool:
         """Whether any of its changes was seen."""
         return any(each.places for each in self.tables.values())
+
+    @property
+    def is_timeless(self) -> bool:
+        """Whether nothing that was seen of it tells when it was."""
+        return not self._minutes()
 
     def overlaps(self, minutes: range) -> bool:
         """Whether it may have changes in a range: by its bounds, and by what is there of it."""

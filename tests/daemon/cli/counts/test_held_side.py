@@ -109,8 +109,8 @@ def test_what_was_read_again_in_part_cannot_be_told() -> None:
     """Nor can a minute that lacks changes while some are counted without one."""
     again = Log(row(0, 4, m100=4), row(3, 6, m101=3)).see(100, 100, 100)
     assert again.holds().why[-1] == (
-        "shop:0 was read again, and what was counted before is not whole, from 1970-01-01T01:40Z on:"
-        " reading it from offset 1 on counts it again"
+        "shop:0 was read again, and what was counted before is not whole, from 1970-01-01T01:40Z on"
+        ": reading it from offset 1 on counts it again"
     )
     timeless = Log(row(0, 3, m100=1, **{f"m{NO_MINUTE}": 2})).see(100, 100, 100).holds()
     assert (timeless.differences, len(timeless.why)) == ((), 1)

@@ -6,10 +6,10 @@ import pytest
 
 from daemon.cli.counts.report import reports
 from daemon.cli.counts.scan import TooWide
-from daemon.cli.counts.tally import MIXED, NO_END
+from daemon.cli.counts.tally import MIXED, NO_END, NO_END_TIME
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, TargetMark
-from tests.daemon.cli.counts.debezium_log import DebeziumLog, cells, key
+from tests.daemon.cli.counts.debezium_log import DebeziumLog, cells, key, why
 
 T, U, ENDS = (TopicPartition(name, 0) for name in ("shop.t", "shop.u", "shop.transaction"))
 
@@ -146,6 +146,27 @@ def test_a_lost_end_in_its_own_topic_is_told() -> None:
     found = log.report()
     assert (found.verdict, found.why[0].partition(" at ")[0]) == ("not told", NO_END)
     assert list(cells(log.scan()).values()) == [(1, 0, 0, None)]
+
+
+def test_a_transaction_without_a_time_whose_rows_are_all_lost_is_told() -> None:
+    """Old readers' ENDs have no time. Where reading began amid a transaction its rows are before
+    that, and nothing is said; nor of other tables."""
+    log = DebeziumLog()
+    log.clock.of_marks = False
+    log.end("cut", {"shop.t": 1})
+    log.framed().at(1)
+    log.transaction("1", "I", "I")
+    log.begin("2")
+    log.end("2", {"other.t": 3})
+    assert log.passed().report().verdict == "agrees"
+    for begun in (True, False):
+        log = DebeziumLog()
+        log.clock.of_marks = False
+        log.framed().at(1)
+        if begun:
+            log.begin("7")
+        log.end("7", {"shop.t": 2})
+        assert why(log.passed()) == ("not told", NO_END_TIME)
 
 
 def test_what_came_into_the_log_hours_late_is_counted() -> None:
