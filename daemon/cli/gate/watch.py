@@ -9,7 +9,7 @@ from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.engine.port import Look
 from daemon.operations.engine.source_watermarks import LogMoments, Passage, moments_of, passage
 from daemon.state.cuts_table import CutsTable
-from daemon.state.dead_letters.index import read_index
+from daemon.state.dead_letters.index import LetterIndex, read_index
 from daemon.state.dead_letters.standing import Standings
 from daemon.state.recorded import recorded_snapshot
 from databases.base.port import Moment
@@ -73,7 +73,9 @@ class PipelineGate:
             self._moments = moments
             return GateLook(dict.fromkeys(self.targets, "partitions were added"), found.ends)
         ends = {**self._other_ends(topics, recorded, moments), **found.ends}
-        shut = self._cut_short(recorded, moments) or self._shut(recorded, ends)
+        letters = read_index(self._reads)
+        needed = self._with_replayed(ends, Standings(letters))
+        shut = self._cut_short(recorded, moments) or self._shut(recorded, letters, ends, needed)
         if not shut and self._counted is not None:
             shut = dict(self._counted(self._reads, self.targets))
         states = {source: recorded.partitions.get(source) for source in found.ends}
@@ -81,7 +83,8 @@ class PipelineGate:
         looked = GateLook(shut, found.ends, begins)
         if shut or self._cuts is None:
             return looked
-        return self._in_cut(self._cuts, recorded, looked)
+        in_cut = {source: needed[source] for source in found.ends}
+        return self._in_cut(self._cuts, recorded, looked, in_cut)
 
     def _recorded(self) -> Snapshot:
         found = recorded_snapshot(self._reads).snapshot
@@ -125,49 +128,59 @@ class PipelineGate:
                 return dict.fromkeys(self.targets, why)
         return {}
 
-    def _shut(self, recorded: Snapshot, ends: Mapping[TopicPartition, int]) -> dict[str, str]:
-        index = read_index(self._reads)
-        standings = Standings(index)
-        unread = f"a dead letter can't be read: {index.damage[0]}" if index.damage else None
+    def _shut(
+        self,
+        recorded: Snapshot,
+        letters: LetterIndex,
+        ends: Mapping[TopicPartition, int],
+        needed: Mapping[TopicPartition, int],
+    ) -> dict[str, str]:
+        standings = Standings(letters)
+        unread = f"a dead letter can't be read: {letters.damage[0]}" if letters.damage else None
         found = {}
         for target in self.targets:
-            mine = [*standings.of(target)]
-            places = [(one.source, one.offset) for one, stands in mine if stands.state == "open"]
-            again = [
-                (one.source, stands.offset)
-                for one, stands in mine
-                if stands.replayed and one.offset < ends.get(one.source, NO_OFFSET)
+            places = [
+                (letter.source, letter.offset)
+                for letter, stands in standings.of(target)
+                if stands.state == "open" and letter.offset < ends.get(letter.source, NO_OFFSET)
             ]
-            needed = self._with_replayed(ends, again)
             why = why_shut(recorded, target, needed, places, self._may_be_empty) or unread
             if why is not None:
                 found[target] = why
         return found
 
     def _with_replayed(
-        self, ends: Mapping[TopicPartition, int], places: Sequence[tuple[TopicPartition, int]]
+        self, ends: Mapping[TopicPartition, int], standings: Standings
     ) -> Mapping[TopicPartition, int]:
         """What must be written where records of below the ends are in the log again. A place that
         the log does not have is of another one, of that name."""
-        behind = [(source, at + 1) for source, at in places if at >= ends[source]]
+        behind = {
+            (letter.source, stands.offset + 1)
+            for target in self.targets
+            for letter, stands in standings.of(target)
+            if stands.replayed
+            and letter.offset < ends.get(letter.source, NO_OFFSET) <= stands.offset
+        }
         if not behind:
             return ends
-        marks = (
-            self._look.source(self._reads.name)
-            .questions()
-            .watermarks(sorted({source for source, _ in behind}))
-        )
-        found = dict(ends)
+        questions, found = self._look.source(self._reads.name).questions(), dict(ends)
+        marks = questions.watermarks(sorted({source for source, _ in behind}))
         for source, end in behind:
             if end <= marks[source].high:
                 found[source] = max(found[source], end)
         return found
 
-    def _in_cut(self, cuts: CutsTable, recorded: Snapshot, looked: GateLook) -> GateLook:
+    def _in_cut(
+        self,
+        cuts: CutsTable,
+        recorded: Snapshot,
+        looked: GateLook,
+        ends: Mapping[TopicPartition, int],
+    ) -> GateLook:
         newest = [one.number for one in cuts.listed()[:1]]
         lacks = "no cut is listed yet"
         for cut in cuts.read(newest):
-            why = cut_lacks(cut, recorded, self.targets, looked.ends)
+            why = cut_lacks(cut, recorded, self.targets, ends)
             if why is None:
                 return replace(looked, cut=cut.number)
             lacks = why

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from daemon.cli.__main__ import app
+from daemon.cli.gate.watch import PipelineGate
+from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.operations.engine.here import Offline
 from demo.broker import DevBroker
+from offsets.cuts import Cut
+from offsets.position import TopicPartition
 from tests.daemon.cli.counts.debezium_log import MINUTE, DebeziumLog
 from tests.daemon.cli.counts.test_broker import TARGET, World, text
 from tests.daemon.cli.counts.test_held import finish
 from tests.integration.rig import canal
+
+CUT = 1_700_000_000
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -58,6 +67,29 @@ def test_a_statement_of_its_own_time_proves_nothing(world: World) -> None:
     assert "the committed position of" in gate(world, 1)[1]
     finish(world)
     assert gate(world, 1)[0] == 0
+
+
+class OneCut:
+    """A list of cuts that has one, with a version of the table that is not the present one."""
+
+    def __init__(self, positions: Mapping[TopicPartition, int]) -> None:
+        versions = {TARGET: "another"}
+        self._cut = Cut(CUT, "p", "time", positions, None, None, versions, {})
+
+    def listed(self) -> list[Cut]:
+        return [self._cut]
+
+    def read(self, numbers: Sequence[int]) -> list[Cut]:
+        return [self._cut]
+
+
+def in_cut(world: World, position: int) -> str | None:
+    """Why a cut at this position of the log lacks something."""
+    config, through_ms = load(world.config), (MINUTE + 1) * 60_000
+    cuts: Any = OneCut({TopicPartition(world.topic, 0): position})
+    here = Offline(config, lambda good, line: None, {})
+    reads = PipelineConfig(config, "p")
+    return PipelineGate(here, reads, [TARGET], through_ms, cuts=cuts).look().shut.get(TARGET)
 
 
 def day(key: int, minute: int, text_: str) -> bytes:
@@ -106,6 +138,8 @@ def test_a_replayed_letter_shuts_it_until_its_record_is_written(
     letters(world, "replay", "--all", "--execute")
     finish(world)
     assert gate(world, 1) == (0, "")
+    assert in_cut(world, 3) == f"cut {CUT} was made before"
+    assert in_cut(world, 9) is None
 
 
 def test_a_sink_of_counts_that_is_away_is_waited_for(world: World) -> None:
