@@ -150,7 +150,7 @@ def why_not(report: TableReport, scanned: Scanned) -> str | None:
     lacking = (d for d in scanned.found.differences if report.target in d.targets)
     lines = [lacking_line(each) for each in lacking]
     if not lines and (number := scanned.found.lacking.get(report.target)):
-        lines = [f"{counted(number, 'transaction lacks', 'transactions lack')} events"]
+        lines = [f"events are missing of {counted(number, 'transaction')}"]
     if report.holds is not None:
         lines += [*map(held_line, report.holds.differences), *report.holds.open]
     return next(iter((*lines, *report.why)), None)

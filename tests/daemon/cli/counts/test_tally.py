@@ -101,5 +101,5 @@ def test_a_table_differs_also_where_its_transactions_are_left_out() -> None:
     scanned, recorded = log.passed().scan(), Snapshot("p", "g")
     (found,) = reports("p", ["lake.shop.u"], scanned, recorded)
     assert (found.verdict, found.expected) == ("differs", 1)
-    assert why_not(found, scanned) == "1 transaction lacks events"
+    assert why_not(found, scanned) == "events are missing of 1 transaction"
     assert targets_in(scanned, recorded) == ["lake.shop.t", "lake.shop.u"]
