@@ -23,6 +23,11 @@ class Aside(Generic[T]):
         """Whether it has ended without a result."""
         return self._failure is not None
 
+    def ended(self, within_s: float) -> bool:
+        """Wait so long for it; whether it has ended."""
+        self._thread.join(within_s)
+        return not self._thread.is_alive()
+
     def result(self) -> T:
         """Wait for it. Raises what it raised."""
         self._thread.join()

@@ -100,15 +100,18 @@ def known_id(state_dir: Path) -> str | None:
     return text if _ID.fullmatch(text) else None
 
 
-def write_durably(path: Path, text: str, before: Callable[[], None] = lambda: None) -> None:
+def write_durably(
+    path: Path, text: str, before: Callable[[], None] = lambda: None, shared: bool = False
+) -> None:
     """Replace a file's text: a crash leaves the old one or the new one, whole. Raises OSError that
     names the file.
 
-    ``before`` is called when the new text is on the disk, beside the old file.
+    ``before`` is called when the new text is on the disk, beside the old file. ``shared``: who may
+    read it is the umask's matter.
     """
     temporary = path.with_name(f"{path.name}.new")
     with _named(path):
-        with open(temporary, "wb", opener=private_opener) as file:
+        with open(temporary, "wb", opener=None if shared else private_opener) as file:
             file.write(text.encode())  # in one piece: a text file would write it in small ones
             file.flush()
             os.fsync(file.fileno())

@@ -121,6 +121,11 @@ COMMANDS = (
         "daemon.cli.gate.command:app",
     ),
     Command(
+        "gate run",
+        "Close the configured gates, partition by partition, and tell others of it.",
+        "daemon.cli.gate.running:app",
+    ),
+    Command(
         "counts",
         "Compare the row changes that the source says it made in each minute with those in the"
         " log.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,13 +17,20 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from changes.formats import option_names
 from changes.model.model import FormatOptions
 from changes.model.registry import Registry
-from changes.routes.routing import Route
+from changes.routes.routing import Route, Router
 from collector.connect.section import ConnectSection
 from collector.connector.section import CollectorSection
 from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
-from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
+from daemon.config.gates import GateSection, gate_topics, unfit_gates
+from daemon.config.owners import (
+    own_topics,
+    owned_spark,
+    shared_topics,
+    target_owner,
+    unfit_targets,
+)
 from daemon.config.pipeline_parts import LoadSection, check_kafka, unfit_quotas
 from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (
@@ -41,6 +49,7 @@ from daemon.config.sections import (
     MemorySection,
     MetricsSection,
     TracingSection,
+    with_writers,
 )
 from databases.base.section import DatabaseSection
 from settings.secrets import Redactor, embedded_secrets_of, secrets_in
@@ -67,6 +76,7 @@ class Config(Section):
     database: dict[str, DatabaseSection] = Field(default_factory=dict)
     registry: dict[str, RegistrySection] = Field(default_factory=dict)
     collector: dict[str, CollectorSection] = Field(default_factory=dict)
+    gates: dict[str, GateSection] = Field(default_factory=dict)
     broker: BrokerSection = Field(default_factory=BrokerSection)
     connect: ConnectSection = Field(default_factory=ConnectSection)
     daemon: DaemonSection = Field(default_factory=DaemonSection)
@@ -98,17 +108,7 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _writers(cls, value: Any) -> Any:
-        """``spark.writers`` is what ``daemon.writers`` was called while all sinks were Spark's."""
-        spark = value.get("spark") if isinstance(value, dict) else None
-        if not isinstance(spark, dict) or "writers" not in spark:
-            return value
-        spark, daemon = dict(spark), value.get("daemon", {})
-        writers = spark.pop("writers")
-        if not isinstance(daemon, dict):  # the section's own check reports it
-            return value | {"spark": spark}
-        if "writers" in daemon:
-            raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
-        return value | {"daemon": daemon | {"writers": writers}, "spark": spark}
+        return with_writers(value)
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -125,6 +125,10 @@ class Config(Section):
             *unfit_quotas({name: pipeline.quota for name, pipeline in self.pipeline.items()}),
             *unfit_brokers(self.kafka, self.pipeline, self.broker),
         ]
+        if not problems and self.gates:  # routes that are wrong lead nowhere
+            owner = partial(target_owner, {p: Router(self.routes(p)) for p in self.pipeline})
+            others = own_topics(self.pipeline.values(), self.jobs)
+            problems += unfit_gates(self.gates, self.pipeline, owner, others)
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -136,7 +140,7 @@ class Config(Section):
     def topics_of(self, pipeline: str) -> TopicSelection:
         """Which topics a pipeline reads."""
         section = self.pipeline[pipeline]
-        own = own_topics(self.pipeline.values(), self.jobs)
+        own = own_topics(self.pipeline.values(), self.jobs) | gate_topics(self.gates)
         return TopicSelection(tuple(section.topics), tuple(section.exclude_topics), own)
 
     def routes(self, pipeline: str) -> list[Route]:
@@ -188,7 +192,7 @@ class Config(Section):
 
     def embedded_topics(self) -> frozenset[str]:
         """The topics that the embedded broker is to have: those that the file names."""
-        return named_topics(self.pipeline, self.jobs)
+        return named_topics(self.pipeline, self.jobs) | gate_topics(self.gates)
 
     def adopt_broker(self, found: Mapping[str, str | int | float | bool]) -> None:
         """Note where the embedded broker is and how one enters, before anybody asks it."""
@@ -232,6 +236,10 @@ class Config(Section):
         section = self.pipeline.get(pipeline)
         return None if section is None else section.quota.writers
 
+    def adopt_gates(self, gates: Mapping[str, GateSection]) -> None:
+        """Note the gates as they are now: the daemon only shows them."""
+        object.__setattr__(self, "gates", dict(gates))
+
     def adopt_log(self, section: LogSection) -> None:
         """Note the log's level as it is now."""
         object.__setattr__(self, "log", section)
@@ -267,6 +275,8 @@ class Config(Section):
             *(sink.settings_ for sink in self.sink.values() if isinstance(sink, PythonSection)),
             {"token": self.metrics.token},
             {"token": self.events.webhook},  # its path is what one needs to post there
+            *({"token": one.webhook, "secret": one.webhook_secret} for one in self.gates.values()),
+            *(one.kafka for one in self.gates.values()),
             *({"token": value} for value in self.tracing.headers.values()),
             *(pipeline.format_options().extra for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),

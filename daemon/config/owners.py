@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from changes.model.model import TargetName
-from changes.routes.routing import Route
+from changes.routes.routing import Route, Router
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import JobsSection
 from sparkwriter.sections import AnySink
@@ -41,6 +41,15 @@ def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
                     f"pipeline.{other} ({other_glob!r}): a target has one owner; "
                     "narrow include or change target; `binlogd check-config` shows what goes where"
                 )
+
+
+def target_owner(routers: Mapping[str, Router], name: str) -> str | None:
+    """The pipeline of which a route leads to a target; None: no route does."""
+    try:
+        target = TargetName.parse(name)
+    except ValueError:
+        return None
+    return next((p for p, router in routers.items() if router.reaches(target)), None)
 
 
 def target_globs(route: Route) -> Iterator[str]:

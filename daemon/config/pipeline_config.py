@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from changes.formats import make_format
-from changes.model.model import TargetName
 from changes.model.registry import Registry
 from changes.routes.routing import Router
 from daemon.config.config import Config
+from daemon.config.owners import target_owner
 from daemon.config.pipeline_parts import LoadSection
 from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection
@@ -135,8 +135,4 @@ def pipelines_of(config: Config) -> dict[str, PipelineConfig]:
 
 def pipeline_of_target(pipelines: Mapping[str, PipelineConfig], name: str) -> str | None:
     """The pipeline of which a route leads to a target; None: no route does."""
-    try:
-        target = TargetName.parse(name)
-    except ValueError:
-        return None
-    return next((p for p, each in pipelines.items() if each.router().reaches(target)), None)
+    return target_owner({p: each.router() for p, each in pipelines.items()}, name)

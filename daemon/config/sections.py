@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from changes.model.model import (
     DdlPolicy,
@@ -34,6 +34,21 @@ def as_many_as_cores() -> int:
     not hold all others.
     """
     return min(max(2, len(os.sched_getaffinity(0))), 8)
+
+
+def with_writers(value: Any) -> Any:
+    """A file's text, with ``spark.writers`` under its present name ``daemon.writers``: it was that
+    while all sinks were Spark's. Raises ValueError where both are set."""
+    spark = value.get("spark") if isinstance(value, dict) else None
+    if not isinstance(spark, dict) or "writers" not in spark:
+        return value
+    spark, daemon = dict(spark), value.get("daemon", {})
+    writers = spark.pop("writers")
+    if not isinstance(daemon, dict):  # the section's own check reports it
+        return value | {"spark": spark}
+    if "writers" in daemon:
+        raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
+    return value | {"daemon": daemon | {"writers": writers}, "spark": spark}
 
 
 STAGING_SCHEMES = ("file", "s3", "s3a", "hdfs")
@@ -139,18 +154,21 @@ class MetricsSection(Section):
         return (host.strip("[]"), int(port)) if self.listen else None
 
 
+def _web_address(value: str) -> str:
+    if value and not value.startswith(("http://", "https://")):
+        raise ValueError("an address that begins with http:// or https:// is required")
+    return value
+
+
+Webhook = Annotated[str, AfterValidator(_web_address)]
+"""An address that documents are posted to; empty: none."""
+
+
 class EventsSection(Section):
     """``[events]``: where conditions are reported as they begin and end; empty: nowhere."""
 
     file: str = ""
-    webhook: str = ""
-
-    @field_validator("webhook")
-    @classmethod
-    def _http(cls, value: str) -> str:
-        if value and not value.startswith(("http://", "https://")):
-            raise ValueError("an address that begins with http:// or https:// is required")
-        return value
+    webhook: Webhook = ""
 
 
 class LogSection(Section):

@@ -40,6 +40,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
     "EventsSection": frozenset({"file"}),
     "MetricsSection": frozenset({"listen", "hosts", "docs"}),
     "JobsSection": frozenset({"notifications_topic", "signals_topic"}),
+    "GateSection": frozenset({"tables", "from_", "success", "topic"}),
     "LoadSection": frozenset({"window"}),
     "SparkSection": frozenset({"master"}),
 }  # fmt: skip
@@ -62,6 +63,7 @@ HIDDEN: Mapping[str, frozenset[str]] = {
         {"token_url", "client_id", "client_secret", "scope", "logical_cluster", "identity_pool"}
     ),
     "EventsSection": frozenset({"webhook"}),
+    "GateSection": frozenset({"kafka", "webhook", "webhook_secret"}),
     "MetricsSection": frozenset({"token"}),
     "TracingSection": frozenset({"endpoint", "headers"}),
     "SparkSection": frozenset({"conf"}),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import IO
@@ -88,27 +89,41 @@ def lock_state_dir(state_dir: Path) -> IO[str]:
     NewerLayout among them: a newer binlogd has used it.
     """
     close_folder(state_dir)
-    lock = state_dir / "lock"
-    file = open(lock, "a+", encoding="utf-8", opener=private_opener)  # noqa: SIM115
+    file = locked(
+        state_dir / "lock",
+        lambda owner: (
+            f"{state_dir} is used by another binlogd (process {owner}): `binlogd status --state-dir"
+            f" {quoted(state_dir)}` shows what it does; stop it, or choose another daemon.state_dir"
+        ),
+    )
+    try:
+        claim_layout(state_dir)
+        own(file)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def locked(path: Path, said: Callable[[str], str]) -> IO[str]:
+    """A file's lock for this process, which ends with it. ``said``: what is said where a process of
+    that id has it. Raises StateDirBusy, OSError."""
+    file = open(path, "a+", encoding="utf-8", opener=private_opener)  # noqa: SIM115
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.seek(0)
         owner = file.read().strip() or "unknown"
         file.close()
-        raise StateDirBusy(
-            f"{state_dir} is used by another binlogd (process {owner}): `binlogd status --state-dir"
-            f" {quoted(state_dir)}` shows what it does; stop it, or choose another daemon.state_dir"
-        ) from None
-    try:
-        claim_layout(state_dir)
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-    except BaseException:
-        file.close()
-        raise
+        raise StateDirBusy(said(owner)) from None
     return file
+
+
+def own(file: IO[str]) -> None:
+    """Write this process's id into a file that it has locked. Raises OSError."""
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
 
 
 # The local offset file as a store: the most reliable one, and the fastest.

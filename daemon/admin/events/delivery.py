@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import structlog
 
-from changes.model.printable import reason_of
-from settings.secrets import MASK
-
-POST_WITHIN_S = 10.0
-"""The limit for one delivery in all, however the receiver trickles."""
+from daemon.admin.events.post import NotTaken, post
 
 RETRY_BASE_S = 5.0
 RETRY_MAX_S = 300.0
@@ -31,10 +22,6 @@ MOST_WAITING = 1000
 
 KEPT_S = 24 * 3600.0
 """An event that could not be delivered for so long is news no more, and goes."""
-
-
-class NotTaken(Exception):
-    """The webhook did not take an event: one line."""
 
 
 class _Waiting(NamedTuple):
@@ -114,10 +101,10 @@ class WebhookDelivery:
             first, lost = self._waiting[0], self._lost
         made = dict(first.event) | ({"lost_before": lost} if lost else {})
         try:
-            post(self._webhook, json.dumps(made).encode())
-        except (NotTaken, OSError, http.client.HTTPException) as error:
+            post(self._webhook, json.dumps(made).encode(), "events.webhook")
+        except NotTaken as error:
             self._failures += 1
-            reason = reason_of(error).replace(self._webhook, MASK)
+            reason = str(error)
             waiting, retry = len(self._waiting), round(self._wait_s(), 1)
             self._log.warning(
                 "event_not_delivered", reason=reason, waiting=waiting, retry_in_s=retry
@@ -127,74 +114,3 @@ class WebhookDelivery:
             self._failures, self._lost = 0, self._lost - lost
             if self._waiting and self._waiting[0] is first:
                 self._waiting.popleft()
-
-
-def post(address: str, body: bytes) -> None:
-    """Have it taken within POST_WITHIN_S. Raises NotTaken, OSError, HTTPException.
-
-    A redirect is no delivery: followed, it would be a GET without the event, or lead it to somebody
-    whom the configuration does not name.
-    """
-    with _cut_off(POST_WITHIN_S) as opener:
-        request = urllib.request.Request(
-            address, data=body, headers={"Content-Type": "application/json"}
-        )
-        try:
-            with opener.open(request, timeout=POST_WITHIN_S):
-                pass
-        except urllib.error.HTTPError as error:
-            error.close()
-            if 300 <= error.code < 400:
-                raise NotTaken(
-                    f"it answers {error.code}, a redirect, which is not followed: "
-                    "set events.webhook to where it leads"
-                ) from None
-            raise NotTaken(f"it answers {error.code}") from None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """None: the redirect becomes an error."""
-
-
-@contextmanager
-def _cut_off(within_s: float) -> Iterator[urllib.request.OpenerDirector]:
-    """An opener whose connections end after so long, whatever the other side sends, also while
-    TLS is agreed on."""
-    sockets: list[socket.socket] = []
-    is_over = threading.Event()
-
-    class Plain(http.client.HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            # TLS takes the socket itself over.
-            sockets.append(self.sock.dup())
-            if is_over.is_set():
-                raise TimeoutError("it took too long to connect")
-
-    class Secure(http.client.HTTPSConnection, Plain):
-        """Connects as ``Plain`` does, then agrees on TLS."""
-
-    class PlainHandler(urllib.request.HTTPHandler):
-        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Plain, req)
-
-    class SecureHandler(urllib.request.HTTPSHandler):
-        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Secure, req)
-
-    def cut() -> None:
-        is_over.set()
-        for each in sockets:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(within_s, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield urllib.request.build_opener(PlainHandler, SecureHandler, _NoRedirect)
-    finally:
-        timer.cancel()
-        for each in sockets:
-            each.close()

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from changes.model.printable import json_text
-from changes.routes.routing import RouteConflict
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, refuse
 from daemon.cli.base.texts import time_text
-from daemon.cli.counts.bounds import RangeGone
-from daemon.cli.counts.pipelines import CountsRefused
-from daemon.cli.counts.scan import TooWide
-from daemon.cli.counts.tally import TooMany
 from daemon.cli.gate.counted import CountsAgree
+from daemon.cli.gate.looking import REFUSED, News, gates_of, look_at
 from daemon.cli.gate.watch import GateLook, PipelineGate
 from daemon.config.config import Config
-from daemon.config.pipeline_config import pipeline_of_target, pipelines_of
-from daemon.operations.engine.here import Offline
-from daemon.state.cuts_table import CutsTable
-from daemon.state.dead_letters.index import Unreadable, parse_since
-from daemon.state.edits import EditRefused
-from databases.base.errors import DatabaseAway, DatabaseError
-from offsets.recovery import PositionError
+from daemon.state.dead_letters.index import parse_since
 from offsets.store import StoreError
 from settings.exit import Exit
 from settings.units import seconds_of
-from sources.base.port import LogGone, LogUnreadable, NotAnswered, TopicMissing
-from sparkwriter.kit.queries import NoAnswer
 
 LOOK_EVERY_S = 2.0
 """Positions are recorded every 5 s."""
 
 BEGAN = "read from offset {} on: the tables have what came before by a load, or not at all"
-
-ADD_STORE = 'add "file" to its offset_stores'
-
-REFUSED = (
-    NoAnswer, DatabaseError, EditRefused, TopicMissing, LogGone, Unreadable, PositionError,
-    RangeGone, CountsRefused, TooWide, TooMany, RouteConflict,
-)  # fmt: skip
-"""What waiting does not change."""
 
 app = typer.Typer(help="When tables are complete.", no_args_is_help=True)
 
@@ -105,7 +84,9 @@ def gate_wait(
     through_ms = int(moment.timestamp() * 1000)
     try:
         counted = None if counts_from is None else _counted(settings, counts_from, through_ms)
-        gates = _gates(settings, tables, through_ms, cut, empty, counted)
+        gates = gates_of(
+            settings, tables, through_ms, _tell, empty=empty, cut=cut, counted=counted
+        )
         looked = _wait(settings, gates, patience_s)
     except REFUSED as error:
         refuse(settings.redactor.text(str(error)))
@@ -120,43 +101,6 @@ def gate_wait(
     else:
         _print(tables, through_ms, looked)
     sys.exit(Exit.DEADLINE.value if shut else Exit.OK.value)
-
-
-def _gates(
-    settings: Config,
-    tables: Sequence[str],
-    through_ms: int,
-    cut: bool,
-    empty: bool,
-    counted: CountsAgree | None,
-) -> list[PipelineGate]:
-    """One for each pipeline of the tables."""
-    pipelines, by_pipeline = pipelines_of(settings), dict[str, list[str]]()
-    for name in dict.fromkeys(tables):
-        if (pipeline := pipeline_of_target(pipelines, name)) is None:
-            refuse(f"{name!r}: no target of any route, such as lake.shop.orders")
-        if not pipelines[pipeline].section.remembers:
-            refuse(f"pipeline {pipeline}: nothing is recorded of its tables: {ADD_STORE}")
-        by_pipeline.setdefault(pipeline, []).append(name)
-    if cut and len(by_pipeline) > 1:
-        refuse(f"a cut is of one pipeline, and these tables are of {', '.join(by_pipeline)}")
-
-    def tell(good: bool, line: str) -> None:
-        print(f"binlogd: {line}", file=sys.stderr)
-
-    here = Offline(settings, tell, {})
-    return [
-        PipelineGate(
-            here,
-            pipelines[name],
-            targets,
-            through_ms,
-            empty,
-            CutsTable(pipelines[name]) if cut else None,
-            counted,
-        )
-        for name, targets in by_pipeline.items()
-    ]
 
 
 def _counted(settings: Config, begins: str, through_ms: int) -> CountsAgree:
@@ -174,35 +118,21 @@ def _wait(
 ) -> list[GateLook]:
     """The last look: all is open, or the time is up. What a gate waits for is told where it is
     news."""
-    end, told = None if patience_s is None else time.monotonic() + patience_s, set[str]()
+    end, news = None if patience_s is None else time.monotonic() + patience_s, News()
     while True:
-        try:
-            looked = [each.look() for each in gates]
-        except (NotAnswered, LogUnreadable) as error:
-            # A broker that is away may be back in time.
-            away = settings.redactor.text(f"{error}{settings.kafka_hint}")
-            looked = [GateLook(dict.fromkeys(each.targets, away), {}) for each in gates]
-        except DatabaseAway as error:  # so may the sink of a table of counts, or of cuts
-            away = settings.redactor.text(str(error))
-            looked = [GateLook(dict.fromkeys(each.targets, away), {}) for each in gates]
+        looked = look_at(settings, gates)
         if not any(each.shut for each in looked):
             return looked
-        for line in _news(looked, told):
-            print(f"binlogd: {line}", file=sys.stderr, flush=True)
+        for line in (line for each in looked for line in news.of(each.shut)):
+            _tell(line)
         if end is not None and time.monotonic() >= end:
             return looked
         left = LOOK_EVERY_S if end is None else end - time.monotonic()
         time.sleep(max(0.0, min(LOOK_EVERY_S, left)))
 
 
-def _news(looked: Sequence[GateLook], told: set[str]) -> Iterator[str]:
-    """What differs from all before by more than its numbers."""
-    for each in looked:
-        for name, why in each.shut.items():
-            kind = f"{name}: {re.sub('[0-9]+', '', why)}"
-            if kind not in told:
-                told.add(kind)
-                yield f"{name}: {why}"
+def _tell(line: str) -> None:
+    print(f"binlogd: {line}", file=sys.stderr, flush=True)
 
 
 def _print(tables: Sequence[str], through_ms: int, looked: Sequence[GateLook]) -> None:
