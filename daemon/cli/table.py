@@ -126,6 +126,22 @@ COMMANDS = (
         "daemon.cli.gate.running:app",
     ),
     Command(
+        "gate list",
+        "Show the gates: closed through when, why the next partition is shut, who is not told"
+        " yet.",
+        "daemon.cli.gate.records:app",
+    ),
+    Command(
+        "gate reopen",
+        "Reopen a closed partition, as after a repair: it closes again under its next version.",
+        "daemon.cli.gate.records:app",
+    ),
+    Command(
+        "gate forget",
+        "Remove what is recorded of a gate, with what nobody was told yet.",
+        "daemon.cli.gate.records:app",
+    ),
+    Command(
         "counts",
         "Compare the row changes that the source says it made in each minute with those in the"
         " log.",

@@ -18,6 +18,7 @@ from daemon.admin.events.delivery import RETRY_BASE_S, RETRY_MAX_S
 from daemon.cli.gate.keeper import GateKeeper
 from daemon.cli.gate.ways import NotDelivered, Way, ways_of
 from daemon.config.config import Config
+from offsets.gate_record import Notice
 
 LOOK_EVERY_S = 10.0
 """Positions are recorded every 5 s."""

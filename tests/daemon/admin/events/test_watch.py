@@ -9,19 +9,18 @@ import threading
 import time
 from collections.abc import Iterator
 from copy import deepcopy
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from daemon.admin.events import delivery
+from daemon.admin.events import delivery, post
 from daemon.admin.events import watch as module
 from daemon.admin.events.watch import EventWatch
 from daemon.admin.status.first_seen import FirstSeen
 from daemon.admin.status.health import conditions
 from daemon.config.sections import EventsSection
+from tests.daemon.admin.events.hook import Hook
 from tests.daemon.admin.page.documents import failing, job, quarantined, status, target
 
 WELL = status([target("lake.shop.t", 5)])
@@ -33,46 +32,11 @@ ILL = status(
 )  # fmt: skip
 
 
-class Hook:
-    """A webhook on this machine. ``answers``: statuses of the next requests, 200 after them."""
-
-    def __init__(self) -> None:
-        self.got: list[dict[str, Any]] = []
-        self.answers: list[int] = []
-        self.paths: list[str] = []
-        hook = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                code = hook.answers.pop(0) if hook.answers else 200
-                if code == 200:
-                    hook.got.append(json.loads(body))
-                hook.paths.append(self.path)
-                self.send_response(code)
-                if 300 <= code < 400:
-                    self.send_header("Location", "/elsewhere")
-                self.end_headers()
-
-            def do_GET(self) -> None:
-                hook.paths.append(f"GET {self.path}")
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                """Quiet."""
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-        self.address = f"http://127.0.0.1:{self.server.server_port}/hook"
-
-
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     made = Hook()
     yield made
-    made.server.shutdown()
-    made.server.server_close()
+    made.close()
 
 
 def test_further_quarantines_are_told(tmp_path: Path) -> None:
@@ -171,9 +135,9 @@ def test_a_redirect_is_no_delivery(hook: Hook, code: int) -> None:
     """Followed, it would be a GET without the event."""
     hook.answers = [code]
     with pytest.raises(
-        delivery.NotTaken, match=f"answers {code}, a redirect, which is not followed"
+        post.NotTaken, match=f"answers {code}, a redirect, which is not followed"
     ):
-        delivery.post(hook.address, b"{}")
+        post.post(hook.address, b"{}", "events.webhook")
     assert hook.paths == ["/hook"]
 
 
@@ -185,7 +149,7 @@ def test_a_webhook_that_trickles_holds_up_no_file(
 ) -> None:
     """It sends a byte now and then, for ever, of its answer or of TLS's handshake: a delivery has
     an end, and the file has its lines meanwhile."""
-    monkeypatch.setattr(delivery, "POST_WITHIN_S", 1.0)
+    monkeypatch.setattr(post, "POST_WITHIN_S", 1.0)
     asked, failed = threading.Semaphore(0), threading.Event()
 
     def trickle(client: socket.socket) -> None:

@@ -1,0 +1,118 @@
+"""``binlogd gate list``, ``reopen`` and ``forget``: what gates have closed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from changes.model.printable import json_text
+from daemon.admin.status.words import duration
+from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
+from daemon.config.gates import moment_ms
+from daemon.state.gate_store import DamagedGate, GateStore
+from daemon.state.gates_shown import GateFiles, GateShown
+from daemon.state.offset_file import StateDirBusy
+from offsets.gate_record import NotClosed, check_closed, iso
+from settings.counted import counted
+from settings.shell import quoted
+
+app = typer.Typer(help="When tables are complete.", no_args_is_help=True)
+
+GateArgument = Annotated[str, typer.Argument(metavar="GATE", help="As gate list shows it.")]
+
+
+@app.command("list", epilog="Example: binlogd gate list")
+def gate_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Show the gates: closed through when, why the next partition is shut, who is not told yet."""
+    settings = load_config(config, lenient=True)
+    store = GateStore(settings.daemon.state_dir)
+    found = GateFiles(store).shown(settings.gates, time.time_ns() // 1_000_000, others=True)
+    if as_json:
+        print(json_text(found, indent=1))
+        return
+    console = make_console()
+    if not found:
+        console.print(r"no gate is configured: \[gates.NAME]")
+        return
+    rows = Table("gate", "closed through", "version", "closed at", "next", "looked at", box=None)
+    for each in found:
+        rows.add_row(*map(escape, _cells(each)))
+    console.print(rows)
+    for each in found:
+        for line in lines_of(each):
+            console.print(escape(f"{each['gate']}: {line}"))
+
+
+def _cells(each: GateShown) -> Iterator[str]:
+    last, next_, looked_s = each["last"], each["next"], each["looked_seconds"]
+    yield each["gate"]
+    yield "-" if last is None else last["through"]
+    yield "-" if last is None else str(last["version"])
+    yield "-" if last is None else last["closed"]
+    yield "-" if next_ is None else f"{next_[0]} to {next_[1]}"
+    yield "never" if looked_s is None else f"{duration(looked_s)} ago"
+
+
+def lines_of(each: GateShown) -> Iterator[str]:
+    """What is to be said of one, a line each."""
+    if not each["configured"]:
+        yield f"is not configured any more: binlogd gate forget {quoted(each['gate'])}"
+    if each["error"] is not None:
+        yield each["error"]
+    for table, why in each["shut"].items():
+        yield f"{each['shut_from'] or 'shut'}: {table}: {why}"
+    for begin in each["reopened"]:
+        yield f"{begin} was reopened, and has not closed again"
+    for way, one in each["undelivered"].items():
+        waits = counted(one["notifications"], "notification waits", "notifications wait")
+        why = "" if one["reason"] is None else f", for {duration(one['seconds'])}: {one['reason']}"
+        yield f"{way}: {waits}{why}"
+
+
+@app.command("reopen", epilog="Example: binlogd gate reopen orders_daily 2026-11-25T00:00:00Z")
+def gate_reopen(
+    gate: GateArgument,
+    begin: Annotated[str, typer.Argument(metavar="BEGIN", help="Where the partition begins.")],
+    config: ConfigOption = None,
+) -> None:
+    """Reopen a closed partition, as after a repair: it closes again under its next version.
+
+    binlogd gate run does so with its next look. Status 2: no such partition has closed.
+    """
+    settings = load_config(config, lenient=True)
+    store = GateStore(settings.daemon.state_dir)
+    if gate not in settings.gates:
+        refuse(f"there is no gate {gate!r}; have: {', '.join(sorted(settings.gates)) or 'none'}")
+    try:
+        begin_ms = moment_ms(begin)
+        record = store.record(gate)
+        if record is None:
+            refuse(f"gate {gate} has closed nothing yet")
+        check_closed(record, begin_ms)
+        store.request(gate, begin_ms)
+    except (ValueError, NotClosed, DamagedGate, OSError) as error:
+        refuse(str(error))
+    print(f"{iso(begin_ms)} of gate {gate} is reopened by `binlogd gate run` with its next look")
+
+
+@app.command("forget", epilog="Example: binlogd gate forget orders_daily")
+def gate_forget(gate: GateArgument, config: ConfigOption = None) -> None:
+    """Remove what is recorded of a gate, with what nobody was told yet.
+
+    One that is configured begins anew. binlogd gate run must not run meanwhile. Status 2: refused.
+    """
+    settings = load_config(config, lenient=True)
+    store = GateStore(settings.daemon.state_dir)
+    if gate not in store.names():
+        refuse(f"nothing is recorded of a gate {gate!r}; of: {', '.join(store.names()) or 'none'}")
+    try:
+        with store.lock():
+            store.forget(gate)
+    except (StateDirBusy, OSError) as error:
+        refuse(str(error))
+    print(f"gate {gate}: forgotten")
