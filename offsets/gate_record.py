@@ -135,7 +135,9 @@ def check_closed(record: GateRecord, begin_ms: int) -> None:
         near = begin_of(begin_ms, record.length_ms)
         raise NotClosed(f"no partition begins at {iso(begin_ms)}: one does at {iso(near)}")
     if begin_ms >= record.next_ms:
-        raise NotClosed(f"{iso(begin_ms)} has not closed yet: the next one is {iso(record.next_ms)}")
+        raise NotClosed(
+            f"{iso(begin_ms)} has not closed yet: the next one is {iso(record.next_ms)}"
+        )
     if begin_ms < record.first_ms:
         raise NotClosed(f"{iso(begin_ms)} never closed: the first one is {iso(record.first_ms)}")
 
@@ -148,9 +150,7 @@ def pending(record: GateRecord, way: str) -> tuple[Notice, ...]:
 def taken(record: GateRecord, way: str, ids: Iterable[str]) -> GateRecord:
     """Notifications were taken by a way."""
     gone = {*ids}
-    left = (
-        _without(each, way) if each.id in gone else each for each in record.notices
-    )  # fmt: skip
+    left = (_without(each, way) if each.id in gone else each for each in record.notices)
     return replace(record, notices=tuple(each for each in left if each.ways))
 
 

@@ -32,6 +32,8 @@ from daemon.admin.web import WebServer
 from daemon.config.config import Config
 from daemon.operations.figures import JobFigures
 from daemon.state.control import Answer, ControlServer
+from daemon.state.gate_store import GateStore
+from daemon.state.gates_shown import GateFiles
 from daemon.state.pauses import Pause
 from daemon.state.room import StateRoom
 from sources.base.log_watch import LogWatch
@@ -83,6 +85,7 @@ class AdminEndpoint:
         self._events = EventWatch(config.events, run_id, self.status)
         self._room = room or StateRoom(config.daemon.state_dir)
         self._minutes = MinuteLog(self.status, self._room.measure)
+        self._gates = GateFiles(GateStore(config.daemon.state_dir))
         self._config, self._open = config, False
         self._logs: dict[str, LogWatch] = {}
         self.follow(config.pipeline)
@@ -175,6 +178,7 @@ class AdminEndpoint:
             self._collectors(),
             self._programs(),
             self._room.figures(),
+            self._gates.shown(self._config.gates, now_ms),
         )
         redacted: doc.Status = self._redactor.deep(self._first_seen.fill(found))
         return redacted

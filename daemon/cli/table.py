@@ -127,8 +127,7 @@ COMMANDS = (
     ),
     Command(
         "gate list",
-        "Show the gates: closed through when, why the next partition is shut, who is not told"
-        " yet.",
+        "Show the gates: closed through when, why the next partition is shut, who is not told yet.",
         "daemon.cli.gate.records:app",
     ),
     Command(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,13 +23,7 @@ from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
 from daemon.config.gates import GateSection, gate_topics, unfit_gates
-from daemon.config.owners import (
-    own_topics,
-    owned_spark,
-    shared_topics,
-    target_owner,
-    unfit_targets,
-)
+from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
 from daemon.config.pipeline_parts import LoadSection, check_kafka, unfit_quotas
 from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (
@@ -126,9 +119,8 @@ class Config(Section):
             *unfit_brokers(self.kafka, self.pipeline, self.broker),
         ]
         if not problems and self.gates:  # routes that are wrong lead nowhere
-            owner = partial(target_owner, {p: Router(self.routes(p)) for p in self.pipeline})
-            others = own_topics(self.pipeline.values(), self.jobs)
-            problems += unfit_gates(self.gates, self.pipeline, owner, others)
+            routers = {name: Router(self.routes(name)) for name in self.pipeline}
+            problems += unfit_gates(self.gates, self.pipeline, routers, self.jobs)
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -275,8 +267,7 @@ class Config(Section):
             *(sink.settings_ for sink in self.sink.values() if isinstance(sink, PythonSection)),
             {"token": self.metrics.token},
             {"token": self.events.webhook},  # its path is what one needs to post there
-            *({"token": one.webhook, "secret": one.webhook_secret} for one in self.gates.values()),
-            *(one.kafka for one in self.gates.values()),
+            *(one.secrets() for one in self.gates.values()),
             *({"token": value} for value in self.tracing.headers.values()),
             *(pipeline.format_options().extra for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from changes.routes.routing import Router
+from daemon.config.owners import own_topics, target_owner
 from daemon.config.pipeline_parts import check_kafka
 from daemon.config.pipelines import PipelineSection
-from daemon.config.sections import SHORTEST_TOKEN, Webhook
+from daemon.config.sections import SHORTEST_TOKEN, JobsSection, Webhook
 from settings.section import Section
 from settings.units import Seconds
 
@@ -84,6 +86,10 @@ class GateSection(Section):
             raise ValueError("tables: one is named twice")
         return self
 
+    def secrets(self) -> Mapping[str, Any]:
+        """Settings with secrets, under names that say so."""
+        return {**self.kafka, "token": self.webhook, "secret": self.webhook_secret}
+
     @property
     def length_ms(self) -> int:
         """Of a partition."""
@@ -135,19 +141,18 @@ def gate_topics(gates: Mapping[str, GateSection]) -> frozenset[str]:
 def unfit_gates(
     gates: Mapping[str, GateSection],
     pipelines: Mapping[str, PipelineSection],
-    owner: Callable[[str], str | None],
-    others: Iterable[str],
+    routers: Mapping[str, Router],
+    jobs: JobsSection,
 ) -> Iterator[str]:
-    """What is wrong with gates, one line each. ``owner``: of a table the pipeline that writes it,
-    None where none does. ``others``: further topics that binlogd writes or listens to."""
+    """What is wrong with gates, one line each. ``routers``: of each pipeline."""
     read = {topic: name for name, section in pipelines.items() for topic in section.topics}
-    taken = {*others}
+    taken = own_topics(pipelines.values(), jobs)
     for name, gate in gates.items():
         at = f"gates.{name}"
         if not re.fullmatch(r"[a-z0-9_-]+", name) or len(name) > LONGEST_NAME:
             yield f"{at}: a name is small letters, digits, - and _, {LONGEST_NAME} at most"
         for table in gate.tables:
-            pipeline = owner(table)
+            pipeline = target_owner(routers, table)
             if pipeline is None:
                 yield f"{at}.tables: {table!r}: no target of any route, such as lake.shop.orders"
             elif not pipelines[pipeline].remembers:

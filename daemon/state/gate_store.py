@@ -88,7 +88,9 @@ class GateStore:
 
     def look(self, gate: str) -> LookFound | None:
         """What the last look found; None: there was none. Raises DamagedGate, OSError."""
-        return _read(self._path(gate, ".look"), LookFound, f"rm {quoted(self._path(gate, '.look'))}")
+        return _read(
+            self._path(gate, ".look"), LookFound, f"rm {quoted(self._path(gate, '.look'))}"
+        )
 
     def note(self, gate: str, found: LookFound) -> None:
         """Show what a look found. Raises OSError."""

@@ -110,9 +110,7 @@ def _since(then_ms: int, now_ms: int) -> float:
     return round(max(0, now_ms - then_ms) / 1000, 3)
 
 
-def _undelivered(
-    record: GateRecord, look: LookFound | None, now_ms: int
-) -> dict[str, Undelivered]:
+def _undelivered(record: GateRecord, look: LookFound | None, now_ms: int) -> dict[str, Undelivered]:
     ways = sorted({way for notice in record.notices for way in notice.ways})
     found: dict[str, Undelivered] = {}
     for way in ways:

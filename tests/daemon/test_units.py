@@ -10,7 +10,12 @@ import pytest
 from tests.needs import tool
 
 UNITS = Path(__file__).parents[2] / "systemd"
-NAMES = {"binlogd.service": "binlogd.service", "binlogd@.service": "binlogd@shop.service"}
+DAEMONS = {"binlogd.service": "binlogd.service", "binlogd@.service": "binlogd@shop.service"}
+GATES = {
+    "binlogd-gates.service": "binlogd-gates.service",
+    "binlogd-gates@.service": "binlogd-gates@shop.service",
+}
+NAMES = DAEMONS | GATES
 
 
 @pytest.fixture
@@ -55,7 +60,7 @@ def settings(name: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(DAEMONS))
 def test_the_drain_is_left_its_time(name: str) -> None:
     """SIGTERM reaches the daemon alone, and SIGKILL comes after the drain and the last commit."""
     from daemon.app.supervisor import STOP_RESERVE_S
@@ -73,9 +78,20 @@ def test_a_jit_is_left_its_memory(name: str) -> None:
     assert "MemoryDenyWriteExecute" not in settings(name)
 
 
-def test_instances_share_nothing() -> None:
+@pytest.mark.parametrize(("single", "template"), [sorted(DAEMONS), sorted(GATES)])
+def test_instances_share_nothing(single: str, template: str) -> None:
     """Each has a configuration, a user and a state directory of its own; the rest is the same."""
-    one, many = settings("binlogd.service"), settings("binlogd@.service")
+    one, many = settings(single), settings(template)
     differing = {key for key in one if one[key] != many[key]}
     assert differing == {"Description", "ExecStart", "User", "StateDirectory", "WorkingDirectory"}
     assert all("%i" in many[key] for key in differing)
+
+
+@pytest.mark.parametrize(("gates", "daemon"), [*zip(sorted(GATES), sorted(DAEMONS), strict=True)])
+def test_gates_are_in_the_daemons_state_and_as_shut_in(gates: str, daemon: str) -> None:
+    """One user, one state directory; the same of all that it may not do. Its marks are readable."""
+    one, other = settings(gates), settings(daemon)
+    differing = {key for key in one if one[key] != other.get(key)}
+    assert differing == {
+        "Description", "Documentation", "Type", "ExecStart", "TimeoutStopSec", "UMask",
+    }  # fmt: skip

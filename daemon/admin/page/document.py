@@ -18,6 +18,7 @@ from urllib.parse import quote
 from actors.runtime.periodic import Periodic
 from daemon.admin.page.attention import errors_section, matters_section
 from daemon.admin.page.format import Html, join, name, tag
+from daemon.admin.page.gates import gates_section
 from daemon.admin.page.history import INTERVAL_S, History
 from daemon.admin.page.hour import events_section, hour_section, letters_section
 from daemon.admin.page.jobs import jobs_section
@@ -74,6 +75,7 @@ def page(
             id="pipelines",
         ),
         jobs_section(status["jobs"]),
+        gates_section(status["gates"]),
     )
     then = _part(
         targets_section(rows_of(status, history), view),

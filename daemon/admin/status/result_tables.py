@@ -1,8 +1,8 @@
-"""Prints jobs for people: a table of all, and one in full."""
+"""Prints jobs for people: a table of all, and one in full; and gates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,9 @@ from rich.table import Table
 
 from changes.model.printable import json_text
 from daemon.admin.status.words import duration
+from daemon.state.gates_shown import GateShown
+from settings.counted import counted
+from settings.shell import quoted
 
 FINAL = ("cancelled", "failed", "done")
 
@@ -84,3 +87,39 @@ def _time(unix_ms: int | None) -> str:
     if unix_ms is None:
         return "-"
     return datetime.fromtimestamp(unix_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def print_gates(console: Console, gates: Sequence[GateShown]) -> None:
+    """A line for each, then what is to be said of them."""
+    table = Table("gate", "closed through", "version", "closed at", "next", "looked at", box=None)
+    for each in gates:
+        table.add_row(escape(each["gate"]), *map(escape, _gate_cells(each)))
+    console.print(table)
+    for each in gates:
+        for line in gate_lines(each):
+            console.print(escape(f"{each['gate']}: {line}"))
+
+
+def _gate_cells(each: GateShown) -> Iterator[str]:
+    last, next_, looked_s = each["last"], each["next"], each["looked_seconds"]
+    yield "-" if last is None else last["through"]
+    yield "-" if last is None else str(last["version"])
+    yield "-" if last is None else last["closed"]
+    yield "-" if next_ is None else f"{next_[0]} to {next_[1]}"
+    yield "never" if looked_s is None else f"{duration(looked_s)} ago"
+
+
+def gate_lines(each: GateShown) -> Iterator[str]:
+    """Why it is shut, who is not told, what was reopened."""
+    if not each["configured"]:
+        yield f"is not configured any more: binlogd gate forget {quoted(each['gate'])}"
+    if each["error"] is not None:
+        yield each["error"]
+    for table, why in each["shut"].items():
+        yield f"{each['shut_from'] or 'shut'}: {table}: {why}"
+    for begin in each["reopened"]:
+        yield f"{begin} was reopened, and has not closed again"
+    for way, one in each["undelivered"].items():
+        waits = counted(one["notifications"], "notification waits", "notifications wait")
+        why = "" if one["reason"] is None else f", for {duration(one['seconds'])}: {one['reason']}"
+        yield f"{way}: {waits}{why}"

@@ -100,6 +100,7 @@ def document(
     collectors: Sequence[CollectorFigures] = (),
     programs: Sequence[ProgramFigures] = (),
     state_dir: doc.StateFigures | None = None,
+    gates: Sequence[doc.GateShown] = (),
 ) -> doc.Status:
     """``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs one. A pipeline
     without ``log_ends`` has unknown ends. ``pauses``: who paused which pipeline."""
@@ -125,6 +126,7 @@ def document(
         "credentials": list(credentials),
         "state_dir": state_dir,
         "collectors": list(collectors),
+        "gates": list(gates),
     }
     return _judged(found, about.docs)
 

@@ -14,7 +14,7 @@ from actors.contract.figures import bare
 from daemon.admin.status import document as doc
 from daemon.admin.status.conditions import Condition, headline
 from daemon.admin.status.health import shown
-from daemon.admin.status.result_tables import open_jobs, print_jobs
+from daemon.admin.status.result_tables import open_jobs, print_gates, print_jobs
 from daemon.admin.status.stores_health import last_cut
 from daemon.admin.status.words import duration, size
 from settings.counted import counted
@@ -47,6 +47,9 @@ def print_status(console: Console, status: doc.Status) -> None:
     if jobs := open_jobs(status["jobs"]):
         console.print("\njobs: `binlogd jobs list` has all")
         print_jobs(console, jobs)
+    if gates := status.get("gates"):  # an older daemon's document has none
+        console.print("\ngates")
+        print_gates(console, gates)
 
 
 def print_conditions(console: Console, found: Iterable[Condition]) -> None:

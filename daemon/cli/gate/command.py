@@ -84,9 +84,7 @@ def gate_wait(
     through_ms = int(moment.timestamp() * 1000)
     try:
         counted = None if counts_from is None else _counted(settings, counts_from, through_ms)
-        gates = gates_of(
-            settings, tables, through_ms, _tell, empty=empty, cut=cut, counted=counted
-        )
+        gates = gates_of(settings, tables, through_ms, _tell, empty=empty, cut=cut, counted=counted)
         looked = _wait(settings, gates, patience_s)
     except REFUSED as error:
         refuse(settings.redactor.text(str(error)))

@@ -15,7 +15,7 @@ from daemon.cli.gate.ways import SuccessFolder
 from daemon.config.config import Config
 from daemon.state.gate_store import DamagedGate, GateStore, LookFound, WayFailure
 from offsets import gate_record as rule
-from offsets.gate_record import GateRecord, Notice, iso
+from offsets.gate_record import Finding, GateRecord, Notice, iso
 from settings.counted import counted
 from settings.shell import quoted
 
@@ -76,9 +76,9 @@ class GateKeeper:
             if record is not None and record.length_ms != length_ms:
                 if record.closed:
                     raise GateRefused(
-                        f"every was {record.length_ms // 1000} s when its partitions closed: set it "
-                        f"so, or begin anew by `binlogd gate forget {quoted(self.gate)}`, with "
-                        "binlogd-gates stopped"
+                        f"every was {record.length_ms // 1000} s when its partitions closed: set "
+                        f"that, or stop binlogd-gates and begin anew by `binlogd gate forget "
+                        f"{quoted(self.gate)}`"
                     )
                 record = None
             if record is None:
@@ -126,14 +126,17 @@ class GateKeeper:
             if looked.finding is None:
                 shut[begin] = looked.shut
                 continue
-            finding, now_ms, ways = looked.finding, self._clock(), self.section.ways
-            record = self._put(lambda r: rule.closed(r, begin, now_ms, finding, ways))
-            del self._open[begin]
-            self._news.clear()
-            version = next(each.version for each in record.closed if each.begin_ms == begin)
-            end = iso(begin + record.length_ms)
-            self._tell(f"{iso(begin)} to {end}: closed, version {version}")
+            self._closed(begin, looked.finding)
         return next(iter(shut.items()), (None, {}))
+
+    def _closed(self, begin: int, finding: Finding) -> None:
+        now_ms, ways = self._clock(), self.section.ways
+        record = self._put(lambda r: rule.closed(r, begin, now_ms, finding, ways))
+        del self._open[begin]
+        self._news.clear()
+        version = next(each.version for each in record.closed if each.begin_ms == begin)
+        end = iso(begin + record.length_ms)
+        self._tell(f"{iso(begin)} to {end}: closed, version {version}")
 
     def _due(self) -> list[int]:
         assert self._record is not None

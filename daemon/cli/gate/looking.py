@@ -71,10 +71,16 @@ def gates_of(
     here = Offline(settings, lambda _, line: tell(line), {})
     return [
         PipelineGate(
-            here, pipeline, targets, through_ms, empty, CutsTable(pipeline) if cut else None, counted
+            here,
+            pipeline,
+            targets,
+            through_ms,
+            empty,
+            CutsTable(pipeline) if cut else None,
+            counted,
         )
         for pipeline, targets in parts
-    ]  # fmt: skip
+    ]
 
 
 def look_at(settings: Config, gates: Sequence[PipelineGate]) -> list[GateLook]:

@@ -50,7 +50,9 @@ class OpenPartition:
 
     def _look(self) -> PartitionLook:
         if self._gates is None:
-            self._counted = CountsAgree(self._config, self.minutes) if self._section.counts else None
+            self._counted = (
+                CountsAgree(self._config, self.minutes) if self._section.counts else None
+            )
             self._gates = gates_of(
                 self._config, self._section.tables, self._through_ms, self._tell,
                 empty=self._section.empty, counted=self._counted,

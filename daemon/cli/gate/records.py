@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from changes.model.printable import json_text
-from daemon.admin.status.words import duration
+from daemon.admin.status.result_tables import print_gates
 from daemon.cli.base.options import ConfigOption, JsonOption, load_config, make_console, refuse
 from daemon.config.gates import moment_ms
 from daemon.state.gate_store import DamagedGate, GateStore
-from daemon.state.gates_shown import GateFiles, GateShown
+from daemon.state.gates_shown import GateFiles
 from daemon.state.offset_file import StateDirBusy
 from offsets.gate_record import NotClosed, check_closed, iso
-from settings.counted import counted
-from settings.shell import quoted
 
 app = typer.Typer(help="When tables are complete.", no_args_is_help=True)
 
@@ -39,39 +34,7 @@ def gate_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     if not found:
         console.print(r"no gate is configured: \[gates.NAME]")
         return
-    rows = Table("gate", "closed through", "version", "closed at", "next", "looked at", box=None)
-    for each in found:
-        rows.add_row(*map(escape, _cells(each)))
-    console.print(rows)
-    for each in found:
-        for line in lines_of(each):
-            console.print(escape(f"{each['gate']}: {line}"))
-
-
-def _cells(each: GateShown) -> Iterator[str]:
-    last, next_, looked_s = each["last"], each["next"], each["looked_seconds"]
-    yield each["gate"]
-    yield "-" if last is None else last["through"]
-    yield "-" if last is None else str(last["version"])
-    yield "-" if last is None else last["closed"]
-    yield "-" if next_ is None else f"{next_[0]} to {next_[1]}"
-    yield "never" if looked_s is None else f"{duration(looked_s)} ago"
-
-
-def lines_of(each: GateShown) -> Iterator[str]:
-    """What is to be said of one, a line each."""
-    if not each["configured"]:
-        yield f"is not configured any more: binlogd gate forget {quoted(each['gate'])}"
-    if each["error"] is not None:
-        yield each["error"]
-    for table, why in each["shut"].items():
-        yield f"{each['shut_from'] or 'shut'}: {table}: {why}"
-    for begin in each["reopened"]:
-        yield f"{begin} was reopened, and has not closed again"
-    for way, one in each["undelivered"].items():
-        waits = counted(one["notifications"], "notification waits", "notifications wait")
-        why = "" if one["reason"] is None else f", for {duration(one['seconds'])}: {one['reason']}"
-        yield f"{way}: {waits}{why}"
+    print_gates(console, found)
 
 
 @app.command("reopen", epilog="Example: binlogd gate reopen orders_daily 2026-11-25T00:00:00Z")

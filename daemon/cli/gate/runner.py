@@ -107,14 +107,14 @@ class GateRunner:
         """Look at all once, and tell what can be told in time: whether nothing that is due is shut,
         and all is told."""
         looks = [Aside(keeper.look) for keeper in self._keepers]
-        good = all([look.result() for look in looks])
+        good = [look.result() for look in looks]
         every = [each for deliveries in self._deliveries.values() for each in deliveries]
         told, end = [Aside(each.deliver) for each in every], time.monotonic() + ONCE_WITHIN_S
         for one in told:
             one.ended(max(0.0, end - time.monotonic()))
         for keeper in self._keepers:
             keeper.show()
-        return good and not any(
+        return all(good) and not any(
             keeper.pending(way) for keeper in self._keepers for way in keeper.section.ways
         )
 

@@ -22,6 +22,7 @@ from daemon.config.loopback import is_loopback
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import MetricsSection
 from daemon.operations.checks.check_databases import missing_drivers, planned
+from daemon.operations.checks.check_gates import gate_warnings, own_topics_missing, planned_gates
 from daemon.operations.checks.check_registries import (
     planned_registries,
     unusable_registries,
@@ -115,6 +116,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
         yield from (f"sink.{name}.{line}" for line in sink.warnings(config.spark))
     for name, database in config.database.items():
         yield from (f"database.{name}.url {line}" for line in database.warnings())
+    yield from gate_warnings(config)
     yield from (f"{at}: {line}" for at, line in config.misplaced_options())
     for name, pipeline in config.pipeline.items():
         yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
@@ -155,7 +157,7 @@ def connect_problems(config: Config, try_sinks: TrySinks) -> Iterator[str]:
                 open_topics(config, name).letters(topic).check()
             except NotKept as error:
                 yield f"pipeline.{name}.dead_letters: {error}"
-    yield from _job_topics_missing(config)
+    yield from own_topics_missing(config)
     tried = True
     for sink in sinks_of(config).values():
         try:
@@ -167,15 +169,6 @@ def connect_problems(config: Config, try_sinks: TrySinks) -> Iterator[str]:
             yield from try_sinks()
         except SinkUnavailable as error:
             yield str(error)
-
-
-def _job_topics_missing(config: Config) -> Iterator[str]:
-    for key in ("notifications_topic", "signals_topic"):
-        if topic := getattr(config.jobs, key):
-            try:
-                open_topics(config).log(topic).describe()
-            except (NotAnswered, TopicMissing) as error:
-                yield f"jobs.{key}: {error}"
 
 
 def plan(config: Config) -> Iterator[str]:
@@ -208,6 +201,7 @@ def plan(config: Config) -> Iterator[str]:
             yield f"  a cut every {pipeline.cut_every:g} s, listed in {pipeline.cuts_table}"
         if pipeline.counts is not None:
             yield f"  changes are counted in {pipeline.counts}"
+    yield from planned_gates(config)
     if config.metrics.listen:
         yield f"metrics, health and readiness on {config.metrics.listen}"
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"

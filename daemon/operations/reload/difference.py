@@ -76,12 +76,16 @@ def _plain(config: Config) -> dict[str, Any]:
 def _sections(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     if was["log"]["level"] != now["log"]["level"]:
         yield from _changed("log.level", was["log"]["level"], now["log"]["level"])
+    for name in sorted({*was["gates"], *now["gates"]}):
+        before, after = was["gates"].get(name), now["gates"].get(name)
+        if before != after:
+            yield from _changed(f"gates.{name}", before, after)
 
 
 def _restarts(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Sections that live as long as the process."""
     for section in was:
-        if section in ("pipeline", "log"):
+        if section in ("pipeline", "log", "gates"):
             continue
         before, after = was[section], now[section]
         if before != after:

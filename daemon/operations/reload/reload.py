@@ -107,6 +107,7 @@ class Reload:
         if found.level is not None and self._running.levels is not None:
             self._running.levels.set(found.level)
             config.adopt_log(fresh.log)
+        config.adopt_gates(fresh.gates)
         self._give_up(found.pipelines)
         fields = {"added": list(found.added), "removed": list(found.removed)}
         self._log.info("reloaded", pipelines=list(found.pipelines), **fields, level=found.level)

@@ -94,6 +94,14 @@ topic = "t"
 "ssl.keystore.password" = "canary-connect"
 [events]
 webhook = "https://127.0.0.1/canary-hook"
+[gates.g]
+tables = ["lake.a.t"]
+every = "1d"
+topic = "told"
+webhook = "https://127.0.0.1/canary-gate"
+webhook_secret = "canary-gate-secret"
+[gates.g.kafka]
+"ssl.keystore.password" = "canary-gate-kafka"
 [metrics]
 token = "canary-metrics-token"
 [tracing]

@@ -11,6 +11,7 @@ from changes.routes.routing import Route
 from collector.connector.section import CollectorSection
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from daemon.config.gates import GateSection
 from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection
 from settings.section import Section
@@ -114,6 +115,7 @@ client_id = "i"
 client_secret = "s-e-c-r-e-t"
 """
 OF_COLLECTORS = '[collector.shop]\ndatabase = "db"\n'
+OF_GATES = '[gates.g]\ntables = ["lake.shop.t"]\nevery = "1d"\n'
 OF_DATABASES = '[database.db]\nurl = "mysql://127.0.0.1:3306/"\nuser = "u"\n'
 
 
@@ -121,13 +123,13 @@ OF_DATABASES = '[database.db]\nurl = "mysql://127.0.0.1:3306/"\nuser = "u"\n'
     "daemon", "log", "events", "metrics", "tracing", "jobs", "load", "batch", "memory", "spark",
     "pipeline.shop.ddl", "pipeline.shop.verify", "pipeline.shop.quota", "database.db",
     "sink.lake", "sink.lake.maintenance", "sink.lake.compaction", "registry.main",
-    "registry.main.oauth", "collector.shop", "connect", "broker",
+    "registry.main.oauth", "collector.shop", "connect", "broker", "gates.g",
 ])  # fmt: skip
 def test_a_misspelt_key_is_answered_with_the_keys_of_its_own_section(
     tmp_path: Path, place: str
 ) -> None:
     """Of each section that the model has; not with those of the whole file."""
-    text = BASE + PIPELINE + OF_DATABASES + OF_REGISTRIES + OF_COLLECTORS
+    text = BASE + PIPELINE + OF_DATABASES + OF_REGISTRIES + OF_COLLECTORS + OF_GATES
     header, key = f"[{place}]\n", "misspelt = 1\n"
     text = text.replace(header, header + key) if header in text else text + header + key
     (found,) = problems(tmp_path, text)
@@ -157,6 +159,7 @@ def section_below(model: object, part: str) -> object:
     named = {
         "pipeline": PipelineSection, "database": DatabaseSection, "sink": IcebergSection,
         "registry": RegistrySection, "collector": CollectorSection,
+        "gates": GateSection,
     }  # fmt: skip
     if part in named:
         return part

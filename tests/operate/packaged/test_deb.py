@@ -137,7 +137,9 @@ def _installed(machine: Machine, package: Path) -> None:
     assert "Usage: binlogd" in machine.run("binlogd", "--help")
     machine.run("man", "-w", "binlogd", "binlogd-tables-rebuild")
     machine.run("binlogd", "check-config", "--config", CONFIG)
-    machine.run("systemd-analyze", "verify", "--man=no", "/lib/systemd/system/binlogd.service")
+    for unit in ("binlogd", "binlogd-gates"):
+        path = f"/lib/systemd/system/{unit}.service"
+        machine.run("systemd-analyze", "verify", "--man=no", path)
 
 
 def _runs(machine: Machine, broker: DevBroker) -> None:

@@ -134,9 +134,7 @@ def test_an_old_event_goes(hook: Hook) -> None:
 def test_a_redirect_is_no_delivery(hook: Hook, code: int) -> None:
     """Followed, it would be a GET without the event."""
     hook.answers = [code]
-    with pytest.raises(
-        post.NotTaken, match=f"answers {code}, a redirect, which is not followed"
-    ):
+    with pytest.raises(post.NotTaken, match=f"answers {code}, a redirect, which is not followed"):
         post.post(hook.address, b"{}", "events.webhook")
     assert hook.paths == ["/hook"]
 
