@@ -54,7 +54,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateFinding:
     """What closes a partition. ``ends``: of each partition of the log the offset below which all
     of it is. ``counted``: whether counts agreed, too."""
 
@@ -100,7 +100,7 @@ def due(record: GateRecord, now_ms: int, margin_ms: int) -> list[int]:
 
 
 def closed(
-    record: GateRecord, begin_ms: int, now_ms: int, finding: Finding, ways: Collection[str]
+    record: GateRecord, begin_ms: int, now_ms: int, finding: GateFinding, ways: Collection[str]
 ) -> GateRecord:
     """A partition that is due has closed: under version 1, or the one after its last."""
     before = _of(record, begin_ms)
@@ -122,7 +122,7 @@ def reopened(
     before = _of(record, begin_ms) or ClosedPartition(begin_ms, record.older, now_ms)
     if before.is_open:
         return record
-    finding = Finding(tuple(tables), counted=bool(before.counts), counts=before.counts)
+    finding = GateFinding(tuple(tables), counted=bool(before.counts), counts=before.counts)
     notice = _notice(record, "reopened", before, now_ms, finding)
     others = (each for each in record.closed if each.begin_ms != begin_ms)
     all_ = _in_order(*others, replace(before, is_open=True))
@@ -208,7 +208,7 @@ def _without(notice: Notice, way: str) -> Notice:
 
 
 def _notice(
-    record: GateRecord, kind: Kind, of: ClosedPartition, now_ms: int, finding: Finding
+    record: GateRecord, kind: Kind, of: ClosedPartition, now_ms: int, finding: GateFinding
 ) -> Notice:
     name = f"{record.gate}:{iso(of.begin_ms)}:{of.version}"
     id_ = name if kind == "closed" else f"{name}:{kind}"

@@ -32,7 +32,6 @@ from daemon.admin.web import WebServer
 from daemon.config.config import Config
 from daemon.operations.figures import JobFigures
 from daemon.state.control import Answer, ControlServer
-from daemon.state.gate_store import GateStore
 from daemon.state.gates_shown import GateFiles
 from daemon.state.pauses import Pause
 from daemon.state.room import StateRoom
@@ -85,8 +84,7 @@ class AdminEndpoint:
         self._events = EventWatch(config.events, run_id, self.status)
         self._room = room or StateRoom(config.daemon.state_dir)
         self._minutes = MinuteLog(self.status, self._room.measure)
-        self._gates = GateFiles(GateStore(config.daemon.state_dir))
-        self._config, self._open = config, False
+        self._config, self._open, self._gates = config, False, GateFiles(config.daemon.state_dir)
         self._logs: dict[str, LogWatch] = {}
         self.follow(config.pipeline)
 

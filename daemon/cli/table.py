@@ -120,26 +120,10 @@ COMMANDS = (
         "Wait until tables hold all that their source had committed up to a moment.",
         "daemon.cli.gate.command:app",
     ),
-    Command(
-        "gate run",
-        "Close the configured gates, partition by partition, and tell others of it.",
-        "daemon.cli.gate.running:app",
-    ),
-    Command(
-        "gate list",
-        "Show the gates: closed through when, why the next partition is shut, who is not told yet.",
-        "daemon.cli.gate.records:app",
-    ),
-    Command(
-        "gate reopen",
-        "Reopen a closed partition, as after a repair: it closes again under its next version.",
-        "daemon.cli.gate.records:app",
-    ),
-    Command(
-        "gate forget",
-        "Remove what is recorded of a gate, with what nobody was told yet.",
-        "daemon.cli.gate.records:app",
-    ),
+    Command("gate run", "Close configured gates, and tell others.", "daemon.cli.gate.running:app"),
+    Command("gate list", "Show the gates, and why each is shut.", "daemon.cli.gate.records:app"),
+    Command("gate reopen", "Reopen a closed partition.", "daemon.cli.gate.records:app"),
+    Command("gate forget", "Remove what is kept of a gate.", "daemon.cli.gate.records:app"),
     Command(
         "counts",
         "Compare the row changes that the source says it made in each minute with those in the"

@@ -1,55 +1,22 @@
-"""What people see of gates: closed through when, why shut, who is not told. By the files alone."""
+"""Makes what people see of gates of their files alone."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TypedDict
+from pathlib import Path
 
 from daemon.config.gates import GateSection
+from daemon.state.gate_figures import ClosedShown, GateShown, Undelivered
 from daemon.state.gate_store import DamagedGate, GateStore, LookFound
 from offsets.gate_record import GateRecord, iso, pending
-
-
-class Undelivered(TypedDict):
-    """``reason``: why a way takes none, for ``seconds``; null: it is its turn."""
-
-    notifications: int
-    reason: str | None
-    seconds: float | None
-
-
-class ClosedShown(TypedDict):
-    """The last partition that closed in its turn."""
-
-    begin: str
-    through: str
-    version: int
-    closed: str
-
-
-class GateShown(TypedDict):
-    """One gate. ``next``: where the next partition begins and ends; null: nothing is recorded yet.
-    ``shut``: by table why the partition that begins with ``shut_from`` was not complete, by the
-    last look, ``looked_seconds`` ago; null: nobody has ever looked."""
-
-    gate: str
-    configured: bool
-    last: ClosedShown | None
-    next: list[str] | None
-    reopened: list[str]
-    shut_from: str | None
-    shut: dict[str, str]
-    looked_seconds: float | None
-    undelivered: dict[str, Undelivered]
-    error: str | None
 
 
 class GateFiles:
     """Reads the files of one state directory, again where they have changed. Any thread."""
 
-    def __init__(self, store: GateStore) -> None:
-        self._store, self._lock = store, threading.Lock()
+    def __init__(self, state_dir: Path) -> None:
+        self._store, self._lock = GateStore(state_dir), threading.Lock()
         self._read: dict[str, tuple[object, GateRecord | None, LookFound | None]] = {}
 
     def shown(

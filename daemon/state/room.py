@@ -24,7 +24,7 @@ AGAIN_S = 2.0
 """A refusal measures again what was measured longer ago. Less: a thousand targets that retry read
 the directory all the time. More: who has made room is refused once more."""
 
-OF_FOLDERS = {"schemas", "jobs", "broker", "connect", "staging"}
+OF_FOLDERS = {"schemas", "jobs", "broker", "connect", "staging", "gates"}
 """Folders below the state directory that are shown under their own names."""
 
 

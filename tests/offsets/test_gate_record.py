@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from offsets import gate_record
 from offsets.gate_record import (
     SUCCESS,
-    Finding,
+    GateFinding,
     GateRecord,
     NotClosed,
     begin_of,
@@ -29,7 +29,7 @@ from offsets.gate_record import (
 
 MINUTE = 60_000
 WAYS = (SUCCESS, "topic", "webhook")
-FOUND = Finding(("lake.s.t",), {"shop:0": 9})
+FOUND = GateFinding(("lake.s.t",), {"shop:0": 9})
 
 
 def after(*begins: int, ways: tuple[str, ...] = ()) -> GateRecord:
@@ -178,7 +178,7 @@ def test_ways_that_are_gone_wait_for_nobody() -> None:
 def test_late_changes_are_looked_for_where_counts_were_and_not_for_ever() -> None:
     record = new_record("g", MINUTE, 0)
     for n, made in enumerate((5, None, 0, 5)):
-        record = closed(record, n * MINUTE, n * MINUTE, Finding(("t",), made=made), ())
+        record = closed(record, n * MINUTE, n * MINUTE, GateFinding(("t",), made=made), ())
     record = reopened(record, 3 * MINUTE, 0, ["t"], ())
     assert [each.begin_ms for each in watched(record, 5 * MINUTE, 5 * MINUTE)] == [0, 2 * MINUTE]
     assert [each.begin_ms for each in watched(record, 6 * MINUTE, 5 * MINUTE)] == [2 * MINUTE]

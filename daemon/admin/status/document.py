@@ -12,7 +12,7 @@ from collector.figures import CollectorFigures
 from daemon.admin.status.cuts_member import Cuts, FoldedCounts
 from daemon.admin.status.observer import Silent as Silent
 from daemon.operations.figures import JobFigures
-from daemon.state.gates_shown import GateShown as GateShown
+from daemon.state.gate_figures import GateShown as GateShown
 from daemon.state.room import StateFigures as StateFigures
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from changes.model.printable import json_text
 from daemon.admin.status.words import duration
-from daemon.state.gates_shown import GateShown
+from daemon.state.gate_figures import GateShown
 from settings.counted import counted
 from settings.shell import quoted
 

@@ -104,11 +104,8 @@ def document(
 ) -> doc.Status:
     """``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs one. A pipeline
     without ``log_ends`` has unknown ends. ``pauses``: who paused which pipeline."""
-    life, ends, paused = _life(answers), log_ends or {}, pauses or {}
-    pipelines = [
-        _pipeline(name, about, answers, life, ends.get(name, UNKNOWN), paused.get(name), now_ms)
-        for name in sorted(about.groups)
-    ]
+    life, paused = _life(answers), pauses or {}
+    pipelines = _pipelines(about, answers, life, log_ends or {}, paused, now_ms)
     found: doc.Facts = {
         "schema": SCHEMA,
         "state": _state(life),
@@ -178,6 +175,20 @@ def _paused(pause: Pause | None, now_ms: int) -> doc.Paused | None:
 def _pause(pause: Pause, now_ms: int) -> doc.Paused:
     seconds = max(0, now_ms - pause.since_ms) / 1000
     return {"seconds": seconds, "since_ms": pause.since_ms, "reason": pause.reason}
+
+
+def _pipelines(
+    about: About,
+    answers: Answers,
+    life: LifeFigures | None,
+    ends: Mapping[str, LogFigures],
+    paused: Mapping[str, Pause],
+    now_ms: int,
+) -> list[doc.Pipeline]:
+    return [
+        _pipeline(name, about, answers, life, ends.get(name, UNKNOWN), paused.get(name), now_ms)
+        for name in sorted(about.groups)
+    ]
 
 
 def _pipeline(

@@ -15,7 +15,7 @@ from daemon.cli.gate.ways import SuccessFolder
 from daemon.config.config import Config
 from daemon.state.gate_store import DamagedGate, GateStore, LookFound, WayFailure
 from offsets import gate_record as rule
-from offsets.gate_record import Finding, GateRecord, Notice, iso
+from offsets.gate_record import GateFinding, GateRecord, Notice, iso
 from settings.counted import counted
 from settings.shell import quoted
 
@@ -129,7 +129,7 @@ class GateKeeper:
             self._closed(begin, looked.finding)
         return next(iter(shut.items()), (None, {}))
 
-    def _closed(self, begin: int, finding: Finding) -> None:
+    def _closed(self, begin: int, finding: GateFinding) -> None:
         now_ms, ways = self._clock(), self.section.ways
         record = self._put(lambda r: rule.closed(r, begin, now_ms, finding, ways))
         del self._open[begin]

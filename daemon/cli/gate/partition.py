@@ -12,7 +12,7 @@ from daemon.cli.gate.watch import PipelineGate
 from daemon.config.config import Config
 from daemon.config.gates import GateSection
 from offsets.counts import RowCounts
-from offsets.gate_record import Finding
+from offsets.gate_record import GateFinding
 from offsets.store import StoreError
 
 
@@ -21,7 +21,7 @@ class PartitionLook:
     """``shut``: by table why the partition is not complete. ``finding``: it is, by this."""
 
     shut: Mapping[str, str]
-    finding: Finding | None = None
+    finding: GateFinding | None = None
 
 
 class OpenPartition:
@@ -64,15 +64,15 @@ class OpenPartition:
         ends = {str(source): end for each in looked for source, end in sorted(each.ends.items())}
         return PartitionLook({}, self._finding(ends))
 
-    def _finding(self, ends: Mapping[str, int]) -> Finding:
+    def _finding(self, ends: Mapping[str, int]) -> GateFinding:
         """The counts are read behind the look: all that it has seen is in them, and what comes
         later is another number."""
         tables = tuple(self._section.tables)
         if self._counted is None:
-            return Finding(tables, ends)
+            return GateFinding(tables, ends)
         counts: Mapping[str, RowCounts] = {**self._counted.in_log}
         held = HeldMinutes(by_pipeline(self._config, tables))
         if not held:
-            return Finding(tables, ends, True, counts)
+            return GateFinding(tables, ends, True, counts)
         now = held.of(self.minutes)
-        return Finding(tables, ends, True, {**counts, **now.counts}, now.made)
+        return GateFinding(tables, ends, True, {**counts, **now.counts}, now.made)

@@ -23,10 +23,13 @@ GateArgument = Annotated[str, typer.Argument(metavar="GATE", help="As gate list 
 
 @app.command("list", epilog="Example: binlogd gate list")
 def gate_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Show the gates: closed through when, why the next partition is shut, who is not told yet."""
+    """Show the gates, and why each is shut.
+
+    Closed through when, why the next partition is not complete, who is not told yet, and why.
+    """
     settings = load_config(config, lenient=True)
-    store = GateStore(settings.daemon.state_dir)
-    found = GateFiles(store).shown(settings.gates, time.time_ns() // 1_000_000, others=True)
+    files, now_ms = GateFiles(settings.daemon.state_dir), time.time_ns() // 1_000_000
+    found = files.shown(settings.gates, now_ms, others=True)
     if as_json:
         print(json_text(found, indent=1))
         return
@@ -43,9 +46,9 @@ def gate_reopen(
     begin: Annotated[str, typer.Argument(metavar="BEGIN", help="Where the partition begins.")],
     config: ConfigOption = None,
 ) -> None:
-    """Reopen a closed partition, as after a repair: it closes again under its next version.
+    """Reopen a closed partition.
 
-    binlogd gate run does so with its next look. Status 2: no such partition has closed.
+    As after a repair: it closes again by itself, under its next version. binlogd gate run does so with its next look. Status 2: no such partition has closed.
     """
     settings = load_config(config, lenient=True)
     store = GateStore(settings.daemon.state_dir)
@@ -65,9 +68,9 @@ def gate_reopen(
 
 @app.command("forget", epilog="Example: binlogd gate forget orders_daily")
 def gate_forget(gate: GateArgument, config: ConfigOption = None) -> None:
-    """Remove what is recorded of a gate, with what nobody was told yet.
+    """Remove what is kept of a gate.
 
-    One that is configured begins anew. binlogd gate run must not run meanwhile. Status 2: refused.
+    Also what somebody was not told yet. One that is configured begins anew. binlogd gate run must not run meanwhile. Status 2: refused.
     """
     settings = load_config(config, lenient=True)
     store = GateStore(settings.daemon.state_dir)

@@ -30,9 +30,9 @@ def gate_run(
     once: Annotated[bool, typer.Option("--once", help="Look once, tell, and end.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Close the configured gates, partition by partition, and tell others of it.
+    """Close configured gates, and tell others.
 
-    It needs no running daemon. SIGTERM and Ctrl-C end it with status 0. With --once: 0 where all
+    Partition by partition, as each is complete. It needs no running daemon. SIGTERM and Ctrl-C end it with status 0. With --once: 0 where all
     that is due is closed and told, else 75; 2: it can't be used.
     """
     settings = load_config(config)

@@ -17,7 +17,7 @@ from daemon.admin.status.status_table import print_status
 from daemon.config.gates import GateSection
 from daemon.state.gate_store import GateStore, LookFound, WayFailure
 from daemon.state.gates_shown import GateFiles
-from offsets.gate_record import Finding, closed, new_record, reopened
+from offsets.gate_record import GateFinding, closed, new_record, reopened
 from tests.daemon.admin.page.documents import NOW_MS, judged, status, target
 
 DAY = 86_400_000
@@ -30,12 +30,12 @@ AWAY = {"webhook": WayFailure("it answers 500", NOW_MS - 1_200_000)}
 def store(tmp_path: Path) -> GateStore:
     made = GateStore(tmp_path)
     record = new_record("g", DAY, BEGIN)
-    made.save(closed(record, BEGIN, BEGIN + DAY, Finding(("lake.s.t",)), ("webhook",)))
+    made.save(closed(record, BEGIN, BEGIN + DAY, GateFinding(("lake.s.t",)), ("webhook",)))
     return made
 
 
 def shown(store: GateStore, **more: Any) -> dict[str, Any]:
-    gates = GateFiles(store).shown(GATES, NOW_MS)
+    gates = GateFiles(store.folder.parent).shown(GATES, NOW_MS)
     return judged(status([target("lake.s.t", 5)], **more) | {"gates": gates})
 
 
@@ -92,14 +92,14 @@ def test_files_are_read_again_only_where_they_have_changed(
     store: GateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page asks each second; an outbox may be large."""
-    files, read = GateFiles(store), list[str]()
-    record = store.record
+    files, read = GateFiles(store.folder.parent), list[str]()
+    record = GateStore.record
 
-    def counted(gate: str) -> Any:
+    def counted(of: GateStore, gate: str) -> Any:
         read.append(gate)
-        return record(gate)
+        return record(of, gate)
 
-    monkeypatch.setattr(store, "record", counted)
+    monkeypatch.setattr(GateStore, "record", counted)
     for _ in range(3):
         files.shown(GATES, NOW_MS)
     assert read == ["g"]
@@ -110,6 +110,6 @@ def test_files_are_read_again_only_where_they_have_changed(
 
 def test_a_damaged_file_is_that_gates_error(store: GateStore) -> None:
     (store.folder / "g.json").write_text("[]")
-    (gate,) = GateFiles(store).shown(GATES, NOW_MS)
+    (gate,) = GateFiles(store.folder.parent).shown(GATES, NOW_MS)
     assert "g.json: damaged" in (gate["error"] or "")
     assert "binlogd gate forget g" in (gate["error"] or "")

@@ -35,6 +35,17 @@ def fold(world: GateWorld) -> None:
     assert process.returncode == 0, said
 
 
+def late(world: GateWorld) -> None:
+    """The commit of one that began in minute 1, and stood for an hour, is written and counted."""
+    world.log.clock.delay_ms = 3_600_000
+    world.log.at(1, 30).transaction("late", "I")
+    world.log.clock.delay_ms = 500
+    world.log.at(62).transaction("behind", "I")
+    world.grow()
+    finish(world)
+    fold(world)
+
+
 def test_late_changes_reopen_a_partition(world: GateWorld) -> None:
     """The mark goes, those who are told get it in order, and the next version has other counts. A
     look without news reads no log again."""
@@ -58,14 +69,7 @@ def test_late_changes_reopen_a_partition(world: GateWorld) -> None:
     seen = len(hook.got)
     world.once()
     assert len(hook.got) == seen
-    # The commit of one that began in minute 1, and stood for an hour.
-    world.log.clock.delay_ms = 3_600_000
-    world.log.at(1, 30).transaction("late", "I")
-    world.log.clock.delay_ms = 500
-    world.log.at(62).transaction("behind", "I")
-    world.grow()
-    finish(world)
-    fold(world)
+    late(world)
     _, said = world.once()
     assert f"{at(1)}: reopened: other counts of {TARGET}" in said
     told = [(one["id"], one["type"]) for one in hook.got[seen:] if one["from"] == at(1)]
