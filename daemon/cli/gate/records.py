@@ -48,7 +48,8 @@ def gate_reopen(
 ) -> None:
     """Reopen a closed partition.
 
-    As after a repair: it closes again by itself, under its next version. binlogd gate run does so with its next look. Status 2: no such partition has closed.
+    As after a repair: it closes again by itself, under its next version. binlogd gate run does so
+    with its next look. Status 2: no such partition has closed.
     """
     settings = load_config(config, lenient=True)
     store = GateStore(settings.daemon.state_dir)
@@ -70,7 +71,8 @@ def gate_reopen(
 def gate_forget(gate: GateArgument, config: ConfigOption = None) -> None:
     """Remove what is kept of a gate.
 
-    Also what somebody was not told yet. One that is configured begins anew. binlogd gate run must not run meanwhile. Status 2: refused.
+    Also what somebody was not told yet. One that is configured begins anew. binlogd gate run must
+    not run meanwhile. Status 2: refused.
     """
     settings = load_config(config, lenient=True)
     store = GateStore(settings.daemon.state_dir)

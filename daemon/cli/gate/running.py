@@ -32,8 +32,9 @@ def gate_run(
 ) -> None:
     """Close configured gates, and tell others.
 
-    Partition by partition, as each is complete. It needs no running daemon. SIGTERM and Ctrl-C end it with status 0. With --once: 0 where all
-    that is due is closed and told, else 75; 2: it can't be used.
+    Partition by partition, as each is complete. It needs no running daemon. SIGTERM and Ctrl-C end
+    it with status 0. With --once: 0 where all that is due is closed and told, else 75; 2: it can't
+    be used.
     """
     settings = load_config(config)
     names = _chosen(settings, gates or ())

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from threading import Event
+from time import monotonic
 
 import pytest
+from typer.testing import CliRunner
 
+from daemon.cli.__main__ import app
 from demo.broker import DevBroker
 from offsets.gate_record import iso
 from tests.daemon.cli.counts.test_broker import TARGET
+from tests.daemon.cli.counts.test_held import daemon
 from tests.daemon.cli.gate.gate_world import GateWorld, at
 
 pytestmark = pytest.mark.timeout(240)
@@ -140,3 +145,58 @@ def test_what_is_wrong_with_the_call_is_refused(world: GateWorld) -> None:
     status, said = world.once("other")
     assert status == 2
     assert "there is no gate 'other'; have: g" in said
+
+
+def test_what_was_missed_closes_oldest_first(world: GateWorld) -> None:
+    """Also while it runs; each with its margin behind it."""
+    world.gate(success=str(world.marks), margin="2m")
+    world.written(4)
+    process = world.start()
+    process.says(f"{at(1)}: {TARGET}: waits for a change of after ")
+    assert world.closed() == [(at(0), 1)]
+    for minute in (4, 5):
+        world.log.at(minute, 5).transaction(f"more{minute}", "I")
+    world.record(world.grow())
+    process.says(f"{at(2)} to {at(3)}: closed, version 1")
+    assert process.end() == 0
+    closed = [line for line in process.lines if "closed, version" in line]
+    assert closed == [
+        f"binlogd: gate g: {at(n)} to {at(n + 1)}: closed, version 1\n" for n in range(3)
+    ]
+
+
+def test_each_table_of_several_pipelines_must_be_complete(world: GateWorld) -> None:
+    """The other one has read nothing: it is named, and the gate beside it closes."""
+    with world.config.open("a") as file:
+        file.write(
+            f'[pipeline.q]\ntopics = ["{world.topic}"]\nformat = "debezium-json"\n'
+            'target = "lake.{database}.{table}"\ninclude = ["more.*"]\n'
+        )
+    world.gate("both", tables=[TARGET, "lake.more.t"], empty=True, success=str(world.marks))
+    world.gate("one", success=str(world.marks))
+    world.written(2)
+    status, said = world.once()
+    assert status == 75
+    assert f"gate both: {at(0)}: lake.more.t: nothing of {world.topic}:0 is read yet" in said
+    assert (world.closed("both"), world.closed("one")) == ([], [(at(0), 1)])
+
+
+def test_a_running_daemon_shows_gates(world: GateWorld) -> None:
+    """By their files alone; `status --json` and the table."""
+    world.gate(success=str(world.marks), empty=True)
+    world.written(2)
+    world.once()
+    process = daemon(world)
+    pause, deadline = Event(), monotonic() + 60
+    words = ("status", "-c", str(world.config))
+    while not (done := CliRunner().invoke(app, [*words, "--json"])).stdout:
+        assert process.poll() is None, process.communicate()[0]
+        assert monotonic() < deadline
+        pause.wait(0.2)
+    (gate,) = json.loads(done.stdout)["gates"]
+    assert gate["last"]["through"] == at(1)
+    assert "waits for a change of after" in gate["shut"][TARGET]
+    shown = CliRunner().invoke(app, words).stdout
+    assert f"g: {at(1)}: {TARGET}: waits for a change of after" in shown
+    process.terminate()
+    assert process.wait(60) == 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import subprocess
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -18,6 +20,7 @@ from tests.daemon.admin.events.hook import CUT, HANGS, TWICE, Hook
 from tests.daemon.cli.counts.test_broker import TARGET
 from tests.daemon.cli.gate.gate_world import GateWorld, at
 from tests.daemon.cli.gate.test_run import world
+from tests.needs import tool
 
 __all__ = ["world"]
 
@@ -143,6 +146,29 @@ def test_a_folder_that_is_away_gets_its_marks_once_it_is_back(world: GateWorld) 
     (world.marks / "mounted").mkdir()
     world.once()
     assert (world.marks / "mounted" / "g" / at(0) / "_SUCCESS").exists()
+
+
+@pytest.fixture
+def sealed(world: GateWorld) -> Iterator[Path]:
+    """A folder that takes nothing, also of root."""
+    chattr = tool("chattr")
+    if subprocess.run([chattr, "+i", world.marks], capture_output=True, check=False).returncode:
+        pytest.skip("this file system seals no folder")
+    yield world.marks
+    subprocess.run([chattr, "-i", world.marks], check=False)
+
+
+def test_a_folder_that_takes_nothing_holds_up_no_other_way(
+    world: GateWorld, hook: Hook, sealed: Path
+) -> None:
+    world.gate(success=str(sealed), webhook=hook.address)
+    world.written(2)
+    status, said = world.once()
+    assert (status, ids(hook)) == (75, [f"g:{at(0)}:1"])
+    assert "gate g: success: [Errno 1] Operation not permitted: " in said
+    subprocess.run([tool("chattr"), "-i", sealed], check=True)
+    world.once()
+    assert (world.closed(), ids(hook)) == ([(at(0), 1)], [f"g:{at(0)}:1"])
 
 
 def test_a_topic_that_is_away_holds_up_no_other_way(world: GateWorld, hook: Hook) -> None:
