@@ -190,3 +190,18 @@ def test_a_partition_that_goes_away_amid_a_cut_takes_nothing_of_the_others_along
     assert fx.Resume() in out
     out = answered(logic, polled(batch(P0, 4, 53)), 1.4)
     assert offers(out) == [(P0, 4)]
+
+
+def test_a_partition_that_comes_again_amid_a_cut_begins_anew() -> None:
+    """As where it is read again: the cut is given up, and the next one is due in its time."""
+    logic = fetcher()
+    answered(logic, polled(batch(P0, 2, 51)), 1.0)
+    answered(logic, msg.Revoked((P1,), False), 1.1)
+    logic.handle(msg.Assigned({P1: 5}, {P1: Watermarks(0, 99)}), 1.1)
+    out = answered(logic, msg.Polled((), {P0: 3, P1: 5}), 1.2)
+    assert offers(out) == [(P0, 2)]
+    nothing = msg.Polled((), {P0: 3, P1: 5})
+    assert asked_of(answered(logic, nothing, 2.2 + NO_END_S)) is None
+    answered(logic, polled(batch(P1, 5, 52)), 2.3 + NO_END_S)
+    answered(logic, nothing, 2.3 + NO_END_S)
+    assert asked_of(answered(logic, nothing, 2.4 + 2 * NO_END_S)) is not None
