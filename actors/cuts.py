@@ -82,13 +82,15 @@ class CutsLogic:
         unix_s: Callable[[], float],
         run_id: str,
         routed: Callable[[str], bool] = lambda target: True,
+        skips: bool = False,
     ) -> None:
         """``table``: lists the cuts of this pipeline and ``group``. ``unix_s``: the time, in Unix
         seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
-        may lead to a target; what is recorded of others is of an earlier configuration."""
+        may lead to a target; what is recorded of others is of an earlier configuration. ``skips``:
+        a cut that is without some table is not listed."""
         self._pipeline, self._keep = pipeline, keep
         self._table = OwnTable("cuts", pipeline, group, table, SCHEMA, run_id)
-        self._unix_s, self._routed = unix_s, routed
+        self._unix_s, self._routed, self._skips = unix_s, routed, skips
         self._me = Address(pipeline, "cuts")
         self._unlisted = True
         self._first: int | None = None
@@ -143,6 +145,8 @@ class CutsLogic:
             return []  # no table has changed
         if not (reached.versions or reached.left_out):
             return []  # none was written yet
+        if self._skips and reached.left_out:
+            return [self._not_made(_reasons(reached.left_out))]
         self._making = _Making(reached)
         return self._tag() if self._table.is_open else [self._table.open()]
 
@@ -184,10 +188,8 @@ class CutsLogic:
         making = self._making
         assert making is not None
         self._unlisted = True
-        if not making.versions:
-            reasons = [": ".join(each) for each in sorted(making.left_out.items())]
-            more = [f"{len(reasons) - 1} more"] if len(reasons) > 1 else []
-            return self._give_up("; ".join([*reasons[:1], *more]))
+        if not making.versions or (self._skips and making.left_out):
+            return self._give_up(_reasons(making.left_out))
         return [fx.StageOwn(making.cut(self._pipeline))]
 
     def _write(self, staged: msg.OwnStaged) -> list[fx.OwnTableEffect]:
@@ -232,3 +234,9 @@ class CutsLogic:
         if self._failing_since is None:
             self._failing_since = self._unix_s()
         return fx.Log("warning", "cut_not_made", {"reason": reason})
+
+
+def _reasons(left_out: Mapping[str, str]) -> str:
+    """Why tables are left out, the first one in full."""
+    first, *others = [": ".join(each) for each in sorted(left_out.items())]
+    return f"{first}; {len(others)} more" if others else first

@@ -29,8 +29,9 @@ def own_tables_of(
         return router.reaches(TargetName.parse(target))
 
     if (table := section.cuts_table) is not None:
-        keep = section.cuts.keep
-        yield "cuts", CutsLogic(pipeline, group, table, keep, time.time, run_id, routed), effects
+        keep, skips = section.cuts.keep, section.cuts.incomplete == "skip"
+        own = pipeline, group, table, keep, time.time, run_id, routed, skips
+        yield "cuts", CutsLogic(*own), effects
     if section.counts is not None:
         table, known = TargetName.parse(section.counts), filter(routed, recorded)
         more = config.daemon.processors, known, time.time, run_id

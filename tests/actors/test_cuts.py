@@ -204,6 +204,24 @@ def test_where_none_can_be_tagged_there_is_no_cut() -> None:
     assert (maker.cuts, maker.said[2:]) == ([], [])
 
 
+def test_a_cut_without_some_table_is_skipped_where_each_has_to_have_all() -> None:
+    """Whether that is known before tables are tagged, or one can't be; the next one has them."""
+    maker = Maker()
+    maker.logic = CutsLogic("p", "g", TABLE, KEEP, lambda: NOW, "run", skips=True)
+    maker.feed(reached(left_out={"lake.d.b": "it is being loaded", "lake.d.c": "too"}, a="1"))
+    assert maker.tags == []
+    maker.refused[B] = "no such catalog"
+    maker.feed(reached(a="1", b="2"))
+    assert [each.fields["reason"] for each in maker.logs] == [
+        "lake.d.b: it is being loaded; 1 more", "lake.d.b: no such catalog",
+    ]  # fmt: skip
+    assert maker.cuts == []
+    maker.refused.clear()
+    maker.feed(reached(a="1", b="2"))
+    (cut,) = maker.cuts
+    assert cut.versions == {"lake.d.a": "1", "lake.d.b": "2"}
+
+
 def test_one_cut_is_made_at_a_time() -> None:
     """One whose tables are being tagged is not mixed with the next."""
     logic = CutsLogic("p", "g", TABLE, KEEP, lambda: NOW, "run")

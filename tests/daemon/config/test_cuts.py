@@ -63,10 +63,12 @@ def test_one_key_is_enough(tmp_path: Path) -> None:
 
 
 def test_all_can_be_said(tmp_path: Path) -> None:
-    own = 'cuts = {table = "other.own.`a.b`", recent = "2h", hourly_days = 0, wait = "1m"}\n'
+    own = 'cuts = {table = "other.own.`a.b`", recent = "2h", hourly_days = 0, wait = "1m", '
+    own += 'incomplete = "skip"}\n'
     section = read(tmp_path, 'cut_every = "1h"\n' + own + TWO).pipeline["p"]
     assert section.cuts_table == TargetName("other", "own", "a.b")
     assert (section.cuts.keep, section.cuts.wait) == (KeepCuts(7200, 0), 60)
+    assert section.cuts.incomplete == "skip"
 
 
 def test_two_pipelines_may_have_tables_of_their_own(tmp_path: Path) -> None:
