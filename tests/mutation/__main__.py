@@ -239,27 +239,6 @@ MUTATIONS = (
         ("tests/actors/fetcher/test_recognition.py",),
     ),
     Mutation(
-        "the position stays below messages that are held for a cut",
-        "actors/fetcher/rule.py",
-        "if self._recognition.holds(source) or self._cutting.holds(source):",
-        "if self._recognition.holds(source):",
-        ("tests/actors/fetcher/test_cutting.py",),
-    ),
-    Mutation(
-        "what was paused for a cut flows again behind it",
-        "actors/fetcher/rule.py",
-        "if self._cutting.let_flow() and not self._paused:",
-        "if False:",
-        ("tests/actors/fetcher/test_aligning.py",),
-    ),
-    Mutation(
-        "what a cut held of other partitions goes on where one of them goes away",
-        "actors/fetcher/cutting.py",
-        "            self._asked, self._void = None, True\n",
-        "            self._asked = None\n",
-        ("tests/actors/fetcher/test_aligning.py",),
-    ),
-    Mutation(
         "what waits for its format goes with its partition",
         "actors/fetcher/rule.py",
         "            self._recognition.drop(source)\n",

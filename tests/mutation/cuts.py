@@ -33,4 +33,25 @@ OF_CUTS = (
         "                own = None if isinstance(at, Mapping) else at\n",
         ("tests/daemon/cli/test_cuts.py::test_a_query_sees_all_tables_as_they_are_in_a_cut",),
     ),
+    Mutation(
+        "the position stays below messages that are held for a cut",
+        "actors/fetcher/rule.py",
+        "if self._recognition.holds(source) or self._cutting.holds(source):",
+        "if self._recognition.holds(source):",
+        ("tests/actors/fetcher/test_cutting.py",),
+    ),
+    Mutation(
+        "what was paused for a cut flows again behind it",
+        "actors/fetcher/rule.py",
+        "if self._cutting.let_flow() and not self._paused:",
+        "if False:",
+        ("tests/actors/fetcher/test_aligning.py",),
+    ),
+    Mutation(
+        "what a cut held of other partitions goes on where one of them goes away",
+        "actors/fetcher/cutting.py",
+        "            self._asked, self._void = None, True\n",
+        "            self._asked = None\n",
+        ("tests/actors/fetcher/test_aligning.py",),
+    ),
 )
