@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bench.compare.job import CATALOG
+
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
@@ -54,6 +56,20 @@ CONTESTANTS = {
             'binlogd, write = "equality"',
             "bench.peers.binlogd",
             {"write": "equality"},
+            runs=3,
+        ),
+        Contestant(
+            "binlogd-counts",
+            "binlogd, which counts the source's changes in each table",
+            "bench.peers.binlogd",
+            {"counts": f"{CATALOG}.binlogd.counts"},
+            runs=3,
+        ),
+        Contestant(
+            "binlogd-cuts",
+            "binlogd, which cuts all tables every 10 s",
+            "bench.peers.binlogd",
+            {"cut_every": "10s"},
             runs=3,
         ),
         Contestant(
