@@ -73,9 +73,9 @@ def before_later(
 
 
 def latest_ms(format_: Format, fetched: msg.Fetched) -> int | None:
-    """The source's time of a batch's last change that tells one."""
-    times = map(format_.source_ms, reversed(fetched.values))
-    return next((time for time in times if time is not None), None)
+    """The latest of the source's times that a batch's changes tell: not always the last one's."""
+    times = map(format_.source_ms, fetched.values)
+    return max((time for time in times if time is not None), default=None)
 
 
 def behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:

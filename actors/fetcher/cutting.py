@@ -69,10 +69,10 @@ class Cutting:
         patience_s: float = 10.0,
     ) -> None:
         """``every_s``: None: nothing is cut. ``patience_s``: how long a partition is held for
-        others that are behind it."""
+        others that are behind it, longer than it takes to tell a quiet one from those."""
         self._committer, self._format = Address(pipeline, "committer"), format_
         self._parts = parts
-        self._every_s, self._patience_s = every_s, patience_s
+        self._every_s, self._patience_s = every_s, max(patience_s, NO_END_S + 1.0)
         self._due_at: float | None = None
         self._sought_since: float | None = None
         self._counts: Mapping[str, int] = {}
@@ -145,14 +145,15 @@ class Cutting:
         """A partition is read from here on, and all below is applied: maybe in no cut yet."""
         self._latest[source], self._latest_at[source] = msg.Fetched(source, [], [], start), now
 
-    def idle(self, read: Read, now: float, *, paused: bool = False) -> list[fx.FetcherEffect]:
-        """The cut that is due behind the last messages that came, where no others follow them.
+    def idle(self, read: Read, now: float, *, unread: bool = False) -> list[fx.FetcherEffect]:
+        """The cut that is due behind the last messages that came, where no others follow them: a
+        poll has brought none. One that did says nothing of those whose messages wait behind.
 
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
-        makes none where no table is another than in the last one. ``paused``: nothing is read, so
+        makes none where no table is another than in the last one. ``unread``: nothing is read, so
         the end of a transaction may be in the log.
         """
-        if paused:
+        if unread:
             self._latest_at = dict.fromkeys(self._latest_at, now)
             self._sought_since = self._sought_since and now
         if self.at_rest or not self._seeks(read, now):

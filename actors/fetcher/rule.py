@@ -158,8 +158,9 @@ class FetcherLogic:
             if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
-        if not polled.batches or self._cutting.is_aligning:
-            out += self._cutting.idle(self._partitions, now, paused=self._paused)
+        if not polled.batches:
+            unread = self._paused or self._unreachable_since is not None
+            out += self._cutting.idle(self._partitions, now, unread=unread)
         out += self._behind_cut(self._cutting.lapsed(now), now)
         if polled.error is not None:
             out += self._fail(polled.error)

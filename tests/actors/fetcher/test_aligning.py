@@ -205,3 +205,63 @@ def test_a_partition_that_comes_again_amid_a_cut_begins_anew() -> None:
     answered(logic, polled(batch(P1, 5, 52)), 2.3 + NO_END_S)
     answered(logic, nothing, 2.3 + NO_END_S)
     assert asked_of(answered(logic, nothing, 2.4 + 2 * NO_END_S)) is not None
+
+
+def three() -> FetcherLogic:
+    """At second 1 the first of three partitions is held for a cut."""
+    logic = FetcherLogic("p", CANAL, ROUTER, 1, FetcherSettings(cut_every_s=1.0))
+    starts = dict.fromkeys((P0, P1, P2), 0)
+    logic.handle(msg.Assigned(starts, dict.fromkeys(starts, Watermarks(0, 99))), 0.0)
+    answered(logic, polled(batch(P0, 0, 10, 50), batch(P1, 0, 20), batch(P2, 0, 20)), 0.0)
+    assert offers(answered(logic, polled(batch(P0, 2, 51)), 1.0)) == []
+    return logic
+
+
+def test_a_partition_is_not_quiet_while_others_are_still_read() -> None:
+    """Its messages may wait behind theirs."""
+    logic = three()
+    for place in range(1, 14):
+        answered(logic, polled(batch(P2, place, 20 + place)), 1.0 + place / 2)
+    out = answered(logic, polled(batch(P1, 1, 30)), 7.6)
+    assert offers(out) == [(P1, 1)]
+    answered(logic, polled(batch(P2, 14, 60)), 7.7)
+    asked = asked_of(answered(logic, polled(batch(P1, 2, 70)), 7.8))
+    assert asked is not None
+    assert asked.positions == {P0: 2, P1: 2, P2: 14}
+
+
+def test_a_partition_is_not_quiet_while_no_broker_answers() -> None:
+    """The time begins once it can be read again."""
+    logic = fetcher()
+    assert offers(answered(logic, polled(batch(P0, 2, 51)), 1.0)) == []
+    answered(logic, msg.Polled(state=msg.SourceState(connected=False)), 1.1)
+    for second in range(2, 30):
+        assert asked_of(answered(logic, msg.Polled(), float(second))) is None
+    answered(logic, msg.Polled(state=msg.SourceState(connected=True)), 30.0)
+    assert asked_of(answered(logic, msg.Polled(), 33.0)) is None
+    assert offers(answered(logic, polled(batch(P1, 1, 30)), 33.1)) == [(P1, 1)]
+    asked = asked_of(answered(logic, polled(batch(P1, 2, 60)), 33.2))
+    assert asked is not None
+    assert asked.positions == {P0: 2, P1: 2}
+
+
+def test_nothing_that_was_handed_out_is_later_than_the_cut() -> None:
+    """Commits that ended together may come in another order than that of their times."""
+    cutting = Cutting("p", CANAL, Reassembly(CANAL, 1 << 20), 1.0)
+    for each in (batch(P0, 0, 55, 50), batch(P1, 0, 20)):
+        cutting.take(each, READ, 0.0)
+    cutting.take(batch(P0, 2, 56), READ, 1.0)
+    head, out = cutting.take(batch(P1, 1, 55, 57), READ, 1.1)
+    assert head is not None
+    assert head.offsets == [1]
+    assert asked_of(out) == msg.CutAsked(EPOCHS, {P0: 2, P1: 2}, "time", 55, None)
+
+
+def test_a_quiet_partition_is_told_from_a_slow_one_however_short_the_wait_is() -> None:
+    """Else no cut would ever be made beside one."""
+    cutting = Cutting("p", CANAL, Reassembly(CANAL, 1 << 20), 1.0, 2.0)
+    for each in (batch(P0, 0, 10, 50), batch(P1, 0, 20)):
+        cutting.take(each, READ, 0.0)
+    cutting.take(batch(P0, 2, 51), READ, 1.0)
+    assert cutting.lapsed(1.0 + NO_END_S) is None
+    assert asked_of(cutting.idle(READ, 1.0 + NO_END_S)) is not None
