@@ -31,14 +31,15 @@ class NotClosed(Exception):
 @dataclass(frozen=True, slots=True)
 class ClosedPartition:
     """``counts``: the row changes of each table that counts told; None: they told nothing.
-    ``made``: when the newest of them was written, in seconds since 1970, 0: there were none; None:
-    no table has them. ``is_open``: it was reopened, and has not closed again."""
+    ``made``: by table of counts when the newest of them was written there, in seconds since 1970,
+    0: there were none; None: no table has them. ``is_open``: it was reopened, and has not closed
+    again."""
 
     begin_ms: int
     version: int
     at_ms: int
     counts: Mapping[str, RowCounts | None] = field(default_factory=dict)
-    made: int | None = None
+    made: Mapping[str, int] | None = None
     is_open: bool = False
 
 
@@ -62,7 +63,7 @@ class GateFinding:
     ends: Mapping[str, int] = field(default_factory=dict)
     counted: bool = False
     counts: Mapping[str, RowCounts | None] = field(default_factory=dict)
-    made: int | None = None
+    made: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

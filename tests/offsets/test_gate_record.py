@@ -177,7 +177,7 @@ def test_ways_that_are_gone_wait_for_nobody() -> None:
 
 def test_late_changes_are_looked_for_where_counts_were_and_not_for_ever() -> None:
     record = new_record("g", MINUTE, 0)
-    for n, made in enumerate((5, None, 0, 5)):
+    for n, made in enumerate(({"c": 5}, None, {"c": 0}, {"c": 5})):
         record = closed(record, n * MINUTE, n * MINUTE, GateFinding(("t",), made=made), ())
     record = reopened(record, 3 * MINUTE, 0, ["t"], ())
     assert [each.begin_ms for each in watched(record, 5 * MINUTE, 5 * MINUTE)] == [0, 2 * MINUTE]

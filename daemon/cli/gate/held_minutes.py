@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from changes.model.model import TargetName
@@ -13,11 +13,11 @@ from offsets.gate_record import ClosedPartition
 
 
 class Held(NamedTuple):
-    """``counts``: by table. ``made``: when the newest of them was written, in seconds since 1970;
-    0: there are none."""
+    """``counts``: by table. ``made``: by table of counts when the newest of them was written there,
+    in seconds since 1970; 0: there are none. Each has a clock of its own."""
 
     counts: Mapping[str, RowCounts]
-    made: int
+    made: Mapping[str, int]
 
 
 class HeldMinutes:
@@ -39,46 +39,49 @@ class HeldMinutes:
     def of(self, minutes: range) -> Held:
         """What there is now. Raises NoAnswer, DatabaseError."""
         found: dict[str, RowCounts] = {}
-        made = 0
+        made: dict[str, int] = {}
         for table, targets in self._tables:
             rows = table.of_minutes(minutes, targets)
-            made = max(made, *(row.made for row in rows), 0)
+            made[str(table.table)] = max((row.made for row in rows), default=0)
             found |= sums(rows, targets, minutes)
         return Held(found, made)
 
-    def newest(self, minutes: range) -> Mapping[int, int]:
-        """By minute when its newest row was written. Raises NoAnswer, DatabaseError."""
-        found: dict[int, int] = {}
-        for table, targets in self._tables:
-            for minute, made in table.newest(minutes, targets).items():
-                found[minute] = max(made, found.get(minute, 0))
-        return found
+    def newest(self, minutes: range) -> Mapping[str, Mapping[int, int]]:
+        """By table of counts and minute when the newest row was written. Raises NoAnswer,
+        DatabaseError."""
+        return {str(table.table): table.newest(minutes, targets) for table, targets in self._tables}
 
 
 class LateChanges:
     """Finds closed partitions of which there are other counts now. One thread's, of one gate."""
 
     def __init__(self) -> None:
-        self._checked: dict[tuple[int, int], int] = {}
+        self._checked: dict[tuple[int, int], Mapping[str, int]] = {}
 
     def changed(
         self, held: HeldMinutes, closed: Sequence[ClosedPartition], length_ms: int
-    ) -> Iterator[tuple[int, str]]:
+    ) -> Generator[tuple[int, str]]:
         """Where such a partition begins, and why, in words. What there is of one is read only where
-        something was written since. Raises NoAnswer, DatabaseError."""
+        something was written since. One whose reopening fails comes again; a table that the closing
+        told nothing of makes none. Raises NoAnswer, DatabaseError."""
         if not held:
             return
         starts = [each.begin_ms for each in closed]
         newest = held.newest(_minutes(min(starts), max(starts) - min(starts) + length_ms))
         for each in closed:
             minutes, name = _minutes(each.begin_ms, length_ms), (each.begin_ms, each.version)
-            made = max((newest[minute] for minute in minutes if minute in newest), default=0)
-            if made <= self._checked.get(name, each.made or 0):
+            made = {
+                table: max((at for minute, at in found.items() if minute in minutes), default=0)
+                for table, found in newest.items()
+            }
+            seen = self._checked.get(name, each.made or {})
+            if all(at <= seen.get(table, 0) for table, at in made.items()):
                 continue
-            self._checked[name] = made
             now = held.of(minutes).counts
-            if differing := [table for table, n in now.items() if each.counts.get(table) != n]:
+            told = each.counts
+            if differing := [table for table, n in now.items() if told.get(table) not in (None, n)]:
                 yield each.begin_ms, f"other counts of {', '.join(differing)}"
+            self._checked[name] = made
 
 
 def _minutes(begin_ms: int, length_ms: int) -> range:
