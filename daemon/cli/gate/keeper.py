@@ -68,8 +68,8 @@ class GateKeeper:
     # What is recorded.
 
     def _begun(self) -> GateRecord:
-        """The record; of a gate that is new, one that begins now. Raises GateRefused, DamagedGate,
-        OSError."""
+        """The record; of a gate that has closed nothing, one that begins where it is to. Raises
+        GateRefused, DamagedGate, OSError."""
         if (record := self._record) is None:
             record = self._store.record(self.gate)
             length_ms, now_ms = self.section.length_ms, self._clock()
@@ -81,9 +81,9 @@ class GateKeeper:
                         f"{quoted(self.gate)}`"
                     )
                 record = None
-            if record is None:
-                moment_ms = self.section.from_ms
-                moment_ms = now_ms if moment_ms is None else moment_ms
+            from_ms = self.section.from_ms
+            if record is None or (from_ms is not None and not record.closed):
+                moment_ms = now_ms if from_ms is None else from_ms
                 record = rule.new_record(self.gate, length_ms, moment_ms)
                 self._store.save(record)
             with self._lock:
@@ -134,6 +134,8 @@ class GateKeeper:
         record = self._put(lambda r: rule.closed(r, begin, now_ms, finding, ways))
         del self._open[begin]
         self._news.clear()
+        self._found = None, {}
+        self.show()  # many may close in one look
         version = next(each.version for each in record.closed if each.begin_ms == begin)
         end = iso(begin + record.length_ms)
         self._tell(f"{iso(begin)} to {end}: closed, version {version}")
@@ -158,7 +160,7 @@ class GateKeeper:
         number. The log is not read for that."""
         now_ms = self._clock()
         closed = rule.watched(record, now_ms, round(self.section.reopen_for * 1000))
-        if not closed or not self.section.counts or now_ms - self._late_ms < LATE_EVERY_MS:
+        if not closed or not self.section.counts or _is_soon(now_ms, self._late_ms, LATE_EVERY_MS):
             return
         self._late_ms = now_ms
         try:
@@ -230,10 +232,15 @@ class GateKeeper:
         same = before is not None and (before.begin_ms, before.shut, before.failing) == (
             found.begin_ms, found.shut, found.failing,
         )  # fmt: skip
-        if same and before is not None and found.at_ms - before.at_ms < SHOW_EVERY_MS:
+        if same and before is not None and _is_soon(found.at_ms, before.at_ms, SHOW_EVERY_MS):
             return
         try:
             self._store.note(self.gate, found)
             self._shown = found
         except OSError as error:
             self._tell_news(None, {"its look": f"can't be shown: {reason_of(error)}"})
+
+
+def _is_soon(now_ms: int, last_ms: int, every_ms: int) -> bool:
+    """Whether less time than that has passed. Never by a clock that was set back meanwhile."""
+    return 0 <= now_ms - last_ms < every_ms

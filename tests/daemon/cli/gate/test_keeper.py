@@ -1,0 +1,94 @@
+"""One gate: its clock is set back, its configuration changes, much closes in one look."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.cli.gate.keeper import SHOW_EVERY_MS, GateKeeper
+from daemon.config.file import load
+from daemon.state.gate_store import GateStore
+from demo.broker import DevBroker
+from offsets.gate_record import iso
+from tests.daemon.cli.counts.debezium_log import MINUTE
+from tests.daemon.cli.gate.gate_world import GateWorld
+
+YEAR_MS = 366 * 86_400_000
+
+
+class Ahead:
+    """A gate whose first partition has not ended. ``now_ms``: what its clock says."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.now_ms = folder, 2 * YEAR_MS
+        self.store = GateStore(folder / "state")
+
+    def keeper(self, **keys: Any) -> GateKeeper:
+        all_ = {"tables": ["a.shop.orders"], "every": "1d", **keys}
+        config = self._folder / "binlogd.toml"
+        config.write_text(
+            f'[daemon]\nstate_dir = "{self._folder}/state"\n[kafka]\n"bootstrap.servers" = "x:1"\n'
+            f'[sink.a]\nkind = "sqlite"\npath = "{self._folder}/a.db"\n[pipeline.a]\n'
+            'topics = ["a"]\nformat = "canal-json"\ninclude = ["*"]\n'
+            'target = "a.{database}.{table}"\n[gates.g]\n'
+            + "\n".join(f"{key} = {json.dumps(value)}" for key, value in all_.items())
+        )
+        return GateKeeper(load(config), "g", lambda _: None, lambda: self.now_ms)
+
+    def first(self) -> str:
+        found = self.store.record("g")
+        assert found is not None
+        assert found.next_ms == found.first_ms
+        return iso(found.first_ms)
+
+    def looked_ms(self) -> int:
+        found = self.store.look("g")
+        assert found is not None
+        return found.at_ms
+
+
+@pytest.fixture
+def ahead(tmp_path: Path) -> Ahead:
+    return Ahead(tmp_path)
+
+
+def test_a_gate_that_has_closed_nothing_begins_where_from_says_now(ahead: Ahead) -> None:
+    """Somebody has mended a year. Without ``from`` it stays where it began."""
+    for begin in ("2030-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "2019-05-01T00:00:00Z"):
+        assert ahead.keeper(**{"from": begin}).look()
+        assert ahead.first() == begin
+    assert ahead.keeper().look()
+    assert ahead.first() == "2019-05-01T00:00:00Z"
+
+
+def test_a_look_is_shown_by_a_clock_that_was_set_back(ahead: Ahead) -> None:
+    """Else nobody would seem to look until that time comes again."""
+    keeper = ahead.keeper(**{"from": "2030-01-01T00:00:00Z"})
+    for now_ms in (3 * YEAR_MS, 2 * YEAR_MS):
+        ahead.now_ms = now_ms
+        keeper.look()
+        assert ahead.looked_ms() == now_ms
+
+
+def test_others_see_that_somebody_looks_while_much_closes(
+    tmp_path: Path, store_broker: DevBroker
+) -> None:
+    world = GateWorld(tmp_path, store_broker)
+    world.gate()
+    world.written(4)
+    store, seen, now_ms = GateStore(world.state), list[int](), [(MINUTE + 60) * 60_000]
+
+    def clock() -> int:
+        now_ms[0] += SHOW_EVERY_MS
+        return now_ms[0]
+
+    def tell(line: str) -> None:
+        look = store.look("g")
+        if "closed, version" in line and look is not None:
+            seen.append(look.at_ms)
+
+    GateKeeper(load(world.config), "g", tell, clock).look()
+    assert len({*seen}) == len(seen) == len(world.recorded().closed) > 1
