@@ -84,10 +84,10 @@ class _Source(Struct, gc=False):
     lsn: Raw = Raw(b"")
 
 
-class _Record(Struct, gc=False):
+class _Flat(Struct, gc=False):
+    """A record that is flattened: its columns may have any name that an envelope's members have."""
+
     payload: Raw = Raw(b"")
-    source: _Source | None = None
-    op: Raw = Raw(b"")
     flat_time: Raw = msgspec.field(default=Raw(b""), name="__source_ts_ms")
     flat_snapshot: Raw = msgspec.field(default=Raw(b""), name="__source_snapshot")
     flat_gtid: Raw = msgspec.field(default=Raw(b""), name="__source_gtid")
@@ -96,25 +96,49 @@ class _Record(Struct, gc=False):
     flat_lsn: Raw = msgspec.field(default=Raw(b""), name="__source_lsn")
     flat_op: Raw = msgspec.field(default=Raw(b""), name="__op")
 
-    def of_source(self) -> _Source:
-        """The source, also of a record that is flattened."""
-        if self.source is not None:
-            return self.source
+    @property
+    def is_flat(self) -> bool:
+        return bool(bytes(self.flat_time) or bytes(self.flat_op))
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it is one itself, not its payload."""
+        return self.is_flat
+
+    def told(self) -> tuple[Raw, _Source]:
+        """Its letter, and its source."""
         place = self.flat_gtid, self.flat_file, self.flat_pos, self.flat_lsn
-        return _Source(self.flat_time, self.flat_snapshot, *place)
+        return self.flat_op, _Source(self.flat_time, self.flat_snapshot, *place)
+
+
+class _Record(_Flat, gc=False):
+    source: _Source | None = None
+    op: Raw = Raw(b"")
+
+    @property
+    def is_change(self) -> bool:
+        return self.source is not None or self.is_flat
+
+    def told(self) -> tuple[Raw, _Source]:
+        return _Flat.told(self) if self.is_flat else (self.op, self.source or _Source())
+
+
+def _record_of(value: bytes) -> _Flat:
+    """Raises what msgspec raises."""
+    try:
+        return msgspec.json.decode(value, type=_Record)
+    except msgspec.ValidationError:  # a column named source
+        return msgspec.json.decode(value, type=_Flat)
 
 
 def _live_source(value: bytes) -> _Source | None:
     """The source of a record that comes from the source's log; None of rows that were read from a
     table. Raises what msgspec raises."""
-    found = msgspec.json.decode(value, type=_Record)
-    payload = bytes(found.payload)
-    if found.source is None and payload.startswith(b"{"):
-        found = msgspec.json.decode(payload, type=_Record)
-    if b'"r"' in (bytes(found.op), bytes(found.flat_op)):
-        return None
-    source = found.of_source()
-    return source if bytes(source.snapshot) in LIVE else None
+    found = _record_of(value)
+    if not found.is_change and bytes(found.payload).startswith(b"{"):
+        found = _record_of(bytes(found.payload))
+    op, source = found.told()
+    return source if bytes(op) != b'"r"' and bytes(source.snapshot) in LIVE else None
 
 
 def source_ms(value: bytes) -> int | None:

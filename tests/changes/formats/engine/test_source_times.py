@@ -54,6 +54,19 @@ def test_debezium_says_it_in_its_source() -> None:
 
 
 @pytest.mark.parametrize(
+    "columns",
+    [{"source": "web"}, {"source": 3}, {"source": {"ts_ms": 5}}, {"op": "r"}, {"payload": {}}],
+)
+def test_columns_of_a_flattened_row_may_be_named_as_members_of_the_others(columns: Any) -> None:
+    flat = {"id": 1, "__op": "c", "__source_ts_ms": 1700000000000, "__table": "t", **columns}
+    for message in (flat, {"schema": {}, "payload": flat}):
+        assert time_of("debezium-json", message) == 1700000000000
+        assert (
+            time_of("debezium-json", json.loads(json.dumps(message).replace('"c"', '"r"'))) is None
+        )
+
+
+@pytest.mark.parametrize(
     "message",
     [
         {**DEBEZIUM, "op": "r"},
