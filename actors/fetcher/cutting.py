@@ -230,7 +230,7 @@ class Cutting:
         if now < self._due_at:
             return False
         if self._among:
-            self._void = read.keys() != set(self._among)
+            self._void = read.keys() != set(self._among) or sum(self._counts.values()) > len(read)
             return not self._void
         return self._begins_to_seek(read, now)
 

@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S, Cutting
+from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -265,3 +265,18 @@ def test_a_quiet_partition_is_told_from_a_slow_one_however_short_the_wait_is() -
     cutting.take(batch(P0, 2, 51), READ, 1.0)
     assert cutting.lapsed(1.0 + NO_END_S) is None
     assert asked_of(cutting.idle(READ, 1.0 + NO_END_S)) is not None
+
+
+def test_no_cut_is_made_without_a_partition_that_is_added_meanwhile() -> None:
+    """It may have changes of the cut's time already."""
+    cutting = aligning()
+    cutting.counted({"t": 2})
+    assert cutting.take(batch(P0, 2, 51), READ, 1.0)[0] is None
+    cutting.counted({"t": 3})
+    later = batch(P1, 1, 60)
+    assert cutting.take(later, READ, 1.1) == (later, [])
+    goes_on = cutting.lapsed(1.1)
+    assert goes_on is not None
+    assert [each.offsets for each in goes_on.held] == [[2]]
+    assert cutting.idle(READ, 2.1 + NO_END_S) == []
+    assert cutting.uncut == OTHERS.format(1, 3)
