@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from offsets.recovery import WITHOUT_IT, PositionError
 from sources.base.port import NotAnswered, TopicMissing
@@ -55,8 +55,17 @@ class TopicWatch:
             return None
         answers, self._asked = self._asked, {}
         there = {topic: answer for topic, answer in answers.items() if answer.exception() is None}
-        self._counts = {topic: len(there[topic].result().partitions) for topic in there}
+        found = {topic: self._count(topic, answer) for topic, answer in answers.items()}
+        self._counts = {topic: count for topic, count in found.items() if count is not None}
         return self._other({topic: str(there[topic].result().topic_id) for topic in there})
+
+    def _count(self, topic: str, answer: Future[Any]) -> int | None:
+        """A topic's partitions; as many as before where that can't be told now. Others would take
+        those that they know for all."""
+        if (error := answer.exception()) is None:
+            return len(answer.result().partitions)
+        code = error.args[0].code() if isinstance(error, KafkaException) else None
+        return None if code == KafkaError.UNKNOWN_TOPIC_OR_PART else self._counts.get(topic)
 
     def take_counts(self) -> dict[str, int]:
         """How many partitions the topics have by the last answer; empty where nothing is new."""
