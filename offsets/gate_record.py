@@ -18,6 +18,9 @@ KEPT = 1000
 """Closed partitions that are remembered one by one, the latest ones. Of older ones the highest
 version is: one that is reopened still closes under a version that it never had."""
 
+LATEST_MS = 2 * 10**14
+"""No partition begins later: a moment of the year 8307. Moments have texts up to 9999."""
+
 SUCCESS = "success"
 """The way that leaves a mark in a folder: the last word about a partition stands for all."""
 
@@ -78,6 +81,11 @@ class GateRecord:
     closed: tuple[ClosedPartition, ...] = ()
     notices: tuple[Notice, ...] = ()
     older: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError: it may be read from a file."""
+        if self.length_ms < 1 or not 0 <= self.first_ms <= self.next_ms <= LATEST_MS:
+            raise ValueError("its partitions are at no times")
 
 
 def begin_of(moment_ms: int, length_ms: int) -> int:

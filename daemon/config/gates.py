@@ -14,6 +14,7 @@ from daemon.config.owners import own_topics, target_owner
 from daemon.config.pipeline_parts import check_kafka
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import SHORTEST_TOKEN, JobsSection, Webhook
+from offsets.gate_record import LATEST_MS
 from settings.section import Section
 from settings.units import Seconds
 
@@ -122,6 +123,8 @@ def moment_ms(text: str) -> int:
     found_ms = int(found.astimezone(UTC).timestamp() * 1000)
     if found_ms < 0:
         raise ValueError(f"{text!r} is before 1970")
+    if found_ms > LATEST_MS:
+        raise ValueError(f"{text!r} is too late for any partition")
     return found_ms
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.cli.gate.keeper import SHOW_EVERY_MS, GateKeeper
 from daemon.config.file import load
-from daemon.state.gate_store import GateStore
+from daemon.state.gate_store import DamagedGate, GateStore
 from demo.broker import DevBroker
 from offsets.gate_record import iso
 from tests.daemon.cli.counts.debezium_log import MINUTE
@@ -62,6 +62,21 @@ def test_a_gate_that_has_closed_nothing_begins_where_from_says_now(ahead: Ahead)
         assert ahead.first() == begin
     assert ahead.keeper().look()
     assert ahead.first() == "2019-05-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"length_ms": 0}, {"next_ms": 10**18}, {"next_ms": -1}, {"first_ms": -1}]
+)
+def test_numbers_that_are_no_times_are_a_damaged_record(ahead: Ahead, numbers: Any) -> None:
+    """The daemon shows that, as any other damage."""
+    assert ahead.keeper().look()
+    (path,) = ahead.store.folder.glob("*.json")
+    document = json.loads(path.read_text())
+    document["gate"] |= numbers
+    path.write_text(json.dumps(document))
+    assert not ahead.keeper().look()
+    with pytest.raises(DamagedGate, match="damaged"):
+        ahead.store.record("g")
 
 
 def test_a_look_is_shown_by_a_clock_that_was_set_back(ahead: Ahead) -> None:
