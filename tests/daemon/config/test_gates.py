@@ -56,7 +56,7 @@ def path(tmp_path: Path) -> Path:
         (GATE + 'reopen_for = "60d"', "gates.g.reopen_for: Input should be less than or equal"),
         (GATE + 'from = "2026-11-01"', "gates.g.from: '2026-11-01' needs a zone"),
         (GATE + 'from = "then"', "gates.g.from: 2026-11-01T00:00:00Z is required, not 'then'"),
-        (GATE + 'from = "9999-12-31T00:00:00Z"', "gates.g.from: '9999-12-31T00:00:00Z' is too late"),
+        (GATE + 'from = "9999-12-31T00:00:00Z"', "gates.g.from: '9999-12-31T00:00:00Z' is too"),
         (GATE + 'success = "marks"', "gates.g.success: 'marks' is no absolute path"),
         (GATE + 'webhook = "ftp://x"', "gates.g.webhook: an address that begins with http"),
         (GATE + 'webhook_secret = "1234567890123456"', "there is no webhook that it could sign"),
