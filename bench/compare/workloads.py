@@ -192,8 +192,7 @@ def _places(rng: random.Random, table: _Table, workload: Workload) -> Sequence[i
 
 
 SPARK = ("binlogd", "binlogd-equality", "expert")
-FULL = (*SPARK, "tutorial", "naive")
-BESIDE = ("binlogd-counts", "binlogd-cuts")
+OWN = (*SPARK, "binlogd-counts", "binlogd-cuts")
 JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
 LOADS = ("binlogd-load", "binlogd-load-margin", "spark-jdbc", "debezium-snapshot")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
@@ -209,7 +208,7 @@ def workloads(scale: float) -> dict[str, Workload]:
 
     wide = Workload(
         "wide", "20 tables, one partition, one-row Canal JSON", size(2_000_000),
-        contestants=(*FULL, "expert-c1", "flink-sql", *BESIDE),
+        contestants=(*OWN, "tutorial", "naive", "expert-c1", "flink-sql"),
     )  # fmt: skip
     multi = replace(
         wide, name="wide-multi", what=f"the same in messages of {ROWS} rows", rows=ROWS,
@@ -245,7 +244,7 @@ def workloads(scale: float) -> dict[str, Workload]:
                  recent=0.8, contestants=SPARK),
         *growth,
         Workload("many", "300 tables, hit by Zipf's law", size(500_000), tables=300, zipf=True,
-                 contestants=(*SPARK, *BESIDE)),
+                 contestants=OWN),
         append,
         replace(append, name="append-multi", rows=ROWS,
                 what=f"the same in messages of {ROWS} rows"),
