@@ -118,6 +118,8 @@ class Cutting:
     ) -> tuple[msg.Fetched | None, list[fx.FetcherEffect]]:
         """What of a batch goes on, and the request for a cut where one is due and its boundary is
         in the batch. The rest is held."""
+        if self._every_s is None:
+            return fetched, []
         source = fetched.source
         if self.holds(source):
             self._held.append(fetched)
@@ -206,8 +208,7 @@ class Cutting:
 
     def keep(self, sources: Container[TopicPartition]) -> None:
         """Drop what is held of other partitions; they are read again."""
-        gone = [source for source in self._latest.keys() | self._reached if source not in sources]
-        for source in gone:
+        for source in [s for s in self._latest.keys() | self._reached if s not in sources]:
             self._latest.pop(source, None)
             self._reached.pop(source, None)
         if any(source not in sources for source in self._among):

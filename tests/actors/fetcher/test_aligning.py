@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -280,3 +281,12 @@ def test_no_cut_is_made_without_a_partition_that_is_added_meanwhile() -> None:
     assert [each.offsets for each in goes_on.held] == [[2]]
     assert cutting.idle(READ, 2.1 + NO_END_S) == []
     assert cutting.uncut == OTHERS.format(1, 3)
+
+
+def test_a_pipeline_without_cuts_keeps_nothing_here() -> None:
+    """Each partition's last batch would be megabytes."""
+    cutting, each = Cutting("p", CANAL, Reassembly(CANAL, 1 << 20), None), batch(P0, 0, 10)
+    before = sys.getrefcount(each)
+    cutting.begin(P0, 0, 0.0)
+    assert cutting.take(each, READ, 0.0)[0] is each
+    assert sys.getrefcount(each) == before
