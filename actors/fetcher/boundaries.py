@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from actors.contract import effects as fx
 from actors.contract import messages as msg
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
@@ -17,6 +18,13 @@ class CutAt(NamedTuple):
 
     place: int
     end: TransactionEnd | None
+
+
+class GoesOn(NamedTuple):
+    """What was held, and what there is to say."""
+
+    held: tuple[msg.Fetched, ...]
+    said: tuple[fx.Log, ...] = ()
 
 
 def between_transactions(

@@ -13,13 +13,13 @@ the log at that time.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from typing import NamedTuple
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.fetcher.boundaries import (
     CutAt,
+    GoesOn,
     before_later,
     behind,
     behind_all_whole,
@@ -43,18 +43,15 @@ OTHERS = (
     "others of the group read {} of the {} partitions: cuts need all of a pipeline's in one daemon"
 )
 
+UNSEEN = "nothing has come of {} since it is read from amid its log: what is applied is not known"
+
+BEHIND = "{} did not come to {}, the source's time of {} in ms, within {:g} s: {}"
+
 _SHOWN = 3
 """Partitions that a line names."""
 
 Read = Mapping[TopicPartition, AssignedPartition]
 """The partitions that are read."""
-
-
-class GoesOn(NamedTuple):
-    """What was held, and what there is to say."""
-
-    held: tuple[msg.Fetched, ...]
-    said: tuple[fx.Log, ...] = ()
 
 
 class Cutting:
@@ -82,6 +79,7 @@ class Cutting:
         self._latest_at: dict[TopicPartition, float] = {}
         self._among: Collection[TopicPartition] = ()
         self._until_ms: int | None = None
+        self._ahead: TopicPartition | None = None
         self._reached: dict[TopicPartition, int] = {}
         self._void = False
         self._paused_alone = False
@@ -199,10 +197,9 @@ class Cutting:
         if not self.is_aligning or since is None or now < since + self._patience_s:
             return None
         behind = sorted(set(self._among) - self._reached.keys())
-        self.behind = (
-            f"{counted(len(behind), 'partition')} did not come to the source's time of the others "
-            f"within {self._patience_s:g} s: {', '.join(map(str, behind[:_SHOWN]))}"
-        )
+        ahead = self._until_ms, self._ahead, self._patience_s
+        names = ", ".join(map(str, behind[:_SHOWN]))
+        self.behind = BEHIND.format(counted(len(behind), "partition"), *ahead, names)
         said = fx.Log("warning", "cut_not_made", {"reason": self.behind})
         return GoesOn(self._go_on(now), (said,))
 
@@ -236,16 +233,18 @@ class Cutting:
         return self._begins_to_seek(read, now)
 
     def _begins_to_seek(self, read: Read, now: float) -> bool:
-        partitions = sum(self._counts.values())
-        others, self.uncut = partitions - len(read), None
-        if others > 0:
+        partitions, self.uncut = sum(self._counts.values()), None
+        if (others := partitions - len(read)) > 0:
             self.uncut = OTHERS.format(others, partitions)
-        if self.uncut is not None or not read or not read.keys() <= self._latest.keys():
+        elif unseen := read.keys() - self._latest.keys():
+            self.uncut = UNSEEN.format(", ".join(map(str, sorted(unseen)[:_SHOWN])))
+        if self.uncut is not None or not read:
             return False
         self._among, self._sought_since, self._until_ms = tuple(read), None, None
         if len(read) > 1:
-            times = [latest_ms(self._format, self._latest[source]) for source in read]
-            self._until_ms = max((time for time in times if time is not None), default=None)
+            times = {source: latest_ms(self._format, self._latest[source]) for source in read}
+            known = [(time, source) for source, time in times.items() if time is not None]
+            self._until_ms, self._ahead = max(known, default=(None, None))
             # What comes now may be older than what others have handed out.
             self._sought_since, self._latest_at = now, dict.fromkeys(read, now)
         return True

@@ -14,8 +14,8 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
-from actors.fetcher.boundaries import behind
-from actors.fetcher.cutting import Cutting, GoesOn
+from actors.fetcher.boundaries import GoesOn, behind
+from actors.fetcher.cutting import Cutting
 from actors.fetcher.offers import Offers, Rate
 from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap

@@ -10,7 +10,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting
+from actors.fetcher.cutting import NO_END_S, OTHERS, UNSEEN, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -106,7 +106,7 @@ def test_one_that_is_behind_for_too_long_is_named_and_the_others_go_on() -> None
     assert found is not None
     (held,), (said,) = found
     assert held.offsets == [2]
-    reason = f"1 partition did not come to the source's time of the others within 10 s: {P1}"
+    reason = f"1 partition did not come to 50, the source's time of {P0} in ms, within 10 s: {P1}"
     assert said == fx.Log("warning", "cut_not_made", {"reason": reason})
     assert cutting.behind == reason
     assert cutting.take(held, READ, 11.0) == (held, [])
@@ -133,8 +133,14 @@ def test_nothing_is_aligned_until_each_partition_has_a_place() -> None:
     more = reading({**EPOCHS, P2: 3})
     each = batch(P0, 2, 51)
     assert cutting.take(each, more, 1.0) == (each, [])
+    assert cutting.uncut == UNSEEN.format(P2)
+    found = cutting.lapsed(1.0)
+    assert found is not None
+    assert [said.event for said in found.said] == ["cuts_not_made"]
+    assert cutting.lapsed(1.1) is None
     cutting.begin(P2, 7, 1.0)
     assert cutting.take(batch(P0, 3, 52), more, 1.0)[0] is None
+    assert cutting.uncut is None
 
 
 def fetcher() -> FetcherLogic:

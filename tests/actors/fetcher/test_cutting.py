@@ -9,7 +9,8 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting, GoesOn
+from actors.fetcher.boundaries import GoesOn
+from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
