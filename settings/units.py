@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -30,6 +31,18 @@ LARGEST = (1 << 63) - 1
 _NUMBER = r"\d[\d_]*(?:\.\d+)?"
 _WITH_UNIT = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)", re.ASCII)
 _ALONE = re.compile(_NUMBER, re.ASCII)
+
+
+def moment_of(text: str, wanted: str = "2026-01-31T00:00:00Z") -> datetime:
+    """A time with its zone (ISO 8601), in UTC. ``wanted``: what an error says is required. Raises
+    ValueError."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{wanted} is required, not {text!r}") from error
+    if found.tzinfo is None:
+        raise ValueError(f"{text!r} needs a zone, such as {text}Z")
+    return found.astimezone(UTC)
 
 
 def seconds_of(text: str) -> float:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from changes.formats import option_names
 from changes.model.model import FormatOptions
@@ -24,7 +24,7 @@ from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
 from daemon.config.gates import GateSection, gate_topics, unfit_gates
 from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
-from daemon.config.pipeline_parts import LoadSection, check_kafka, unfit_quotas
+from daemon.config.pipeline_parts import KafkaSettings, LoadSection, unfit_quotas
 from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (
     shared_groups,
@@ -63,7 +63,7 @@ class Config(Section):
     """The whole file. ``[kafka]`` passes any librdkafka setting through; with an embedded broker
     it has that one's address and secret, too."""
 
-    kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    kafka: KafkaSettings = Field(default_factory=dict)
     sink: dict[str, AnySink] = Field(min_length=1)
     pipeline: dict[str, PipelineSection] = Field(min_length=1)
     database: dict[str, DatabaseSection] = Field(default_factory=dict)
@@ -87,11 +87,6 @@ class Config(Section):
     _file: Path | None = PrivateAttr(default=None)
     _read: Callable[[Path], Config | None] | None = PrivateAttr(default=None)
     _redactor: Redactor | None = PrivateAttr(default=None)
-
-    @field_validator("kafka", mode="before", json_schema_input_type=dict[str, Any])
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return check_kafka(value)
 
     @model_validator(mode="before")
     @classmethod

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
 from changes.routes.routing import Router
 from daemon.config.owners import own_topics, target_owner
-from daemon.config.pipeline_parts import check_kafka
+from daemon.config.pipeline_parts import KafkaSettings
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import SHORTEST_TOKEN, JobsSection, Webhook
 from offsets.gate_record import LATEST_MS
 from settings.section import Section
-from settings.units import Seconds
+from settings.units import Seconds, moment_of
 
 DAY_S, SHORTEST_S, LONGEST_S = 86_400, 60, 366 * 86_400
 """Bounds of a partition's length. It is of whole minutes, since counts are by minute."""
@@ -40,14 +39,9 @@ class GateSection(Section):
     reopen_for: Seconds = Field(7 * 86_400.0, ge=0, le=LONGEST_REOPEN_S)
     success: str = ""
     topic: str = ""
-    kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    kafka: KafkaSettings = Field(default_factory=dict)
     webhook: Webhook = ""
     webhook_secret: str = ""
-
-    @field_validator("kafka", mode="before", json_schema_input_type=dict[str, Any])
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return check_kafka(value)
 
     @field_validator("every")
     @classmethod
@@ -114,13 +108,7 @@ class GateSection(Section):
 
 def moment_ms(text: str) -> int:
     """A time with its zone, in Unix milliseconds. Raises ValueError."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"2026-11-01T00:00:00Z is required, not {text!r}") from error
-    if found.tzinfo is None:
-        raise ValueError(f"{text!r} needs a zone, such as {text}Z")
-    found_ms = int(found.astimezone(UTC).timestamp() * 1000)
+    found_ms = int(moment_of(text, "2026-11-01T00:00:00Z").timestamp() * 1000)
     if found_ms < 0:
         raise ValueError(f"{text!r} is before 1970")
     if found_ms > LATEST_MS:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from changes.model.model import TargetName
 from changes.routes.routing import Route
@@ -288,8 +288,13 @@ def check_kafka(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     flat = flatten(value)
-    owned = sorted(DAEMON_OWNED_KAFKA & flat.keys())
-    if owned:
+    if owned := sorted(DAEMON_OWNED_KAFKA & flat.keys()):
         hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""
         raise ValueError(f"{', '.join(owned)} is set by binlogd itself{hint}")
     return flat
+
+
+KafkaSettings = Annotated[
+    dict[str, str | int | float | bool],
+    BeforeValidator(check_kafka, json_schema_input_type=dict[str, Any]),
+]

@@ -15,12 +15,12 @@ from daemon.config.pipeline_parts import (
     DEFAULT_MODE,
     CutSection,
     FaultSection,
+    KafkaSettings,
     QuotaSection,
     RouteSection,
     TargetText,
     VerifySection,
     WriteMode,
-    check_kafka,
 )
 from daemon.config.sections import DdlSection
 from offsets.key_partitioning import UNKNOWN
@@ -92,7 +92,7 @@ class PipelineSection(FaultSection):
     counts: TargetText | None = None
     quota: QuotaSection = Field(default_factory=QuotaSection)
     load: Literal["when-asked", "on-first-sight"] = "when-asked"
-    kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    kafka: KafkaSettings = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -112,11 +112,6 @@ class PipelineSection(FaultSection):
     @classmethod
     def _short_start(cls, value: Any) -> Any:
         return {"at": value} if isinstance(value, str) else value
-
-    @field_validator("kafka", mode="before", json_schema_input_type=dict[str, Any])
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return check_kafka(value)
 
     @field_validator("format")
     @classmethod

@@ -13,7 +13,7 @@ from actors.contract.ports import NotKept
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.state.dead_letters.files import read_files, read_marks
 from offsets.position import TopicPartition
-from settings.units import seconds_of
+from settings.units import moment_of, seconds_of
 from sources.base.letter import Letter, LetterId, Mark, parse_place
 
 FILES = "file"
@@ -74,13 +74,7 @@ def parse_since(text: str, now: datetime) -> datetime:
     """A time with its zone (ISO 8601), or an age: 90s, 30m, 2h, 7d. Raises ValueError."""
     with suppress(ValueError, OverflowError):
         return now - timedelta(seconds=seconds_of(text))
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"2026-01-31T00:00:00Z, or 2h, is required, not {text!r}") from error
-    if found.tzinfo is None:
-        raise ValueError(f"{text!r} needs a zone, such as {text}Z")
-    return found.astimezone(UTC)
+    return moment_of(text, "2026-01-31T00:00:00Z, or 2h,")
 
 
 def filter_of(
