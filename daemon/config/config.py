@@ -22,6 +22,7 @@ from collector.connector.section import CollectorSection
 from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
+from daemon.config.expected_counts import unfit_expected_counts
 from daemon.config.gates import GateSection, gate_topics, unfit_gates
 from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
 from daemon.config.pipeline_parts import KafkaSettings, LoadSection, unfit_quotas
@@ -107,6 +108,7 @@ class Config(Section):
             *unfit_targets(self.pipeline, self.sink),
             *owned_spark(self.spark.conf, self.sink),
             *shared_topics(self.pipeline, self.jobs),
+            *unfit_expected_counts(self.pipeline),
             *unknown_databases(self.pipeline, self.database),
             *unknown_registries(self.pipeline, self.registry),
             *unfit_collectors(self.collector, self.pipeline, self.database),
@@ -258,6 +260,7 @@ class Config(Section):
             self.kafka,
             self.spark.conf,
             *(pipeline.kafka for pipeline in self.pipeline.values()),
+            *(p.expected_counts.kafka for p in self.pipeline.values() if p.expected_counts),
             *(sink.settings() for sink in self.sink.values()),
             *(sink.settings_ for sink in self.sink.values() if isinstance(sink, PythonSection)),
             {"token": self.metrics.token},

@@ -142,10 +142,14 @@ def _without_tags(written: Iterable[str], sinks: Mapping[str, AnySink]) -> Itera
 
 
 def own_topics(pipelines: Iterable[PipelineSection], jobs: JobsSection) -> frozenset[str]:
-    """The topics that binlogd writes, of all pipelines, and that of its signals."""
+    """The topics that binlogd writes, of all pipelines, that of its signals, and those of counts
+    that others write beside the logs."""
     of_jobs = {jobs.notifications_topic, jobs.signals_topic}
-    of_pipelines = {t for p in pipelines for t in (p.offset_topic, p.dead_letter_topic)}
-    return frozenset(topic for topic in of_jobs | of_pipelines if topic)
+    every = [*pipelines]
+    of_pipelines = {t for p in every for t in (p.offset_topic, p.dead_letter_topic)}
+    asked = (p.expected_counts for p in every if p.expected_counts is not None)
+    counts = {each.topic for each in asked if "bootstrap.servers" not in each.kafka}
+    return frozenset(topic for topic in of_jobs | of_pipelines | counts if topic)
 
 
 def shared_topics(pipelines: Mapping[str, PipelineSection], jobs: JobsSection) -> Iterator[str]:

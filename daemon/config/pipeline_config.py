@@ -11,20 +11,22 @@ from changes.formats import make_format
 from changes.model.registry import Registry
 from changes.routes.routing import Router
 from daemon.config.config import Config
+from daemon.config.expected_counts import ExpectedCountsSection
 from daemon.config.owners import target_owner
 from daemon.config.pipeline_parts import LoadSection
 from daemon.config.pipelines import PipelineSection
 from databases.base.section import DatabaseSection
 from sources.base.topic_selection import TopicSelection
-from sources.opening import open_source, open_topics
+from sources.opening import open_source, open_topics, topics_at
 from sources.registry.section import RegistrySection
 
 if TYPE_CHECKING:
     from changes.formats import TopicFormats
     from changes.formats.engine.format import Format
     from databases.base.database import Database
+    from databases.opening import Primary
     from sources.base.port import Source
-    from sources.base.topics import Topics
+    from sources.base.topics import TopicLog, Topics
     from sparkwriter.kit.queries import Queries
 
 
@@ -101,6 +103,10 @@ class PipelineConfig:
         """Its topics and group. Sends no query yet."""
         return open_source(self._config, self.name)
 
+    def counts_topic(self, section: ExpectedCountsSection) -> TopicLog:
+        """The topic that says how many changes there are. Sends no query yet."""
+        return topics_at(section.settings(self._config.kafka_of(self.name))).log(section.topic)
+
     def topics(self) -> Topics:
         """Topics beside its log, with its client's settings. Sends no query yet."""
         return open_topics(self._config, self.name)
@@ -126,6 +132,12 @@ class PipelineConfig:
         from databases.opening import open_database  # late: few commands ask a database
 
         return open_database(self._config, name)
+
+    def primary_of(self, name: str, database: Database) -> Primary:
+        """The server whose log is the stream, of an open database; it may be that one itself."""
+        from databases.opening import Primary
+
+        return Primary(self._config, name, database)
 
 
 def pipelines_of(config: Config) -> dict[str, PipelineConfig]:

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from changes.formats import NAMES, check_options, check_types, make_format, option_names
 from changes.model.model import FormatOptions, Mode, TargetName, ZeroDates
 from changes.routes.routing import Route
+from daemon.config.expected_counts import ExpectedCountsSection
 from daemon.config.pipeline_parts import (
     DEFAULT_MODE,
     CutSection,
@@ -90,6 +91,7 @@ class PipelineSection(FaultSection):
     cut_every: Seconds | None = Field(None, ge=1)
     cuts: CutSection = Field(default_factory=CutSection)
     counts: TargetText | None = None
+    expected_counts: ExpectedCountsSection | None = None
     quota: QuotaSection = Field(default_factory=QuotaSection)
     load: Literal["when-asked", "on-first-sight"] = "when-asked"
     kafka: KafkaSettings = Field(default_factory=dict)

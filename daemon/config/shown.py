@@ -23,6 +23,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
          "offset_topic", "database", "databases", "registry", "collector",
          "counts"}
     ),
+    "ExpectedCountsSection": frozenset({"topic"}),
     "StartSection": frozenset({"timestamp", "force"}),
     "CutSection": frozenset({"table"}),
     "RouteSection": frozenset(
@@ -52,6 +53,7 @@ HIDDEN: Mapping[str, frozenset[str]] = {
     "JdbcSection": frozenset({"url", "user", "password"}),
     "PythonSection": frozenset({"settings_"}),
     "PipelineSection": frozenset({"unavailable_value", "encryption_key", "kafka", "options"}),
+    "ExpectedCountsSection": frozenset({"kafka", "query"}),
     "RouteSection": frozenset({"filter", "computed", "mask_salt", "table_properties"}),
     "DatabaseSection": frozenset({"url", "user", "password"}),
     "RegistrySection": frozenset({"url", "basic_auth", "bearer_token", "tls_key_password"}),

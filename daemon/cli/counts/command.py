@@ -24,6 +24,7 @@ from daemon.cli.counts.report import (
     lacking_line,
     minute_text,
     reports,
+    said_lines,
     status_of,
     targets_in,
 )  # fmt: skip
@@ -130,16 +131,24 @@ def _print(minutes: range, scans: Mapping[str, Scanned], tables: Collection[Tabl
         numbers = each.found.inserted, each.found.updated, each.found.deleted
         said = "not told" if each.expected is None else str(each.expected)
         held = "not counted" if each.holds is None else str(each.holds.held)
-        shown.add_row(escape(each.target), each.verdict, *map(str, numbers), said, held)
+        said += f", by {each.says.by}" if each.says is not None else ""
+        shown.add_row(escape(each.target), each.verdict, *map(str, numbers), escape(said), held)
     console.print(shown)
     for each in tables:
-        for why in (*each.why, *_of_target(each.holds)):
+        for why in (*each.why, *_of_source(each), *_of_target(each.holds)):
             console.print(escape(f"{each.target}: {why}"))
         if each.read:
             rows = f"{counted(each.read, 'row')} read from the table, in no minute"
             console.print(escape(f"{each.target}: {rows}"))
     for scan in scans.values():
         _print_scan(scan, {each.target for each in tables})
+
+
+def _of_source(each: TableReport) -> Iterator[str]:
+    lines = said_lines(each)
+    yield from lines[:MOST_MINUTES]
+    if (more := len(lines) - MOST_MINUTES) > 0:
+        yield f"and {counted(more, 'other line')}; --json has more"
 
 
 def _of_target(holds: TargetHolds | None) -> Iterator[str]:

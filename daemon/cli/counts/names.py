@@ -51,11 +51,16 @@ class TableNames:
         for spelled in (name, behind_catalog):
             if spelled in self._seen:
                 return self._seen[spelled]
-        spellings = (name, behind_catalog) if "." in behind_catalog else (name,)
-        asked = {table for each in spellings for table in _split(each) if self._targets(table)}
+        asked = self.possible(name)
         if len(asked) > 1:
             raise LookupError(name)
         return next(iter(asked), None)
+
+    def possible(self, name: str) -> set[TableName]:
+        """The asked tables that a name may be of, as long as no rows of them came."""
+        behind_catalog = name.partition(".")[2]
+        spellings = (name, behind_catalog) if "." in behind_catalog else (name,)
+        return {table for each in spellings for table in _split(each) if self._targets(table)}
 
 
 _MOST = 100_000

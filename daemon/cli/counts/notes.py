@@ -26,13 +26,15 @@ class Notes:
         offset: int,
         targets: tuple[str, ...] = (),
         transaction: str | None = None,
+        of_records: bool = False,
     ) -> None:
-        """One more of this key. ``targets``: none: it concerns all."""
+        """One more of this key. ``targets``: none: it concerns all. ``of_records``: it keeps
+        records from being counted, whoever says how many there are."""
         if key not in self._known and len(self._known) >= _MOST:
-            key, why, targets, transaction = _ELSE, _ELSE, (), None
+            key, why, targets, transaction, of_records = _ELSE, _ELSE, (), None, True
         known = self._known.get(key)
         if known is None:
-            self._known[key] = Untold(why, 1, source, offset, targets, transaction)
+            self._known[key] = Untold(why, 1, source, offset, targets, transaction, of_records)
         else:
             self._known[key] = replace(known, count=known.count + 1)
 

@@ -8,7 +8,12 @@ from functools import cache
 from changes.formats.detector import detector
 from changes.formats.engine.format import Format
 from changes.model.model import TableName, TargetName
+from daemon.cli.counts.against import Against
+from daemon.cli.counts.counts_query import counts_of_query
+from daemon.cli.counts.counts_topic import counts_of_topic
+from daemon.cli.counts.expected import ExpectedCounts
 from daemon.cli.counts.held_side import HeldSide
+from daemon.cli.counts.passed import with_said
 from daemon.cli.counts.scan import Scan, Scanned
 from daemon.cli.topics.reading import format_of_records
 from daemon.cli.topics.stretch import Where, look_up
@@ -62,9 +67,15 @@ def scanned(
         formats = _formats(pipeline, topics, schemas)
         reader = source.reader()
         try:
-            side = _held_side(pipeline, minutes)
-            scan = Scan(minutes, targets, formats, questions, reader, sources, schemas, side)
-            return scan.run(), recorded
+            side, expected = _held_side(pipeline, minutes), _expected(pipeline, minutes)
+            against = None if expected is None else Against(minutes, targets, expected)
+            scan = Scan(
+                minutes, targets, formats, questions, reader, sources, schemas, side, against
+            )
+            found = scan.run()
+            if against is not None:
+                found = with_said(found, recorded, against, minutes.stop * 60_000)
+            return found, recorded
         except DatabaseAway:
             raise
         except (NoAnswer, DatabaseError, Unreadable) as error:
@@ -80,6 +91,17 @@ def _held_side(pipeline: PipelineConfig, minutes: range) -> HeldSide | None:
     if index.damage:
         raise Unreadable(f"a dead letter can't be read: {index.damage[0]}")
     return HeldSide(minutes, table.rows, Standings(index).at)
+
+
+def _expected(pipeline: PipelineConfig, minutes: range) -> ExpectedCounts | None:
+    """What is said beside the log; None where nobody is asked. Before the log is read: what was
+    committed by then comes there. Raises as ``counts_of_topic`` and ``counts_of_query``."""
+    section = pipeline.section.expected_counts
+    if section is None:
+        return None
+    if section.topic:
+        return counts_of_topic(pipeline.counts_topic(section), minutes)
+    return counts_of_query(pipeline, section, minutes)
 
 
 def _check_kept(questions: Questions, topics: Collection[str]) -> None:

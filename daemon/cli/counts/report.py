@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from daemon.cli.base.texts import time_text
+from daemon.cli.counts.against import LackingMinute, SourceSays, lacking_minute_line
 from daemon.cli.counts.held_side import HeldDifference, TargetHolds
+from daemon.cli.counts.passed import waits_for
 from daemon.cli.counts.result import CellKey, LackingTransaction, Untold
 from daemon.cli.counts.scan import Scanned
 from daemon.operations.engine.source_watermarks import some
 from offsets.counts import RowCounts
-from offsets.position import TopicPartition, is_job_lane
 from offsets.snapshot import Snapshot
 from settings.counted import counted
 
@@ -20,6 +21,9 @@ Verdict = Literal["agrees", "differs", "not told"]
 
 NOTHING_TELLS = "nothing in this log says what should have come"
 
+
+BY_ENDS = "transactions"
+"""Who said it: ends of transactions in the log."""
 
 NEVER_SEEN = (
     "nothing was ever written to it, and no change of it is in this range: a name that is misspelt"
@@ -30,7 +34,8 @@ NEVER_SEEN = (
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """One target. ``expected`` None: not told of all. ``holds``: what it holds; None where that is
-    not counted. ``why``: what can't be told, a line each."""
+    not counted. ``why``: what can't be told, a line each. ``says``: what is said beside the log;
+    None where ENDs alone say something."""
 
     target: str
     pipeline: str
@@ -40,6 +45,14 @@ class TableReport:
     read: int
     why: tuple[str, ...]
     holds: TargetHolds | None = None
+    says: SourceSays | None = None
+
+    @property
+    def said_by(self) -> str | None:
+        """Who said how many there are; None where nobody did."""
+        if self.says is not None:
+            return self.says.by
+        return None if self.expected is None else BY_ENDS
 
 
 def reports(
@@ -58,6 +71,7 @@ def targets_in(scanned: Scanned, recorded: Snapshot) -> list[str]:
     """All targets of a pipeline, of what is recorded and of what was read."""
     found = scanned.found
     named = set(found.lacking) | {target for each in found.untold for target in each.targets}
+    named |= (scanned.says or {}).keys()
     return sorted({key.target for key in found.cells} | named | {*recorded.targets, *found.read})
 
 
@@ -73,30 +87,35 @@ def _report(
     )
     told = [each.expected for each in cells if each.expected is not None]
     holds = None if scanned.holds is None else scanned.holds.get(target, TargetHolds())
-    why = (*_why(target, scanned, recorded), *(() if holds is None else holds.why))
-    known = {*recorded.targets, *found.lacking, *found.read}
+    says = None if scanned.says is None else scanned.says.get(target, scanned.nothing)
+    why = (*_why(target, scanned, recorded, says), *(() if holds is None else holds.why))
+    known = {*recorded.targets, *found.lacking, *found.read, *(scanned.says or ())}
     if not (why or may_be_empty or cells or target in known):
         why = (NEVER_SEEN,)
     differs = holds is not None and bool(holds.differences or holds.open)
-    differs = differs or target in found.lacking
+    differs = differs or target in found.lacking or (says is not None and bool(says.lacking))
     verdict: Verdict = "differs" if differs else "not told" if why else "agrees"
     whole = len(told) == len(cells) and bool(found.ends) and not (why and not differs)
-    return TableReport(
-        target, pipeline, verdict, total, sum(told) if whole else None,
-        found.read.get(target, 0), why, holds,
-    )  # fmt: skip
+    expected = (sum(told) if whole else None) if says is None else says.expected
+    read = found.read.get(target, 0)
+    return TableReport(target, pipeline, verdict, total, expected, read, why, holds, says)
 
 
-def _why(target: str, scanned: Scanned, recorded: Snapshot) -> Iterator[str]:
+def _why(
+    target: str, scanned: Scanned, recorded: Snapshot, says: SourceSays | None
+) -> Iterator[str]:
     found = scanned.found
-    if not found.ends:
+    if says is not None:
+        yield from says.why
+    elif not found.ends:
         yield NOTHING_TELLS
-    waits = _waits_for(target, scanned, recorded)
+    waits = waits_for(target, scanned, recorded)
     if waits:
         where = some(waits)
         yield f"no change of after the range came in {where}: an idle source needs a heartbeat"
     for each in found.untold:
-        if found.ends and (not each.targets or target in each.targets):
+        matters = bool(found.ends) if says is None else each.of_records
+        if matters and (not each.targets or target in each.targets):
             yield untold_line(each)
 
 
@@ -105,20 +124,6 @@ def untold_line(each: Untold) -> str:
     named = f" ({each.transaction})" if each.transaction else ""
     often = f", {counted(each.count, 'time')}, first" if each.count > 1 else ""
     return f"{each.why}{often} at {each.source}:{each.offset}{named}"
-
-
-def _waits_for(target: str, scanned: Scanned, recorded: Snapshot) -> list[TopicPartition]:
-    """The partitions that have no record of after the range, of those that matter for a target:
-    its lanes, all where it has none, and those with ends of transactions."""
-    mark = recorded.targets.get(target)
-    lanes = set() if mark is None else {lane for lane in mark.hwms if not is_job_lane(lane)}
-    lanes |= {TopicPartition(*key[1:3]) for key in scanned.found.cells if key.target == target}
-    matter = lanes | scanned.found.ends
-    return [
-        each.source
-        for each in scanned.ranges
-        if not each.passed and (not lanes or each.source in matter)
-    ]
 
 
 def minute_text(minute: int) -> str:
@@ -151,9 +156,19 @@ def why_not(report: TableReport, scanned: Scanned) -> str | None:
     lines = [lacking_line(each) for each in lacking]
     if not lines and (number := scanned.found.lacking.get(report.target)):
         lines = [f"events are missing of {counted(number, 'transaction')}"]
+    lines += said_lines(report)
     if report.holds is not None:
         lines += [*map(held_line, report.holds.differences), *report.holds.open]
     return next(iter((*lines, *report.why)), None)
+
+
+def said_lines(report: TableReport) -> list[str]:
+    """The minutes in which the log has less than is said beside it."""
+    if report.says is None:
+        return []
+    lines = [lacking_minute_line(each, report.says.by) for each in report.says.lacking]
+    more = report.says.more
+    return lines + ([f"and {counted(more, 'other minute')}"] if more else [])
 
 
 def status_of(tables: Collection[TableReport]) -> int:
@@ -205,9 +220,21 @@ def _of_table(each: TableReport) -> dict[str, Any]:
         "updated": each.found.updated,
         "deleted": each.found.deleted,
         "expected": each.expected,
+        "said_by": each.said_by,
         "read_from_table": each.read,
         "why": list(each.why),
+        "lacking_minutes": [] if each.says is None else [*map(_of_minute, each.says.lacking)],
     } | ({} if each.holds is None else {"target": _of_target(each.holds)})
+
+
+def _of_minute(each: LackingMinute) -> dict[str, Any]:
+    return {
+        "source_table": each.table,
+        "minute": each.minute,
+        "operation": each.operation,
+        "expected": each.expected,
+        "found": each.found,
+    }
 
 
 def _of_target(holds: TargetHolds) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class Untold:
     targets: tuple[str, ...]
     """Of which targets; empty: of all."""
     transaction: str | None = None
+    of_records: bool = False
+    """It keeps records from being counted, whoever says how many there are."""
 
 
 @dataclass(frozen=True, slots=True)

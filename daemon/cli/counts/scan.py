@@ -15,6 +15,7 @@ from itertools import groupby
 from changes.formats.engine.format import Format
 from changes.model.model import BadMessage, Head, Kind, TableName
 from changes.model.row_events import RowEvent, Told, TransactionMark
+from daemon.cli.counts.against import Against, SourceSays
 from daemon.cli.counts.bounds import SKEW_MS, BeginsLate, Bounds
 from daemon.cli.counts.held_side import HeldSide, TargetHolds, as_targets_count
 from daemon.cli.counts.result import LogCounts
@@ -48,6 +49,10 @@ class Scanned:
     ranges: tuple[Bounds, ...]
     holds: Mapping[str, TargetHolds] | None = None
     """By target what it holds; None where the pipeline counts nothing."""
+    says: Mapping[str, SourceSays] | None = None
+    """By target what is said beside the log; None where ENDs alone say something."""
+    nothing: SourceSays | None = None
+    """What is said of the others."""
 
 
 class Scan:
@@ -63,8 +68,10 @@ class Scan:
         sources: list[TopicPartition],
         schemas: CommandSchemas | None = None,
         side: HeldSide | None = None,
+        against: Against | None = None,
     ) -> None:
-        """``formats``: by topic; none of a topic without records. Raises TooWide."""
+        """``formats``: by topic; none of a topic without records. ``against``: the numbers that are
+        said beside the log, as they were before it is read. Raises TooWide."""
         if len(sources) > MOST_PARTITIONS:
             raise TooWide(
                 f"the pipeline reads {counted(len(sources), 'partition')}: counts join the "
@@ -73,7 +80,7 @@ class Scan:
         self._minutes, self._targets, self._formats = minutes, targets, formats
         self._from_ms, self._to_ms = minutes.start * 60_000, minutes.stop * 60_000
         self._questions, self._reader, self._sources = questions, reader, sources
-        self._schemas, self._side = schemas, side
+        self._schemas, self._side, self._against = schemas, side, against
         self._margins_s = dict.fromkeys(sources, MARGIN_S)
         self._behind: set[str] = set()
         """Transactions that have changes behind the range."""
@@ -83,9 +90,12 @@ class Scan:
         RouteConflict."""
         joined = True
         while True:
-            tally, ranges = LogTally(self._minutes, self._targets, joined), self._ranges()
+            ranges, against = self._ranges(), self._against
+            tally = LogTally(self._minutes, self._targets, joined, against=against)
             self._behind.clear()
             try:
+                if against is not None:
+                    against.begin()
                 if (side := self._side) is not None:
                     side.begin({source: at.begin for source, at in ranges.items()})
                 self._count(tally, ranges)
@@ -134,6 +144,7 @@ class Scan:
     ) -> Iterator[tuple[TopicPartition, LogRecord]]:
         for record in self._reader.read(bounds.source, bounds.begin, bounds.end - 1):
             waiting = bool(tally.ends) and tally.waiting > 0
+            waiting |= self._against is not None and self._against.missing > 0
             is_over = bounds.is_over(self._to_ms, record.time_ms, waiting)
             side, at = self._side, record.offset
             if is_over and not (side is not None and side.is_amid(bounds.source, at)):
@@ -191,6 +202,8 @@ class Scan:
             bounds.see(each, log_ms, self._from_ms, self._to_ms)
             self._pass_end(bounds, each)
             tally.take(source, offset, each)
+            if self._against is not None and isinstance(each, RowEvent):
+                self._against.see(each.table)
         if self._side is not None:
             events = [each for each in told if isinstance(each, RowEvent)]
             for event, targets in as_targets_count(events, self._targets):

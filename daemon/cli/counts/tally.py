@@ -7,15 +7,16 @@ event of it that comes later is a repeated message. What is open is bounded, too
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from changes.model.model import TableName
 from changes.model.row_events import RowEvent, Told, TransactionMark
+from daemon.cli.counts.against import Against
+from daemon.cli.counts.cells import COLUMN, MinuteCells
 from daemon.cli.counts.names import TableNames
 from daemon.cli.counts.notes import Notes
-from daemon.cli.counts.result import Cell, CellKey, LackingTransaction, LogCounts
+from daemon.cli.counts.result import LackingTransaction, LogCounts
 from daemon.cli.counts.transaction import End, TableEvents, Transaction
-from offsets.counts import RowCounts
 from offsets.position import TopicPartition
 
 MOST_OPEN = 100_000
@@ -35,9 +36,6 @@ NO_NAME = "changes name no transaction"
 NO_TIME = "changes without a time of the source"
 TWICE = "two transactions have one name, as where the source began to number again"
 MIXED = "changes of several sources are in one partition: their transactions can't be told apart"
-
-_COLUMN = {"I": 0, "U": 1, "D": 2}
-_MISSING = 3
 
 
 class TooMany(Exception):
@@ -62,14 +60,15 @@ class LogTally:
         joined: bool = True,
         most_open: int = MOST_OPEN,
         most_closed: int = MOST_CLOSED,
+        against: Against | None = None,
     ) -> None:
-        """``targets``: the asked targets of a table; none: it is not asked."""
+        """``targets``: the asked targets of a table; none: it is not asked. ``against``: compares
+        them with numbers that are not in the log."""
         self._minutes, self._joined = minutes, joined
         self._most_open, self._most_closed = most_open, most_closed
         self._targets = targets
         self._names = TableNames(targets)
-        self._cells: dict[CellKey, list[int]] = {}
-        self._untold: set[CellKey] = set()
+        self._cells = MinuteCells(targets, against)
         self._open: dict[Key, Transaction] = {}
         self._closed: dict[Key, int | None] = {}
         self._sources: dict[TopicPartition | None, str | None] = {}
@@ -94,7 +93,8 @@ class LogTally:
 
     def unread(self, source: TopicPartition, offset: int, why: str) -> None:
         """Note a record of which nothing can be said."""
-        self._notes.add(("unread",), f"a record can't be read: {why}", source, offset)
+        said = f"a record can't be read: {why}"
+        self._notes.add(("unread",), said, source, offset, of_records=True)
 
     def _event(
         self, source: TopicPartition, offset: int, event: RowEvent, targets: tuple[str, ...]
@@ -102,12 +102,12 @@ class LogTally:
         if event.read:
             self._read.update(targets)
         elif event.time_ms is None:
-            self._notes.add((NO_TIME, targets), NO_TIME, source, offset, targets)
+            self._notes.add((NO_TIME, targets), NO_TIME, source, offset, targets, of_records=True)
         elif self._has_transaction(source, offset, event):
             self._in_transaction(source, offset, event, event.time_ms // 60_000)
-        elif event.op in _COLUMN and (minute := event.time_ms // 60_000) in self._minutes:
-            self._add(event, source, minute)
-            self._untell(event.table, source, minute)
+        elif event.op in COLUMN and (minute := event.time_ms // 60_000) in self._minutes:
+            self._cells.add(event.table, event.op, source, minute)
+            self._cells.untell(event.table, source, minute)
             self._notes.add((NO_NAME, targets), NO_NAME, source, offset, targets)
 
     def _has_transaction(self, source: TopicPartition, offset: int, event: RowEvent) -> bool:
@@ -145,8 +145,8 @@ class LogTally:
             if inside and not found.inside:
                 found.inside = True
                 self.waiting += found.end is None
-        if inside and event.op in _COLUMN:
-            self._add(event, source, minute)
+        if inside and event.op in COLUMN:
+            self._cells.add(event.table, event.op, source, minute)
         if found.end is not None:
             self._settle(key, found)
 
@@ -203,18 +203,6 @@ class LogTally:
             return {}
         return self._names.expected(found.end.tables)
 
-    def _add(self, event: RowEvent, source: TopicPartition, minute: int) -> None:
-        for cell in self._cells_of(event.table, source, minute):
-            self._cells.setdefault(cell, [0, 0, 0, 0])[_COLUMN[event.op]] += 1
-
-    def _cells_of(self, table: TableName, source: TopicPartition, minute: int) -> Iterator[CellKey]:
-        return (CellKey(target, *source, minute) for target in self._targets(table))
-
-    def _untell(self, table: TableName, source: TopicPartition, minute: int) -> None:
-        for cell in self._cells_of(table, source, minute):
-            self._cells.setdefault(cell, [0, 0, 0, 0])
-            self._untold.add(cell)
-
     # --- what stays open
 
     def _conclude(self, key: Key, found: Transaction) -> None:
@@ -255,11 +243,11 @@ class LogTally:
         for table, events in found.tables.items():
             for source, minute in events.places:
                 if minute in self._minutes:
-                    self._untell(table, source, minute)
+                    self._cells.untell(table, source, minute)
         end = found.end
         if end is not None and end.minute is not None and end.minute in self._minutes:
             for table in expected:
-                self._untell(table, end.source, end.minute)
+                self._cells.untell(table, end.source, end.minute)
         place = found.first if end is None else (end.source, end.offset)
         assert place is not None
         self._notes.add((why, targets), why, *place, targets, key[1])
@@ -268,8 +256,7 @@ class LogTally:
         self, key: Key, found: Transaction, end: End, table: TableName, number: int, there: int
     ) -> None:
         source, minute = found.place_of_missing(table, self._minutes)
-        for cell in self._cells_of(table, source, minute):
-            self._cells.setdefault(cell, [0, 0, 0, 0])[_MISSING] += number - there
+        self._cells.lack(table, source, minute, number - there)
         self._lacking.update(self._targets(table))
         if len(self._differences) >= MOST_SHOWN:
             self._more += 1
@@ -285,15 +272,8 @@ class LogTally:
         """Everything, once all is read. To be called once."""
         for key, each in self._open.items():
             self._conclude(key, each)
-        cells = {
-            key: Cell(RowCounts(*counts[:_MISSING]), self._said(key, counts))
-            for key, counts in self._cells.items()
-        }
+        cells = self._cells.all(told=bool(self.ends) and not self._mixed)
         return LogCounts(
             cells, tuple(self._differences), self._more, self._notes.all(), self._repeated,
             self._read, frozenset(self.ends), self._begun_only, self._lacking,
         )  # fmt: skip
-
-    def _said(self, key: CellKey, counts: list[int]) -> int | None:
-        told = self.ends and not self._mixed and key not in self._untold
-        return sum(counts) if told else None

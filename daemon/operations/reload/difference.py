@@ -18,8 +18,8 @@ LIVE = frozenset({
     "include", "exclude", "target", "route", "mode", "write", "keys", "types", "ddl",
     "on_bad_record", "dead_letters", "dead_letter_retry_s", "max_bad_records_per_hour",
     "on_refused_target", "quarantine_bytes", "on_quarantine_full", "start", "quota", "load",
-    "cut_every", "cuts", "counts", "verify", "database", "databases", "retention_s",
-    "away_after_s", "away_spill_bytes",
+    "cut_every", "cuts", "counts", "expected_counts", "verify", "database", "databases",
+    "retention_s", "away_after_s", "away_spill_bytes",
 })  # fmt: skip
 """The keys of a pipeline that its next life takes. All others are built into what does not end
 with it: the client's connection, the decoding processes, the group."""

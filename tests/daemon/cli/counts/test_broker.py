@@ -127,7 +127,8 @@ def test_all_tables_are_counted_where_none_is_named(world: World) -> None:
     assert (status, sorted(found["tables"])) == (0, [TARGET, "lake.shop.u"])
     assert found["tables"][TARGET] == {
         "pipeline": "p", "verdict": "agrees", "inserted": 1, "updated": 0, "deleted": 0,
-        "expected": 1, "read_from_table": 0, "why": [],
+        "expected": 1, "said_by": "transactions", "read_from_table": 0, "why": [],
+        "lacking_minutes": [],
     }  # fmt: skip
 
 

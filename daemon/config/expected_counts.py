@@ -1,0 +1,60 @@
+"""``[pipeline.NAME.expected_counts]``: who says how many changes the source made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, model_validator
+
+from daemon.config.pipeline_parts import KafkaSettings
+from settings.section import Section
+
+if TYPE_CHECKING:
+    from daemon.config.pipelines import PipelineSection
+
+BOUNDS = ("{from}", "{to}")
+"""Stand in a query for the range: minutes since 1970, the second one not included."""
+
+
+class ExpectedCountsSection(Section):
+    """Either a topic of counts, or a query that the pipeline's databases answer."""
+
+    topic: str = ""
+    kafka: KafkaSettings = Field(default_factory=dict)
+    query: str = ""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if bool(self.topic) == bool(self.query):
+            raise ValueError("topic or query is required, not both")
+        if self.kafka and not self.topic:
+            raise ValueError("kafka: there is no topic that it could be for")
+        if self.query and any(bound not in self.query for bound in BOUNDS):
+            raise ValueError(
+                "query: {from} and {to} are required in it, the minutes since 1970 of the range"
+            )
+        return self
+
+    def settings(self, of_pipeline: Mapping[str, Any]) -> dict[str, Any]:
+        """The client's settings for the topic: its own overrule the pipeline's."""
+        return {**of_pipeline, **self.kafka}
+
+    def sql(self, minutes: range) -> str:
+        """The query of a range. Whole numbers alone are put into it."""
+        begin, end = (str(int(bound)) for bound in (minutes.start, minutes.stop))
+        text = self.query.replace(BOUNDS[0], begin).replace(BOUNDS[1], end)
+        return text.strip().rstrip(";")
+
+
+def unfit_expected_counts(pipelines: Mapping[str, PipelineSection]) -> Iterator[str]:
+    """What is wrong with who says how many there are, one line each."""
+    for name, section in pipelines.items():
+        expected = section.expected_counts
+        if expected is None:
+            continue
+        at = f"pipeline.{name}.expected_counts"
+        if expected.query and not section.named_databases():
+            yield f'{at}.query: set database = "NAME", of a [database.NAME] that answers it'
+        if expected.topic in section.topics and "bootstrap.servers" not in expected.kafka:
+            yield f"{at}.topic: {expected.topic!r} is one of the topics that are read"
