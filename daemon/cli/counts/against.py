@@ -141,8 +141,9 @@ class Against:
             lacking = []
         total = sum(n.total for t in tables if t in told for n in told[t].values())
         left = max(0, len(lacking) - MOST_SHOWN)
+        why_not = tuple(dict.fromkeys(untold))
         return SourceSays(
-            self.by, None if untold else total, tuple(lacking[:MOST_SHOWN]), left, tuple(untold)
+            self.by, None if untold else total, tuple(lacking[:MOST_SHOWN]), left, why_not
         )
 
     def _differing(

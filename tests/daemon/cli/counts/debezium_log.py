@@ -9,6 +9,8 @@ from typing import Any
 
 from changes.formats import make_format
 from changes.model.model import FormatOptions, TableName
+from daemon.cli.counts.against import Against
+from daemon.cli.counts.passed import with_said
 from daemon.cli.counts.report import TableReport, reports
 from daemon.cli.counts.result import CellKey
 from daemon.cli.counts.scan import Scan, Scanned
@@ -157,11 +159,18 @@ class DebeziumLog:
             return tuple(routes.get(str(table), ()))
 
         name, side = options.pop("format", "debezium-json"), options.pop("side", None)
+        expected = options.pop("expected", None)
+        against = None if expected is None else Against(RANGE, targets, expected)
         format_ = make_format(name, FormatOptions(**options))
         formats = {source.topic: format_ for source in self.source.logs}
         places = sorted(self.source.logs)
-        scan = Scan(RANGE, targets, formats, self.source, self.source, places, side=side)
-        return scan.run()
+        scan = Scan(
+            RANGE, targets, formats, self.source, self.source, places, side=side, against=against
+        )
+        found = scan.run()
+        if against is None:
+            return found
+        return with_said(found, Snapshot("p", "g"), against, RANGE.stop * 60_000)
 
     def report(self, target: str = "lake.shop.t", **more: Any) -> TableReport:
         """What is said of one target."""
