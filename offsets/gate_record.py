@@ -18,6 +18,10 @@ KEPT = 1000
 """Closed partitions that are remembered one by one, the latest ones. Of older ones the highest
 version is: one that is reopened still closes under a version that it never had."""
 
+MOST_PENDING = 10_000
+"""Notifications that wait for a way before nothing closes any more: the file has them all, and is
+written whole with each. A week of partitions of a minute, 27 years of days."""
+
 LATEST_MS = 2 * 10**14
 """No partition begins later: a moment of the year 8307. Moments have texts up to 9999."""
 
@@ -154,6 +158,11 @@ def check_closed(record: GateRecord, begin_ms: int) -> None:
 def pending(record: GateRecord, way: str) -> tuple[Notice, ...]:
     """What was not taken by a way yet, in order."""
     return tuple(each for each in record.notices if way in each.ways)
+
+
+def full(record: GateRecord, ways: Collection[str], most: int = MOST_PENDING) -> list[str]:
+    """The ways for which so many notifications wait that none may be added."""
+    return [way for way in ways if len(pending(record, way)) >= most]
 
 
 def taken(record: GateRecord, way: str, ids: Iterable[str]) -> GateRecord:

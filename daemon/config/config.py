@@ -22,9 +22,14 @@ from collector.connector.section import CollectorSection
 from collector.section import BrokerSection
 from daemon.config.brokers import EMBEDDED_HINT, named_topics, unfit_brokers
 from daemon.config.collectors import fed_by_collectors, unfit_collectors
-from daemon.config.expected_counts import unfit_expected_counts
 from daemon.config.gates import GateSection, gate_topics, unfit_gates
-from daemon.config.owners import own_topics, owned_spark, shared_topics, unfit_targets
+from daemon.config.owners import (
+    own_topics,
+    owned_spark,
+    shared_topics,
+    unfit_expected_counts,
+    unfit_targets,
+)
 from daemon.config.pipeline_parts import KafkaSettings, LoadSection, unfit_quotas
 from daemon.config.pipelines import PipelineSection
 from daemon.config.references import (

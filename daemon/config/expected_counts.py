@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from daemon.config.pipeline_parts import KafkaSettings
 from settings.section import Section
-
-if TYPE_CHECKING:
-    from daemon.config.pipelines import PipelineSection
 
 BOUNDS = ("{from}", "{to}")
 """Stand in a query for the range: minutes since 1970, the second one not included."""
@@ -45,16 +42,3 @@ class ExpectedCountsSection(Section):
         begin, end = (str(int(bound)) for bound in (minutes.start, minutes.stop))
         text = self.query.replace(BOUNDS[0], begin).replace(BOUNDS[1], end)
         return text.strip().rstrip(";")
-
-
-def unfit_expected_counts(pipelines: Mapping[str, PipelineSection]) -> Iterator[str]:
-    """What is wrong with who says how many there are, one line each."""
-    for name, section in pipelines.items():
-        expected = section.expected_counts
-        if expected is None:
-            continue
-        at = f"pipeline.{name}.expected_counts"
-        if expected.query and not section.named_databases():
-            yield f'{at}.query: set database = "NAME", of a [database.NAME] that answers it'
-        if expected.topic in section.topics and "bootstrap.servers" not in expected.kafka:
-            yield f"{at}.topic: {expected.topic!r} is one of the topics that are read"

@@ -163,6 +163,22 @@ def shared_topics(pipelines: Mapping[str, PipelineSection], jobs: JobsSection) -
         yield "jobs.notifications_topic: is the signals_topic, too"
 
 
+# Who says how many changes a source made.
+
+
+def unfit_expected_counts(pipelines: Mapping[str, PipelineSection]) -> Iterator[str]:
+    """What is wrong with who says how many there are, one line each."""
+    for name, section in pipelines.items():
+        expected = section.expected_counts
+        if expected is None:
+            continue
+        at = f"pipeline.{name}.expected_counts"
+        if expected.query and not section.named_databases():
+            yield f'{at}.query: set database = "NAME", of a [database.NAME] that answers it'
+        if expected.topic in section.topics and "bootstrap.servers" not in expected.kafka:
+            yield f"{at}.topic: {expected.topic!r} is one of the topics that are read"
+
+
 # Settings of Spark's that are binlogd's own.
 
 SPARK_OWNED = {

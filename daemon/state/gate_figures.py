@@ -25,7 +25,8 @@ class ClosedShown(TypedDict):
 class GateShown(TypedDict):
     """One gate. ``next``: where the next partition begins and ends; null: nothing is recorded yet.
     ``shut``: by table why the partition that begins with ``shut_from`` was not complete, by the
-    last look, ``looked_seconds`` ago; null: nobody has ever looked."""
+    last look, ``looked_seconds`` ago; null: nobody has ever looked. ``looking_seconds``: a look has
+    been under way for so long; null: none that takes long."""
 
     gate: str
     configured: bool
@@ -35,5 +36,6 @@ class GateShown(TypedDict):
     shut_from: str | None
     shut: dict[str, str]
     looked_seconds: float | None
+    looking_seconds: float | None
     undelivered: dict[str, Undelivered]
     error: str | None

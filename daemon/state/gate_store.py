@@ -45,12 +45,13 @@ class WayFailure:
 @dataclass(frozen=True, slots=True)
 class LookFound:
     """What a look at a gate found. ``shut``: by table why the partition that begins then is not
-    complete. ``failing``: by way."""
+    complete. ``failing``: by way. ``looking_ms``: another look began then, and goes on."""
 
     at_ms: int
     begin_ms: int | None = None
     shut: Mapping[str, str] = field(default_factory=dict)
     failing: Mapping[str, WayFailure] = field(default_factory=dict)
+    looking_ms: int | None = None
 
 
 class GateStore:

@@ -45,6 +45,7 @@ class GateFiles:
             "shut_from": None if look is None or look.begin_ms is None else iso(look.begin_ms),
             "shut": {} if look is None else dict(look.shut),
             "looked_seconds": None if look is None else _since(look.at_ms, now_ms),
+            "looking_seconds": _looking_s(look, now_ms),
             "undelivered": {} if record is None else _undelivered(record, look, now_ms),
             "error": error,
         }
@@ -75,6 +76,12 @@ def _span(record: GateRecord, begin_ms: int) -> list[str]:
 
 def _since(then_ms: int, now_ms: int) -> float:
     return round(max(0, now_ms - then_ms) / 1000, 3)
+
+
+def _looking_s(look: LookFound | None, now_ms: int) -> float | None:
+    if look is None or look.looking_ms is None:
+        return None
+    return _since(look.looking_ms, now_ms)
 
 
 def _undelivered(record: GateRecord, look: LookFound | None, now_ms: int) -> dict[str, Undelivered]:

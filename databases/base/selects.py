@@ -138,12 +138,12 @@ class Words(ABC):
         )
         return " OR ".join(f"({one})" for one in conditions)
 
-    def between(self, column: SourceColumn, first: str, end: str) -> str:
+    def between(self, column: SourceColumn, first: str, end: str, below: str = "<") -> str:
         """The SQL of the condition that a column of dates or times is ``first`` at least and below
-        ``end``, both canonical texts. A null is not."""
+        ``end``, both canonical texts; ``below``: ``<=`` where ``end`` is in it. A null is not."""
         # Of the type with its digits, PostgreSQL would round a bound to these.
         plain = replace(column, type=_DIGITS.sub("", column.type))
-        return f"{self._one(plain, first, '>=')} AND {self._one(plain, end, '<')}"
+        return f"{self._one(plain, first, '>=')} AND {self._one(plain, end, below)}"
 
     def _one(self, column: SourceColumn, text: str, sign: str) -> str:
         name, value = self.quote(column.sql_name), self.literal(column, text)

@@ -95,6 +95,15 @@ CASES = [
     Case("BinlogdDeadLetterStoreFailing", {f"binlogd_dead_letter_store_failing{P}":
          "1x10 0x10"}, (6,), (4, 13)),
     Case("BinlogdCutsNotMade", {f"binlogd_cut_failing{P}": "1x15 0x10"}, (11,), (9, 18)),
+    Case("BinlogdGateNotLooked", {
+         'binlogd_gate_unseen_seconds{instance="a:9464",job="binlogd",gate="g"}': "0+60x20 5x10"},
+         (17,), (14, 24), {"gate": "g"}),
+    Case("BinlogdGateNotTold", {
+         'binlogd_gate_way_failing_seconds{instance="a:9464",job="binlogd",gate="g",way="topic"}':
+         "0+60x20 0x10"}, (17,), (14, 24), {"gate": "g", "way": "topic"}),
+    Case("BinlogdGateShut", {
+         'binlogd_gate_shut{instance="a:9464",job="binlogd",gate="g"}': "1x130 0x10"},
+         (121,), (119, 133), {"gate": "g"}),
     Case("BinlogdOffsetStoreFailing", {f"binlogd_offset_store_failing{P}": "1x10 0x10"},
          (6,), (4, 13)),
     Case("BinlogdJvmDown", {f"binlogd_spark_up{D}": "0x15 1x10"}, (11,), (9, 18), DAEMON),

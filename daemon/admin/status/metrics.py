@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from changes.model.printable import distinct
 from daemon.admin.status import document as doc
 from daemon.admin.status.collector_metrics import collector_metrics
-from daemon.admin.status.cut_metrics import cut_metrics
+from daemon.admin.status.cut_metrics import cut_metrics, gate_metrics
 from daemon.admin.status.histograms import histogram_metrics
 from daemon.admin.status.job_metrics import job_metrics
 from daemon.admin.status.program_metrics import process_metrics
@@ -142,6 +142,7 @@ class StatusCollector(Collector):
         yield _paused_targets(status["paused_targets"], most)
         yield from _writes(targets)
         yield from cut_metrics(status["pipelines"])
+        yield from gate_metrics(status["gates"], status["uptime_seconds"])
         yield from job_metrics(status["jobs"])
         yield from collector_metrics(status["collectors"])
         yield _expiries(status["credentials"])

@@ -58,6 +58,10 @@ def _gate(gate: doc.GateShown, up_s: float) -> Iterator[Condition]:
         command = "systemctl start binlogd-gates"
         yield Condition("gate_not_looked", line, subject=f"gate {name}", command=command)
         return
+    if (looking_s := gate["looking_seconds"]) is not None and looking_s > UNSEEN_S:
+        line = f"a look is under way for {duration(looking_s)}: much of the log is counted"
+        subject = f"gate {name}"
+        yield Condition("gate_looks_long", line, "passing", subject=subject, seconds=looking_s)
     for way, one in gate["undelivered"].items():
         if one["reason"] is not None and (one["seconds"] or 0.0) > UNSEEN_S:
             what = counted(one["notifications"], "notification is", "notifications are")

@@ -117,6 +117,8 @@ def gate_lines(each: GateShown) -> Iterator[str]:
         yield each["error"]
     for table, why in each["shut"].items():
         yield f"{each['shut_from'] or 'shut'}: {table}: {why}"
+    if (looking_s := each["looking_seconds"]) is not None:
+        yield f"a look is under way for {duration(looking_s)}"
     for begin in each["reopened"]:
         yield f"{begin} was reopened, and has not closed again"
     for way, one in each["undelivered"].items():

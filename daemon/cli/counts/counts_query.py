@@ -10,7 +10,7 @@ from daemon.cli.base.texts import time_text
 from daemon.cli.counts.expected import (
     MOST_COUNTS,
     ExpectedCounts,
-    Unfit,
+    NoCount,
     column_of,
     table_of,
     whole,
@@ -22,6 +22,7 @@ from databases.base.database import Database
 from databases.base.errors import DatabaseAway
 from databases.opening import Primary
 from offsets.counts import RowCounts
+from settings.counted import counted
 
 ROWS = 10_000
 """Rows that are fetched together."""
@@ -43,17 +44,19 @@ class QueryCounts:
         self._number = 0
 
     def take(self, row: Row) -> None:
-        """Raises Unfit, TooMany."""
+        """Raises NoCount, TooMany."""
         if len(row) != 4:
-            raise Unfit(f"it has {len(row)} columns: table, minute, operation, n are required")
+            columns = counted(len(row), "column")
+            raise NoCount(f"it has {columns}: table, minute, operation, n are required")
         table, column = table_of(row[0]), column_of(row[2])
         minute, number = whole(row[1], "minute since 1970"), whole(row[3], "number of changes")
         if minute not in self._minutes:
-            raise Unfit(f"minute {minute} is not from {self._minutes.start} to before its end")
+            raise NoCount(f"minute {minute} is not from {self._minutes.start} to before its end")
         mine = self._tables.setdefault(table, {})
         self._number += minute not in mine
         if self._number > self._most:
-            raise TooMany(f"the query gives more than {self._most:,} minutes: ask for less time")
+            most = counted(self._most, "minute")
+            raise TooMany(f"the query gives more than {most} of tables: ask for less time")
         more = RowCounts(*(number * (at == column) for at in range(3)))
         mine[minute] = mine.get(minute, RowCounts()).plus(more)
 
@@ -79,7 +82,7 @@ def counts_of_query(
             try:
                 for row in _rows(database, section.sql(minutes)):
                     found.take(row)
-            except Unfit as error:
+            except NoCount as error:
                 return found.expected(by, f"{by} can't be used: {error}")
     return found.expected(by)
 

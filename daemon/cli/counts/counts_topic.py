@@ -16,7 +16,7 @@ from daemon.cli.base.texts import time_text
 from daemon.cli.counts.expected import (
     MOST_COUNTS,
     ExpectedCounts,
-    Unfit,
+    NoCount,
     column_of,
     table_of,
     whole,
@@ -24,6 +24,7 @@ from daemon.cli.counts.expected import (
 from daemon.cli.counts.tally import TooMany
 from offsets.counts import LAST_MINUTE, RowCounts
 from offsets.position import TopicPartition
+from settings.counted import counted
 from settings.units import moment_of
 from sources.base.port import LogRecord
 from sources.base.topics import TopicLog
@@ -64,8 +65,8 @@ class TopicCounts:
         try:
             told = json.loads(record.value or b"")
             parsed = [_parsed(one, record) for one in (told if isinstance(told, list) else [told])]
-        except (ValueError, RecursionError, Unfit) as error:
-            why = str(error) if isinstance(error, Unfit) else "it is no JSON"
+        except (ValueError, RecursionError, NoCount) as error:
+            why = str(error) if isinstance(error, NoCount) else "it is no JSON"
             at_ms = -1 if record.time_ms is None else record.time_ms
             if self._unread is None or at_ms < self._unread[0]:
                 self._unread = at_ms, f"{source}:{record.offset} can't be read: {why}"
@@ -91,7 +92,8 @@ class TopicCounts:
         mine = self._pieces.setdefault(table, {})
         self._number += piece not in mine
         if self._number > self._most:
-            raise TooMany(f"topic {self._topic}: more than {self._most:,} counts: ask for less")
+            most = counted(self._most, "count")
+            raise TooMany(f"topic {self._topic}: more than {most} in the range: ask for less time")
         mine[piece] = number
 
     def expected(self) -> ExpectedCounts:
@@ -123,31 +125,31 @@ class TopicCounts:
 
 def _parsed(told: Any, record: LogRecord) -> tuple[str, Piece | None, int]:
     """Table, what is counted and how many; or of a closing no such piece, and through when. Raises
-    Unfit."""
+    NoCount."""
     if not isinstance(told, dict):
-        raise Unfit("it is no object, and no array of them")
+        raise NoCount("it is no object, and no array of them")
     table = table_of(told.get("table"))
     if "closed" in told:
         return table, None, _minute(told["closed"], record)
     part = told.get("part", "")
     if not isinstance(part, str):
-        raise Unfit(f"part {part!r} is no text")
+        raise NoCount(f"part {part!r} is no text")
     piece = _minute(told.get("minute"), record), column_of(told.get("operation")), part
     return table, piece, whole(told.get("n"), "number of changes")
 
 
 def _minute(value: Any, record: LogRecord) -> int:
-    """A number since 1970, or a time with its zone. Raises Unfit."""
+    """A number since 1970, or a time with its zone. Raises NoCount."""
     if isinstance(value, str):
         try:
             minute = int(moment_of(value, "2026-11-01T00:00:00Z").timestamp() // 60)
         except (ValueError, OverflowError) as error:
-            raise Unfit(str(error)) from error
+            raise NoCount(str(error)) from error
     else:
         minute = whole(value, "minute since 1970")
     latest = LAST_MINUTE if record.time_ms is None else record.time_ms // 60_000 + AHEAD_MINUTES
     if not 0 <= minute <= min(latest, LAST_MINUTE):
-        raise Unfit(f"minute {minute} is more than a day behind its message")
+        raise NoCount(f"minute {minute} is more than a day behind its message")
     return minute
 
 

@@ -15,7 +15,7 @@ MOST_COUNTS = 1_000_000
 """Numbers that are kept at a time: a hundred bytes each."""
 
 
-class Unfit(Exception):
+class NoCount(Exception):
     """It is no count: one line."""
 
 
@@ -34,29 +34,29 @@ class ExpectedCounts:
 
 
 def table_of(value: Any) -> str:
-    """A table's name, as the source spells it. Raises Unfit."""
+    """A table's name, as the source spells it. Raises NoCount."""
     if isinstance(value, bytes | bytearray):
         value = bytes(value).decode(errors="replace")
     if not isinstance(value, str) or not value:
-        raise Unfit(f"{value!r} is no table's name, such as shop.orders")
+        raise NoCount(f"{value!r} is no table's name, such as shop.orders")
     return value
 
 
 def column_of(value: Any) -> int:
-    """Which of ``OPERATIONS`` it is. Raises Unfit."""
+    """Which of ``OPERATIONS`` it is. Raises NoCount."""
     if isinstance(value, bytes | bytearray):
         value = bytes(value).decode(errors="replace")
     if value not in OPERATIONS:
-        raise Unfit(f"{value!r} is no operation: {', '.join(OPERATIONS)}")
+        raise NoCount(f"{value!r} is no operation: {', '.join(OPERATIONS)}")
     return OPERATIONS.index(value)
 
 
 def whole(value: Any, what: str) -> int:
-    """A whole number that is not negative; databases give some as decimals. Raises Unfit."""
+    """A whole number that is not negative; databases give some as decimals. Raises NoCount."""
     try:
         number = int(value)
         if isinstance(value, bool | str | bytes) or number != value or number < 0:
             raise ValueError
     except (TypeError, ValueError, OverflowError) as error:
-        raise Unfit(f"{value!r} is no {what}") from error
+        raise NoCount(f"{value!r} is no {what}") from error
     return number

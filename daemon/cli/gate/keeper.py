@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from changes.model.printable import reason_of
@@ -45,12 +46,23 @@ class GateKeeper:
         self._failing: dict[str, WayFailure] = {}
         self._found: tuple[int | None, Mapping[str, str]] = (None, {})
         self._shown: LookFound | None = None
+        self._showing = threading.Lock()
+        self._looking_ms: int | None = None
         self._late_ms = 0
         self._late = LateChanges()
 
     def look(self) -> bool:
         """Look once, and close what is complete, one after the other; whether nothing that is due
         is left open."""
+        self._looking_ms = self._clock()
+        try:
+            good = self._look()
+        finally:
+            self._looking_ms = None
+        self.show()
+        return good
+
+    def _look(self) -> bool:
         shut: Mapping[str, str] = {}
         begin: int | None = None
         try:
@@ -62,7 +74,6 @@ class GateKeeper:
             shut = dict.fromkeys(self.section.tables, self._config.redactor.text(reason_of(error)))
         self._tell_news(begin, shut)
         self._found = begin, shut
-        self.show()
         return not shut
 
     # What is recorded.
@@ -118,6 +129,8 @@ class GateKeeper:
         shut: dict[int, Mapping[str, str]] = {}
         while todo := [each for each in self._due() if each not in shut]:
             begin = todo[0]
+            if why := self._is_full():
+                return begin, dict.fromkeys(self.section.tables, why)
             part = self._open.get(begin)
             if part is None:
                 part = OpenPartition(self._config, self.section, begin, self._tell)
@@ -128,6 +141,17 @@ class GateKeeper:
                 continue
             self._closed(begin, looked.finding)
         return next(iter(shut.items()), (None, {}))
+
+    def _is_full(self) -> str:
+        """Why nothing may close now: what a way has not taken is lost nowhere, and is bounded."""
+        assert self._record is not None
+        full = rule.full(self._record, self.section.ways)
+        if not full:
+            return ""
+        return (
+            f"{rule.MOST_PENDING:,} notifications wait for {', '.join(full)}: nothing closes until "
+            "it takes some"
+        )
 
     def _closed(self, begin: int, finding: GateFinding) -> None:
         now_ms, ways = self._clock(), self.section.ways
@@ -228,17 +252,29 @@ class GateKeeper:
         looks."""
         with self._lock:
             found = LookFound(self._clock(), *self._found, dict(self._failing))
-        before = self._shown
-        same = before is not None and (before.begin_ms, before.shut, before.failing) == (
-            found.begin_ms, found.shut, found.failing,
-        )  # fmt: skip
-        if same and before is not None and _is_soon(found.at_ms, before.at_ms, SHOW_EVERY_MS):
-            return
-        try:
-            self._store.note(self.gate, found)
-            self._shown = found
-        except OSError as error:
-            self._tell_news(None, {"its look": f"can't be shown: {reason_of(error)}"})
+        with self._showing:
+            before = self._shown
+            same = before is not None and replace(before, at_ms=found.at_ms) == found
+            if same and before is not None and _is_soon(found.at_ms, before.at_ms, SHOW_EVERY_MS):
+                return
+            try:
+                self._note(found)
+            except OSError as error:
+                self._tell_news(None, {"its look": f"can't be shown: {reason_of(error)}"})
+
+    def show_looking(self) -> None:
+        """Have others see that a look takes long, as one that counts a day of the log. Any thread.
+        Raises OSError."""
+        with self._showing:
+            now_ms, since_ms = self._clock(), self._looking_ms
+            if since_ms is None or _is_soon(now_ms, since_ms, SHOW_EVERY_MS):
+                return
+            before = self._shown or LookFound(now_ms)
+            self._note(replace(before, at_ms=now_ms, looking_ms=since_ms))
+
+    def _note(self, found: LookFound) -> None:
+        self._store.note(self.gate, found)
+        self._shown = found
 
 
 def _is_soon(now_ms: int, last_ms: int, every_ms: int) -> bool:

@@ -84,6 +84,9 @@ class GateRunner:
             for keeper in self._keepers
         }
         self._rounds: list[Periodic] = []
+        self._shown = Periodic(
+            "gate-shown", self._show_looking, LOOK_EVERY_S, "gates", "gate_look_not_shown"
+        )
 
     def start(self) -> None:
         """Look, and tell, until the process ends."""
@@ -95,19 +98,25 @@ class GateRunner:
             look = partial(_look, keeper, told)
             looks = Periodic("gate-look", look, LOOK_EVERY_S, "gates", "gate_not_looked_at")
             self._rounds += [*told, looks]
-        for each in self._rounds:
+        for each in (*self._rounds, self._shown):
             each.start()
 
     def close(self) -> None:
         """Begin nothing more. What is under way is not awaited."""
-        for each in self._rounds:
+        for each in (*self._rounds, self._shown):
             each.close()
+
+    def _show_looking(self) -> None:
+        for keeper in self._keepers:
+            keeper.show_looking()
 
     def once(self) -> bool:
         """Look at all once, and tell what can be told in time: whether nothing that is due is shut,
         and all is told."""
+        self._shown.start()
         looks = [Aside(keeper.look) for keeper in self._keepers]
         good = [look.result() for look in looks]
+        self._shown.close()
         every = [each for deliveries in self._deliveries.values() for each in deliveries]
         told, end = [Aside(each.deliver) for each in every], time.monotonic() + ONCE_WITHIN_S
         for one in told:

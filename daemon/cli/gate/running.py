@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
 from typing import Annotated
 
 import typer
 
-from daemon.cli.base.options import ConfigOption, load_config, refuse
+from daemon.cli.base.options import (
+    ConfigOption,
+    ConfigUnusable,
+    load_config,
+    read_config,
+    refuse,
+)
 from daemon.cli.gate.runner import GateRunner
 from daemon.config.config import Config
 from daemon.state.gate_store import GateStore
@@ -33,8 +40,8 @@ def gate_run(
     """Close configured gates, and tell others.
 
     Partition by partition, as each is complete. It needs no running daemon. SIGTERM and Ctrl-C end
-    it with status 0. With --once: 0 where all that is due is closed and told, else 75; 2: it can't
-    be used.
+    it with status 0; SIGHUP has it read the configuration again. With --once: 0 where all that is
+    due is closed and told, else 75; 2: it can't be used.
     """
     settings = load_config(config)
     names = _chosen(settings, gates or ())
@@ -46,29 +53,58 @@ def gate_run(
         except OSError as error:
             refuse(f"daemon.state_dir {settings.daemon.state_dir} can't be used: {error}")
         runner = GateRunner(settings, names, _tell)
-        status = (Exit.OK if runner.once() else Exit.DEADLINE) if once else _serve(runner)
+        if once:
+            status = Exit.OK if runner.once() else Exit.DEADLINE
+        else:
+            status = _serve(runner, config, gates or ())
     sys.stdout.flush()
     # No thread is awaited: what it does is repeated with the next start.
     os._exit(status.value)
 
 
 def _chosen(settings: Config, gates: Sequence[str]) -> list[str]:
-    if not settings.gates:
-        refuse("no gate is configured: [gates.NAME]")
-    for name in gates:
-        if name not in settings.gates:
-            refuse(f"there is no gate {name!r}; have: {', '.join(sorted(settings.gates))}")
+    if (why := _unfit(settings, gates)) is not None:
+        refuse(why)
     return sorted({*gates} or settings.gates)
 
 
-def _serve(runner: GateRunner) -> Exit:
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+def _unfit(settings: Config, gates: Sequence[str]) -> str | None:
+    """Why these gates can't be run; None: they can."""
+    if not settings.gates:
+        return "no gate is configured: [gates.NAME]"
+    for name in gates:
+        if name not in settings.gates:
+            return f"there is no gate {name!r}; have: {', '.join(sorted(settings.gates))}"
+    return None
+
+
+def _serve(runner: GateRunner, config: Path | None, gates: Sequence[str]) -> Exit:
+    asked: SimpleQueue[int] = SimpleQueue()  # a handler may put into it whatever goes on
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda caught, _: asked.put(caught))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     runner.start()
-    ended.wait()
+    while asked.get() == signal.SIGHUP:
+        _begin_anew(config, gates)
     runner.close()
     return Exit.OK
+
+
+def _begin_anew(config: Path | None, gates: Sequence[str]) -> None:
+    """Have this process run the same command once more, where the configuration can be used now:
+    what it does is recorded, so nothing is lost that is not repeated."""
+    try:
+        why = _unfit(read_config(config), gates)
+    except ConfigUnusable as error:
+        why = "; ".join(error.lines)
+    if why is not None:
+        _tell(f"the configuration is not taken: {why}")
+        return
+    _tell("reads the configuration again")
+    sys.stdout.flush()
+    # One that comes meanwhile waits until there is a handler: by default it would end the process.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _tell(line: str) -> None:

@@ -196,7 +196,8 @@ class StoredSide(DatabaseSide):
             only = f"COALESCE({database.text(column)}, '0') = '0'"
         within = ""
         if part is not None:
-            within = database.between(_column(table, part.pair), part.first, part.end)
+            column = _column(table, part.pair)
+            within = database.between(column, part.first, part.end, part.below)
         names = tuple(self._columns[place].name for place in places)
         table = replace(table, columns=tuple(self._columns), keys=names)
         # A row without a hash adds nothing at the source: here it must add something.

@@ -119,7 +119,9 @@ class Opening:
         part: PartitionBounds | None,
     ) -> tuple[ComparedSource, ValuesSide]:
         """The source's side, and its rows as the target is to have them."""
-        within = "" if part is None else database.between(part.column, part.first, part.end)
+        within = ""
+        if part is not None:
+            within = database.between(part.column, part.first, part.end, part.below)
         reading = wanted.reading(database, self.control.config.pipeline[self.pipeline].zero_dates)
         shows = partial(self._await_shown, primary)
         values = ValuesSide(reading, wanted, shape, self.count, shows, within)

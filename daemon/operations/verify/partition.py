@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from changes.model.model import Column, TableSchema
 from changes.routes.shaping.columns import source_view
@@ -29,13 +29,15 @@ _SPARK = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAM
 @dataclass(frozen=True, slots=True)
 class Partition:
     """The rows whose ``column``, of the target, is ``first`` at least and below ``end``. Both have
-    a zone, or none has. ``of_days``: no time of a day was given. ``text``: as it was given."""
+    a zone, or none has. ``of_days``: no time of a day was given. ``text``: as it was given.
+    ``is_last``: it is of the last day that there is, and has ``end``, too."""
 
     text: str
     column: str
     first: datetime
     end: datetime
     of_days: bool
+    is_last: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Partition:
@@ -48,7 +50,7 @@ class Partition:
         if not dots and not is_day:
             raise ValueError(f"{low} is one moment: write the range as FROM..TO")
         try:
-            end, ends_day = _moment(high) if dots else (first + timedelta(days=1), True)
+            end, of_days = _moment(high) if dots else (_day_after(first), True)
             in_utc = [each.astimezone(UTC) for each in (first, end) if each.tzinfo is not None]
         except OverflowError:
             raise ValueError(f"{given}: not in the years 1 to 9999") from None
@@ -56,7 +58,8 @@ class Partition:
             raise ValueError(f"{given}: one end has a zone, the other has none")
         if first >= end:
             raise ValueError(f"{given}: its end is not behind its beginning")
-        return cls(text, column, first, end, is_day and ends_day)
+        is_last = end.replace(tzinfo=None) == datetime.max and not dots
+        return cls(text, column, first, end, is_day and of_days, is_last)
 
     def bounds(self, type_: str) -> tuple[str, str]:
         """Both ends as canonical texts of a lake's type. Raises NotComparable."""
@@ -83,19 +86,23 @@ class Partition:
 
 class PartitionBounds(NamedTuple):
     """A partition of two tables. ``pair``: its column on both sides; ``column``: the source's own.
-    ``first`` and ``end`` are canonical texts."""
+    ``first`` and ``end`` are canonical texts; ``below``: whether it ends before ``end`` or with it,
+    as an operator."""
 
     pair: Pair
     column: SourceColumn
     first: str
     end: str
+    below: Literal["<", "<="] = "<"
 
     @property
     def lake(self) -> str:
         """The condition of its rows in Spark's SQL."""
         name, type_ = quote(self.pair.name), self.pair.type
         word, zone = _SPARK[type_], "Z" if type_ == "timestamptz" else ""
-        return f"{name} >= {word}'{self.first}{zone}' AND {name} < {word}'{self.end}{zone}'"
+        return (
+            f"{name} >= {word}'{self.first}{zone}' AND {name} {self.below} {word}'{self.end}{zone}'"
+        )
 
 
 def bounds_of(partition: Partition, shape: ComparedShape, wanted: FittedTable) -> PartitionBounds:
@@ -112,7 +119,8 @@ def bounds_of(partition: Partition, shape: ComparedShape, wanted: FittedTable) -
     for own in source_view(wanted.route.shape, TableSchema((of,), ())).columns:
         for one in wanted.columns:
             if one.column.name.lower() == own.name.lower():
-                return PartitionBounds(pair, one.column, *partition.bounds(pair.type))
+                below: Literal["<", "<="] = "<=" if partition.is_last else "<"
+                return PartitionBounds(pair, one.column, *partition.bounds(pair.type), below)
     raise NotComparable(
         f"--partition: the route computes or masks column {pair.name}: name a column that it shows"
         " as the source has it"
@@ -134,6 +142,18 @@ def _moment(text: str) -> tuple[datetime, bool]:
         return datetime.fromisoformat(whole), is_day
     except ValueError as error:
         raise ValueError(f"{text}: {error}") from None
+
+
+def _day_after(first: datetime) -> datetime:
+    """Where the next day begins; behind the last day that there is, its last moment."""
+    try:
+        return first + timedelta(days=1)
+    except OverflowError:
+        if first.tzinfo is None:
+            return datetime.max
+        last = datetime.max.replace(tzinfo=UTC)
+        begin = first.astimezone(UTC)
+        return last if last - begin < timedelta(days=1) else begin + timedelta(days=1)
 
 
 def _text(type_: str, moment: datetime) -> str:

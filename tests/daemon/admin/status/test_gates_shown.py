@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
 from daemon.admin.page.document import page
 from daemon.admin.page.history import History
 from daemon.admin.page.targets import View
 from daemon.admin.status.health import conditions
+from daemon.admin.status.metrics import StatusCollector
 from daemon.admin.status.status_table import print_status
 from daemon.config.gates import GateSection
 from daemon.state.gate_store import GateStore, LookFound, WayFailure
@@ -113,3 +115,41 @@ def test_a_damaged_file_is_that_gates_error(store: GateStore) -> None:
     (gate,) = GateFiles(store.folder.parent).shown(GATES, NOW_MS)
     assert "g.json: damaged" in (gate["error"] or "")
     assert "binlogd gate forget g" in (gate["error"] or "")
+
+
+def test_a_look_that_takes_long_is_no_look_that_is_missing(store: GateStore) -> None:
+    """It counts a day of the log: passing, and shown. A process that died is told in time."""
+    store.note("g", LookFound(NOW_MS - 30_000, looking_ms=NOW_MS - 2_400_000))
+    found = shown(store)
+    line = "a look is under way for 40 min"
+    assert told(found) == [("gate_looks_long", f"{line}: much of the log is counted")]
+    assert [one.level for one in conditions(found)] == ["passing"]
+    console = Console(file=io.StringIO(), width=200)
+    print_status(console, found)
+    assert f"g: {line}" in console.file.getvalue()  # type: ignore[attr-defined]
+    store.note("g", LookFound(NOW_MS - 660_000, looking_ms=NOW_MS - 2_400_000))
+    assert told(shown(store))[0][0] == "gate_not_looked"
+
+
+def metrics(found: dict[str, Any]) -> list[str]:
+    registry = CollectorRegistry()
+    registry.register(StatusCollector(lambda: found))
+    lines = generate_latest(registry).decode().splitlines()
+    return [each for each in lines if each.startswith("binlogd_gate_")]
+
+
+def test_gates_are_metrics(store: GateStore) -> None:
+    """Alerts go by them; of one that nobody ever looked at, since the start."""
+    store.note("g", LookFound(NOW_MS - 5000, BEGIN + DAY, {"lake.s.t": "why"}, AWAY))
+    through = (BEGIN + DAY) // 1000
+    assert [each for each in metrics(shown(store)) if "closed_through" not in each] == [
+        'binlogd_gate_unseen_seconds{gate="g"} 5.0',
+        'binlogd_gate_shut{gate="g"} 1.0',
+        'binlogd_gate_reopened{gate="g"} 0.0',
+        'binlogd_gate_undelivered{gate="g",way="webhook"} 1.0',
+        'binlogd_gate_way_failing_seconds{gate="g",way="webhook"} 1200.0',
+    ]
+    (closed_,) = (each for each in metrics(shown(store)) if "closed_through" in each)
+    assert float(closed_.split()[1]) == through
+    (store.folder / "g.look").unlink()
+    assert metrics(shown(store, uptime_s=300.0))[0] == 'binlogd_gate_unseen_seconds{gate="g"} 300.0'

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.cli.counts.counts_query import QueryCounts
-from daemon.cli.counts.expected import Unfit
+from daemon.cli.counts.expected import NoCount
 from daemon.cli.counts.tally import TooMany
 from offsets.counts import RowCounts
 from tests.daemon.cli.counts.debezium_log import MINUTE, RANGE
@@ -39,12 +39,12 @@ def test_rows_add_up() -> None:
     ],
 )
 def test_a_row_that_says_nothing_is_named(row: Any, why: str) -> None:
-    with pytest.raises(Unfit, match=why):
+    with pytest.raises(NoCount, match=why):
         QueryCounts(RANGE).take(row)
 
 
 def test_more_minutes_than_are_kept_are_refused() -> None:
     counts = QueryCounts(RANGE, most=1)
     counts.take(("shop.t", MINUTE, "insert", 1))
-    with pytest.raises(TooMany, match="more than 1 minutes"):
+    with pytest.raises(TooMany, match="more than 1 minute of"):
         counts.take(("shop.t", MINUTE + 1, "insert", 1))

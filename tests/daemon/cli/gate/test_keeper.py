@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from daemon.cli.gate.keeper import SHOW_EVERY_MS, GateKeeper
 from daemon.config.file import load
 from daemon.state.gate_store import DamagedGate, GateStore
 from demo.broker import DevBroker
-from offsets.gate_record import iso
+from offsets import gate_record as rule
+from offsets.gate_record import GateFinding, iso
 from tests.daemon.cli.counts.debezium_log import MINUTE
 from tests.daemon.cli.gate.gate_world import GateWorld
 
@@ -107,3 +110,65 @@ def test_others_see_that_somebody_looks_while_much_closes(
 
     GateKeeper(load(world.config), "g", tell, clock).look()
     assert len({*seen}) == len(seen) == len(world.recorded().closed) > 1
+
+
+class LongLook(GateKeeper):
+    """A look that goes on while the test looks at what is shown of it."""
+
+    def due_is_asked(self, act: Callable[[], None]) -> None:
+        self._act = act
+
+    def _due(self) -> list[int]:
+        self._act()
+        return super()._due()
+
+
+def test_a_look_that_takes_long_is_shown_as_such(ahead: Ahead) -> None:
+    """As one that counts a day of the log: somebody looks. A short one is not."""
+    ahead.keeper(**{"from": "1971-01-01T00:00:00Z"})
+    config = load(ahead.store.folder.parent.parent / "binlogd.toml")
+    keeper = LongLook(config, "g", lambda _: None, lambda: ahead.now_ms)
+    begun, shown = ahead.now_ms, list[tuple[int, int | None]]()
+
+    def later() -> None:
+        for seconds in (10, 900, 60):
+            ahead.now_ms += seconds * 1000
+            keeper.show_looking()
+            found = ahead.store.look("g")
+            if found is not None:
+                shown.append(((found.at_ms - begun) // 1000, found.looking_ms))
+
+    keeper.due_is_asked(later)
+    keeper.look()
+    assert shown[:2] == [(910, begun), (970, begun)]
+    keeper.show_looking()
+    found = ahead.store.look("g")
+    assert found is not None
+    assert (found.at_ms, found.looking_ms) == (ahead.now_ms, None)
+
+
+def test_nothing_closes_while_a_way_has_too_much_to_take(
+    ahead: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No notification is lost, and the file does not grow without bound."""
+    keeper = ahead.keeper(**{"from": "1971-01-01T00:00:00Z"}, webhook="http://127.0.0.1:1/x")
+    monkeypatch.setattr(rule, "full", partial(rule.full, most=2))
+    keeper.look()
+    record = ahead.store.record("g")
+    assert record is not None
+    for _ in range(2):
+        begin = record.next_ms
+        record = rule.closed(record, begin, begin, GateFinding(("a.shop.orders",)), ("webhook",))
+    ahead.store.save(record)
+    keeper = ahead.keeper(**{"from": "1971-01-01T00:00:00Z"}, webhook="http://127.0.0.1:1/x")
+    assert not keeper.look()
+    found = ahead.store.look("g")
+    assert found is not None
+    assert found.shut["a.shop.orders"] == (
+        "10,000 notifications wait for webhook: nothing closes until it takes some"
+    )
+    keeper.taken("webhook", [keeper.pending("webhook")[0].id])
+    keeper.look()
+    found = ahead.store.look("g")
+    assert found is not None
+    assert "notifications wait" not in found.shut["a.shop.orders"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from pathlib import Path
 from threading import Event
@@ -200,3 +201,23 @@ def test_a_running_daemon_shows_gates(world: GateWorld) -> None:
     assert f"g: {at(1)}: {TARGET}: waits for a change of after" in shown
     process.terminate()
     assert process.wait(60) == 0
+
+
+def test_a_changed_configuration_is_taken_by_a_signal(world: GateWorld) -> None:
+    """The same process goes on with it. One that can't be used is named, and the old one stays."""
+    world.gate()
+    world.written(4)
+    running = world.start()
+    running.says("gate g: ")
+    text = world.config.read_text()
+    world.config.write_text(text + '[gates.g]\nevery = "7h"\n')
+    running.process.send_signal(signal.SIGHUP)
+    running.says("the configuration is not taken: ")
+    world.config.write_text(text)
+    world.gate("other")
+    running.process.send_signal(signal.SIGHUP)
+    running.says("reads the configuration again")
+    running.says("gate other: ")
+    assert running.process.poll() is None
+    assert world.closed("other") == world.closed("g")
+    assert running.end() == 0

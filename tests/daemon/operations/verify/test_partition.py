@@ -21,6 +21,7 @@ from daemon.operations.verify.result_table import print_result
 from daemon.operations.verify.work import Table
 from daemon.state.edits import EditRefused
 from databases.base.port import SourceColumn, SourceTable
+from databases.mysql.sql import MySqlWords
 
 SOURCE = SourceTable(
     TableName("shop", "t"),
@@ -87,6 +88,27 @@ def test_what_a_condition_means(condition: str, name: str, first: str, end: str)
 
 
 @pytest.mark.parametrize(
+    ("condition", "end"),
+    [
+        ("created=9999-12-31", "created <= TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"),
+        ("day=9999-12-31", "day <= DATE'9999-12-31'"),
+        ("paid=9999-12-31Z", "paid <= TIMESTAMP'9999-12-31 23:59:59.999999Z'"),
+        ("paid=9999-12-31-05:00", "paid <= TIMESTAMP'9999-12-31 23:59:59.999999Z'"),
+        ("paid=9999-12-31+08:00", "paid < TIMESTAMP'9999-12-31 16:00:00.000000Z'"),
+        ("created=9999-12-30", "created < TIMESTAMP_NTZ'9999-12-31 00:00:00.000000'"),
+    ],
+)
+def test_the_last_day_that_there_is_has_its_end(condition: str, end: str) -> None:
+    """Many tables have it for rows without an end, and no day comes behind it."""
+    found = part(condition)
+    assert found.lake.replace("`", "").endswith(f" AND {end}")
+    sign = "<=" if "<=" in end else "<"
+    text = MySqlWords().between(found.column, found.first, found.end, found.below)
+    assert f"` {sign} " in text
+    assert found.end in text
+
+
+@pytest.mark.parametrize(
     ("condition", "said"),
     [
         ("created", "is not COLUMN=DAY or COLUMN=FROM..TO"),
@@ -102,7 +124,7 @@ def test_what_a_condition_means(condition: str, name: str, first: str, end: str)
         ("created=2026-11-26..2026-11-25", "its end is not behind its beginning"),
         ("created=2026-11-25..2026-11-25", "its end is not behind its beginning"),
         ("paid=2026-11-25+08:00..2026-11-24T16:00Z", "its end is not behind its beginning"),
-        ("created=9999-12-31", "not in the years 1 to 9999"),
+        ("created=0000-01-01", "year 0 is out of range"),
         ("paid=0001-01-01+08:00", "not in the years 1 to 9999"),
         ("created=٢026-11-25", "is neither a day"),
         ("created=2026-11-25..2026-11-26 OR 1=1", "is neither a day"),
