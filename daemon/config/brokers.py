@@ -63,7 +63,9 @@ def embedded_settings(broker: BrokerSection, state_dir: Path, lenient: bool) -> 
 
 
 def named_topics(pipelines: Mapping[str, PipelineSection], jobs: JobsSection) -> frozenset[str]:
-    """Those of all pipelines' topics that are names, and the jobs' own."""
+    """Those of all pipelines' topics that are names, with those of counts, and the jobs' own."""
     read = {topic for each in pipelines.values() for topic in each.topics}
+    counts = (each.expected_counts for each in pipelines.values())
+    read |= {each.topic for each in counts if each is not None and not connecting(each.kafka)}
     named = {topic for topic in read if not is_pattern(topic)}
-    return frozenset(named | {jobs.signals_topic, jobs.notifications_topic} - {""})
+    return frozenset((named | {jobs.signals_topic, jobs.notifications_topic}) - {""})

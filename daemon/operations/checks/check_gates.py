@@ -20,13 +20,17 @@ def planned_gates(config: Config) -> Iterator[str]:
 
 
 def own_topics_missing(config: Config) -> Iterator[str]:
-    """A line for each topic of jobs and gates that is not there."""
+    """A line for each topic of jobs, gates and counts that is not there."""
     found = [
         (f"jobs.{key}", getattr(config.jobs, key), config.kafka)
         for key in ("notifications_topic", "signals_topic")
     ]
     for name, gate in config.gates.items():
         found.append((f"gates.{name}.topic", gate.topic, topic_settings(gate, config.kafka)))
+    for name, pipeline in config.pipeline.items():
+        if (counts := pipeline.expected_counts) is not None:
+            settings = counts.settings(config.kafka_of(name))
+            found.append((f"pipeline.{name}.expected_counts.topic", counts.topic, settings))
     for key, topic, settings in found:
         if topic:
             try:

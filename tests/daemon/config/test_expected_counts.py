@@ -9,6 +9,7 @@ import pytest
 from daemon.config.file import ConfigError, load
 from daemon.config.pipeline_config import pipelines_of
 from daemon.config.shown import shown
+from daemon.operations.checks.check_gates import own_topics_missing
 
 BASE = """
 [kafka]
@@ -76,6 +77,26 @@ def test_its_client_is_the_pipelines_but_for_its_own_settings(tmp_path: Path) ->
     assert shown(section) == {
         "topic": "c", "kafka": {"sasl.password": "(a text)"}, "query": "(empty)",
     }  # fmt: skip
+
+
+def test_the_embedded_broker_is_to_have_the_topic(tmp_path: Path) -> None:
+    """Not one of another cluster, and none where a query says it."""
+    path = tmp_path / "config.toml"
+    for text, topics in (
+        ('topic = "c"', {"t", "c"}),
+        ('topic = "c", kafka = { "bootstrap.servers" = "b:1" }', {"t"}),
+        (f'query = "{QUERY}"', {"t"}),
+    ):
+        path.write_text(said(text, 'database = "shop"'))
+        assert load(path).embedded_topics() == topics
+
+
+def test_a_topic_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """By ``check-config --connect``."""
+    path = tmp_path / "config.toml"
+    path.write_text(said('topic = "c", kafka = { "socket.timeout.ms" = 1000 }'))
+    (line,) = own_topics_missing(load(path))
+    assert line.startswith("pipeline.p.expected_counts.topic: ")
 
 
 def test_bounds_are_put_into_the_query(tmp_path: Path) -> None:
