@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from random import Random
 
 import pytest
@@ -11,7 +12,7 @@ from changes.model.model import TableName
 from databases.base.errors import DatabaseRefused
 from databases.base.port import ALL_ROWS, KeyRange
 from databases.base.selects import text_of
-from tests.databases.base.servers import Server
+from tests.databases.base.servers import SERVERS, Server
 
 pytestmark = pytest.mark.integration
 
@@ -205,5 +206,36 @@ def test_bounds_are_read_from_the_index(kind: str, servers: dict[str, Server]) -
             text = str(plan)
             assert "'range'" in text or "index range scan" in text.lower(), text
         assert len(database.ask(query)) == len([n for n in range(4001, 4101) if n % 7 == 5])
+    finally:
+        database.close()
+
+
+LAST = "9999-12-31 23:59:59.999999"
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize(
+    ("column", "first", "end"),
+    [("day", "9999-12-31", "9999-12-31"), ("at", "9999-12-31 00:00:00.000000", LAST)],
+)
+def test_it_has_its_last_moment(
+    servers: Mapping[str, Server], kind: str, column: str, first: str, end: str
+) -> None:
+    """No day comes behind it whose beginning could be the end."""
+    server = servers[kind]
+    time = "timestamp" if kind == "postgresql" else "datetime(6)"
+    schema = "SCHEMA" if kind == "postgresql" else "DATABASE"
+    server.run([
+        f"CREATE {schema} last_{column}",
+        f"CREATE TABLE last_{column}.t (id int PRIMARY KEY, day date, at {time})",
+        f"INSERT INTO last_{column}.t VALUES (1, '9999-12-30', '9999-12-30 23:59:59.999999'), "
+        f"(2, '9999-12-31', '9999-12-31 00:00:00'), (3, '9999-12-31', '{LAST}')",
+    ])  # fmt: skip
+    database = server.open()
+    try:
+        table = database.describe(TableName(f"last_{column}", "t"))
+        where = database.between(table.column(column), first, end, "<=")
+        sql = f"SELECT id FROM {database.table_sql(table)} WHERE {where} ORDER BY id"
+        assert [int(str(row[0])) for row in database.ask(sql)] == [2, 3]
     finally:
         database.close()
