@@ -24,7 +24,7 @@ OF_VERIFICATIONS = (
     Mutation(
         "keys that rows came to while their table was compared are looked at",
         "daemon/operations/verify/key_texts.py",
-        "    return after, looked(found, follower)\n",
+        "    return after, look(found)\n",
         "    return after, seen\n",
         ("tests/daemon/operations/verify/test_repair_rows.py", SIMULATION),
     ),

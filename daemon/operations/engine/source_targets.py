@@ -55,7 +55,7 @@ def chosen(pipeline: PipelineConfig, patterns: Sequence[str]) -> Chosen:
             if _any(names, unwanted):
                 left_out += names
             elif _any(names, wanted):
-                why = _unfit(router, table, route)
+                why = unfit(router, table, route)
                 if why is None:
                     one = Compared(route.name, table, database, route)
                     tables.append(one)
@@ -74,7 +74,7 @@ def named(pipeline: PipelineConfig, target: str, table: str) -> Compared:
         raise ValueError(f"pipeline {pipeline.name} has no database for {table} any more")
     router = pipeline.router()
     for route in router.targets(source):
-        if str(route.name) == target and (why := _unfit(router, source, route)) is None:
+        if str(route.name) == target and (why := unfit(router, source, route)) is None:
             return Compared(route.name, source, database, route)
         if str(route.name) == target:
             raise ValueError(why)
@@ -98,7 +98,8 @@ def _any(names: Iterable[str], patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def _unfit(router: Router, table: TableName, route: TargetRoute) -> str | None:
+def unfit(router: Router, table: TableName, route: TargetRoute) -> str | None:
+    """Why rows of the target are no rows of the table; None: they are."""
     if route.mode is Mode.APPEND:
         return "it is a changelog: its rows are what happened, not what is"
     if router.merges(table, route.name):

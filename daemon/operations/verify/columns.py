@@ -38,8 +38,9 @@ class Pair:
 
     @property
     def free(self) -> bool:
-        """Whether its text may hold any sign: what is stored as text may be anything."""
-        return self.type == "string"
+        """Whether its text may hold any sign: what is stored as text, on either side, may be
+        anything."""
+        return "string" in (self.type, self.source.type)
 
     @property
     def stored(self) -> TextColumn:

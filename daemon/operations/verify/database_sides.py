@@ -29,7 +29,7 @@ class DatabaseSide:
 
     ``count``: called after each statement with the rows that it read; it may raise, or wait.
     ``only``: the condition of the rows that count; ``within``: that of a partition, which is read
-    at once. ``await_shown``: called before rows are read.
+    at once. ``await_shown``: called before rows are read. ``numbered``: the key is a whole number.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class DatabaseSide:
         only: str = "",
         await_shown: Callable[[], None] = lambda: None,
         within: str = "",
+        numbered: bool = False,
     ) -> None:
         self._database = database
         self._table = table
@@ -49,6 +50,22 @@ class DatabaseSide:
         self._await_shown = await_shown
         self._only = f" AND {only}" if only else ""
         self._within = within
+        self._parted = numbered and not within
+
+    def grid(self) -> tuple[Grid | None, list[Interval]]:
+        """See ``ComparedSource``: by a walk over its key's index."""
+        bounds = list(self._bounds()) if self._parted else []
+        if not bounds:
+            return None, [Interval()]
+        grid = Grid.between(min(bounds), max(bounds))
+        return grid, intervals_of(grid, bounds)
+
+    def _bounds(self) -> Iterator[int]:
+        rows = rows_of_interval(self._table.rows)
+        for part in self._database.ranges(self._table, rows):
+            if part.high is not None:
+                yield int(part.high[0])
+            self._count(0)
 
     def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
         """See ``Side``."""
@@ -114,16 +131,8 @@ class SourceSide(DatabaseSide):
         columns = [TextColumn(database.compared(p.source), p.free) for p in shape.pairs]
         keys = [TextColumn(database.compared(p.source), p.free) for p in shape.keys]
         sql = Checksums(database, table, columns, keys)
-        super().__init__(database, table, sql, count, "", await_shown, within)
-
-    def grid(self) -> tuple[Grid | None, list[Interval]]:
-        """See ``ComparedSource``: by a walk over its key's index."""
-        parted = self._shape.number is not None and not self._within
-        bounds = list(self._bounds()) if parted else []
-        if not bounds:
-            return None, [Interval()]
-        grid = Grid.between(min(bounds), max(bounds))
-        return grid, intervals_of(grid, bounds)
+        numbered = shape.number is not None
+        super().__init__(database, table, sql, count, "", await_shown, within, numbered)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
         """See ``Side``. A row that the database's collation finds under another text is none."""
@@ -138,13 +147,6 @@ class SourceSide(DatabaseSide):
                     found[key] = self._shape.read(texts)
             self._count(0)
         return found
-
-    def _bounds(self) -> Iterator[int]:
-        rows = rows_of_interval(self._table.rows)
-        for part in self._database.ranges(self._table, rows):
-            if part.high is not None:
-                yield int(part.high[0])
-            self._count(0)
 
 
 class Pacer:
@@ -181,9 +183,11 @@ class StoredSide(DatabaseSide):
         shape: ComparedShape,
         count: Callable[[int], None],
         part: PartitionBounds | None = None,
+        unhashed: int = 1,
     ) -> None:
         """``table``: the target's, as its database describes it; ``shape``: of ``stored_shape``.
-        ``part``: whose rows are summed up, None: of all."""
+        ``part``: whose rows are summed up, None: of all. ``unhashed``: what a row without a hash
+        adds; the other side must add something else."""
         self._pairs, self._key_pairs = shape.pairs, shape.keys
         self._columns = [_column(table, pair) for pair in shape.pairs]
         places = [shape.pairs.index(pair) for pair in shape.keys]
@@ -200,10 +204,10 @@ class StoredSide(DatabaseSide):
             within = database.between(column, part.first, part.end, part.below)
         names = tuple(self._columns[place].name for place in places)
         table = replace(table, columns=tuple(self._columns), keys=names)
-        # A row without a hash adds nothing at the source: here it must add something.
         keys = [texts[place] for place in places]
-        sql = Checksums(database, table, texts, keys, unhashed=1)
-        super().__init__(database, table, sql, count, only, within=within)
+        sql = Checksums(database, table, texts, keys, unhashed)
+        numbered = shape.number is not None
+        super().__init__(database, table, sql, count, only, within=within, numbered=numbered)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
         """See ``Side``."""

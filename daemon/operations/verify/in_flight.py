@@ -8,8 +8,9 @@ have that. "Before" is a margin earlier, for a commit may be in the log before a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from databases.base.port import Key, Texts
@@ -80,14 +81,26 @@ class Lookout(Protocol):
         ...
 
 
+Look = Callable[[Sequence[Key], KeyLooks], list[Key]]
+"""One look at keys: what it decides goes into ``KeyLooks``; gives those that need another."""
+
+
 def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> KeyLooks:
     """Look at keys whose rows seemed to differ, until each is decided or was looked at so often."""
+    return repeated(keys, partial(_look, lookout), lookout.rest, looks)
+
+
+def repeated(
+    keys: Sequence[Key], look: Look, rest: Callable[[], None], looks: int = LOOKS
+) -> KeyLooks:
+    """Look until each key is decided or was looked at so often, with a rest before each look that
+    follows the second."""
     seen, left = KeyLooks(), list(keys)
     for number in range(looks):
         try:
             if number > 1:
-                lookout.rest()
-            left = _look(left, lookout, seen)
+                rest()
+            left = look(left, seen)
         except NotPassed as reason:
             seen.undecided |= dict.fromkeys(left, str(reason))
             return seen
@@ -100,15 +113,20 @@ def looked(keys: Sequence[Key], lookout: Lookout, looks: int = LOOKS) -> KeyLook
 def looked_at_rest(keys: Sequence[Key], lookout: Lookout) -> KeyLooks:
     """Look once at keys of a target that does not change any more: a row that has changed since
     can't be decided by another look."""
+    return once(keys, partial(_look, lookout))
+
+
+def once(keys: Sequence[Key], look: Look) -> KeyLooks:
+    """Look once: what is not decided then has moved."""
     seen = KeyLooks()
     try:
-        seen.moved = _look(keys, lookout, seen)
+        seen.moved = look(keys, seen)
     except NotPassed as reason:
         seen.undecided |= dict.fromkeys(keys, str(reason))
     return seen
 
 
-def _look(keys: Sequence[Key], lookout: Lookout, seen: KeyLooks) -> list[Key]:
+def _look(lookout: Lookout, keys: Sequence[Key], seen: KeyLooks) -> list[Key]:
     """One look; gives the keys that need another."""
     begins = lookout.begins()
     first = lookout.source(keys)

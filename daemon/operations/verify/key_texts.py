@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -37,8 +37,8 @@ class MovesUnknown(Exception):
     """A stretch of the log can't be read: one line."""
 
 
-class Follower(Lookout, Protocol):
-    """What it takes to follow keys. One thread's."""
+class KeyMoves(Protocol):
+    """What the log tells of keys that change. One thread's."""
 
     def settled(self) -> Ends:
         """Wait until the log has all that is visible now; a partition in which nothing comes is
@@ -48,6 +48,10 @@ class Follower(Lookout, Protocol):
     def moves(self, begins: Ends, ends: Ends) -> Sequence[Move]:
         """The moves between these places, in each partition's order. Raises MovesUnknown."""
         ...
+
+
+class Follower(Lookout, KeyMoves, Protocol):
+    """What it takes to follow keys, and to look at them. One thread's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,17 @@ class Trail:
 
 def follow(trail: Trail, follower: Follower) -> tuple[Trail, KeyLooks]:
     """Look at the keys that rows have come to since; the trail has ended where there are none."""
+    return follow_by(trail, follower, lambda keys: looked(keys, follower))
+
+
+def follow_by(
+    trail: Trail, log: KeyMoves, look: Callable[[Sequence[Key]], KeyLooks]
+) -> tuple[Trail, KeyLooks]:
+    """The same, by other looks."""
     seen = KeyLooks()
     try:
-        ends = follower.settled()
-        found = _reached(follower.moves(trail.at, ends), trail.watched)
+        ends = log.settled()
+        found = _reached(log.moves(trail.at, ends), trail.watched)
     except (NotPassed, MovesUnknown) as reason:
         seen.undecided[()] = f"keys that changed meanwhile are not known: {reason}"
         return replace(trail, ended=True), seen
@@ -96,7 +107,7 @@ def follow(trail: Trail, follower: Follower) -> tuple[Trail, KeyLooks]:
     if len(found) > MOST_MOVES or after.rounds > LOOKS:
         seen.undecided |= dict.fromkeys(found[:MOST_MOVES], "its row comes from other keys")
         return replace(after, ended=True), seen
-    return after, looked(found, follower)
+    return after, look(found)
 
 
 def _reached(moves: Sequence[Move], watched: Collection[Key] | None) -> list[Key]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.operations.engine.requested import wrong_tables
 from daemon.operations.engine.source_targets import Chosen, Compared, chosen, named, unmatched
 from daemon.operations.verify.at_cut import CUT, AtCut, at_cut, read_cut
+from daemon.operations.verify.between.pairs import BETWEEN, LONE, OtherSide, filled, other_of
+from daemon.operations.verify.between.run import PairRun
 from daemon.operations.verify.columns import NotComparable
 from daemon.operations.verify.in_flight_here import Interrupted
 from daemon.operations.verify.partition import PARTITION, Partition
@@ -95,6 +97,13 @@ class VerifyKind:
                 Partition.parse(str(partition))
         except ValueError as error:
             wrong.append(f'"{PARTITION}" is none: {error}')
+        try:
+            others = wanted.params.get(BETWEEN)
+            found = wanted.targets if others is None else list(map(OtherSide.of, others))
+            if len(found) != len(wanted.targets):
+                wrong.append(f'"{BETWEEN}" has not one target for each')
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            wrong.append(f'"{BETWEEN}" is none: {error!r}')
         return [*wrong_tables(wanted), *wrong]
 
     def step(self, job: Job, control: Control) -> Outcome:
@@ -103,11 +112,16 @@ class VerifyKind:
         if len(work.done) == len(wanted.targets):
             sample, cut = float(wanted.params["sample"]), wanted.params.get(CUT)
             result = result_of(work.done, sample, cut, wanted.params.get(PARTITION))
+            if (lone := wanted.params.get(LONE)) is not None:
+                result["only_one_side"] = lone
             return Finished(result, summary(result), _progress(work))
         place = len(work.done)
         table = work.table or Table(now_ms())
         target, source = wanted.targets[place], str(wanted.params["tables"][place])
+        other = other_of(wanted, place)
         try:
+            if other is not None:
+                return self._pair_advanced(job, control, other, work, table)
             compared = named(PipelineConfig(control.config, wanted.pipeline), target, source)
             return self._advanced(job, control, compared, work, table)
         except Interrupted:
@@ -120,7 +134,7 @@ class VerifyKind:
             why = "its table's definition changes all the time"
         except (NotComparable, DatabaseRefused, TargetRefused, ValueError) as error:
             why = str(error)
-        done = work.ended(skipped(target, source, why))
+        done = work.ended(skipped(target, source, why, None if other is None else other.target))
         return Advanced(done.document(), _progress(done), f"{target}: {why}")
 
     def _advanced(
@@ -137,18 +151,38 @@ class VerifyKind:
             fixed = Repair(
                 job, control, TableRun(job, control, compared, work.source_rows), table
             ).carried_out()
-        result = table_result(target, source, table, now_ms(), fixed)
-        tell = log.info if result["equal"] else log.warning
-        told = {name: result[name] for name in ("rows", "differing", "seconds")}
-        if (partition := job.wanted.params.get(PARTITION)) is not None:
-            told[PARTITION] = partition
-        tell("table_verified", target=target, undecided=len(result["undecided"]), **told)
-        done = work.ended(result)
-        return Advanced(done.document(), _progress(done), f"{target}: is done")
+        return _ended(job, work, table_result(target, source, table, now_ms(), fixed))
+
+    def _pair_advanced(
+        self, job: Job, control: Control, other: OtherSide, work: Work, table: Table
+    ) -> Outcome:
+        """The same of a target that is compared with another one."""
+        first = filled(control, job.wanted.pipeline, job.wanted.targets[len(work.done)])
+        second = filled(control, other.pipeline, other.target)
+        target = str(first.target)
+        if not table.is_compared:
+            now = PairRun(job, control, (first, second), work.source_rows).advance(table)
+            message = f"compares {target} with {other.target}"
+            return Advanced(replace(work, table=now).document(), message=message)
+        result = table_result(target, str(first.table), table, now_ms(), between=other.target)
+        return _ended(job, work, result)
 
     def undo(self, job: Job, control: Control) -> str:
         """Nothing is left of a comparison; rows that were repaired stay so."""
         return "is given up; it has changed only the rows that it reports"
+
+
+def _ended(job: Job, work: Work, result: Mapping[str, Any]) -> Advanced:
+    """A table is done: the log says so, and the next one follows."""
+    tell = log.info if result["equal"] else log.warning
+    told = {name: result[name] for name in ("target", "rows", "differing", "seconds")}
+    if (partition := job.wanted.params.get(PARTITION)) is not None:
+        told[PARTITION] = partition
+    if result["between"] is not None:
+        told[BETWEEN] = result["between"]
+    tell("table_verified", undecided=len(result["undecided"]), **told)
+    done = work.ended(result)
+    return Advanced(done.document(), _progress(done), f"{result['target']}: is done")
 
 
 def _in_cut(look: Look, wanted: JobRequest, found: Chosen) -> dict[str, object]:

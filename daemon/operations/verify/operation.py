@@ -9,11 +9,13 @@ import msgspec
 from rich.console import Console
 
 from daemon.config.pipeline_parts import LoadSection
-from daemon.operations.engine.here import InDaemon
+from daemon.operations.engine.here import Here, InDaemon
 from daemon.operations.engine.operation import Done, Option
 from daemon.operations.engine.port import JobKind, Plan
 from daemon.operations.engine.record import Job, State
 from daemon.operations.load.of_tables import OfTables, TablesParams, followed
+from daemon.operations.verify.between.pairs import LIKE_THIS
+from daemon.operations.verify.between.plan import plan_between
 from daemon.operations.verify.kind import VerifyKind
 from daemon.operations.verify.partition import Partition
 from daemon.operations.verify.result_table import print_result
@@ -34,6 +36,13 @@ class VerifyParams(TablesParams):
     cut: Annotated[
         int | None, Option("Compare the tables as they are in this cut.", metavar="N", least=1)
     ] = None
+    between: Annotated[
+        bool,
+        Option(
+            "Compare two targets with each other: --between FIRST SECOND (patterns, or sinks).",
+            flag="--between",
+        ),
+    ] = False
     partition: Annotated[
         str | None,
         Option(
@@ -46,6 +55,8 @@ class VerifyParams(TablesParams):
         """Refuse what does not go together."""
         if self.repair and self.cut is not None:
             raise EditRefused("--repair writes present rows: --cut only compares")
+        if self.between:
+            self._check_between()
         if self.partition is None:
             return
         if self.sample is not None:
@@ -54,6 +65,17 @@ class VerifyParams(TablesParams):
             Partition.parse(self.partition)
         except ValueError as error:
             raise EditRefused(f"--partition: {error}") from None
+
+    def _check_between(self) -> None:
+        if len(self.targets) != 2:
+            raise EditRefused(f"--between compares two with each other: {LIKE_THIS}")
+        if self.repair:
+            raise EditRefused(
+                "--between says which rows differ, not which of the two is right: repair one from"
+                " the source (`binlogd tables verify TARGET --repair`), or rebuild it"
+            )
+        if self.partition is not None:
+            raise EditRefused("--between compares whole tables: leave --partition out")
 
 
 class VerifyOperation(OfTables[VerifyParams]):
@@ -69,7 +91,15 @@ class VerifyOperation(OfTables[VerifyParams]):
 
     def asked(self, params: VerifyParams) -> Mapping[str, object]:
         """See ``OfTables``."""
-        return params.model_dump(exclude={"targets"}, exclude_none=True)
+        return params.model_dump(exclude={"targets", "between"}, exclude_none=True)
+
+    def plan(self, params: VerifyParams, here: Here) -> Plan:
+        """See ``Operation``."""
+        if not params.between:
+            return super().plan(params, here)
+        first, second = params.targets
+        asked = dict(self.asked(params))
+        return plan_between(here, self.planner.name, first, second, asked)
 
     def usable(self, plans: dict[str, Plan]) -> dict[str, Plan]:
         """Those of a table that can be compared."""

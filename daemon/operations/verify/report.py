@@ -79,11 +79,18 @@ def _cut(text: str | None, other: str | None) -> str | None:
 
 
 def table_result(
-    target: str, source: str, table: Table, now_ms: int, repaired: Repaired = Repaired()
+    target: str,
+    source: str,
+    table: Table,
+    now_ms: int,
+    repaired: Repaired = Repaired(),
+    between: str | None = None,
 ) -> dict[str, Any]:
-    """One table's part of the result."""
+    """One table's part of the result. ``between``: the other target that it was compared with,
+    instead of with its source."""
     return {
         "target": target,
+        "between": between,
         "table": source,
         "equal": not table.found and not table.undecided,
         "rows": table.rows[0],
@@ -94,7 +101,7 @@ def table_result(
         "rows_that_differ": [dict(one) for one in table.shown],
         "undecided": [{"key": list(key), "why": why} for key, why in table.undecided],
         "changed_since": table.moved,
-        "notes": [*table.notes, *_moved(table), *repaired.notes],
+        "notes": [*table.notes, *_moved(table, between), *repaired.notes],
         "skipped": None,
         "repaired": [dict(one) for one in repaired.rows],
         "not_repaired": [dict(one) for one in repaired.refused],
@@ -102,16 +109,17 @@ def table_result(
     }
 
 
-def _moved(table: Table) -> Iterator[str]:
+def _moved(table: Table, between: str | None) -> Iterator[str]:
     if table.moved:
         has = counted(table.moved, "row has", "rows have")
-        yield f"{has} changed since the cut, and can't be compared"
+        since = "since the cut" if between is None else f"between the cut and {between} as it is"
+        yield f"{has} changed {since}, and can't be compared"
 
 
-def skipped(target: str, source: str, why: str) -> dict[str, Any]:
+def skipped(target: str, source: str, why: str, between: str | None = None) -> dict[str, Any]:
     """A table that was not compared."""
     return {
-        **table_result(target, source, Table(0), 0),
+        **table_result(target, source, Table(0), 0, between=between),
         "equal": False,
         "skipped": why,
     }

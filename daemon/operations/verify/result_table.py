@@ -24,7 +24,7 @@ def print_result(console: Console, result: Mapping[str, Any]) -> None:
     for one in result["tables"]:
         more = "more than " if one["more"] else ""
         cells = (
-            one["target"],
+            one["target"] if one.get("between") is None else f"{one['target']}, {one['between']}",
             f"{one['rows']:,}",
             f"{one['ranges']:,}",
             f"{more}{one['differing']:,}",
@@ -41,6 +41,9 @@ def print_result(console: Console, result: Mapping[str, Any]) -> None:
     if (partition := result.get("partition")) is not None:
         console.print(escape(f"rows of {partition} alone: no others were compared"))
     console.print(table)
+    for one in result.get("only_one_side", ()):
+        line = f"{one['target']}: is not compared: {one['why']}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     for one in result["tables"]:
         for line in _rows(one):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -63,16 +66,7 @@ def _verdict(one: Mapping[str, Any]) -> str:
 def _rows(one: Mapping[str, Any]) -> Iterator[str]:
     for row in one["rows_that_differ"][:ROWS_SHOWN]:
         key = ", ".join(f"{name} = {text}" for name, text in row["key"].items())
-        if row["what"] == "missing":
-            yield f"{one['target']}: {key}: is missing"
-        elif row["what"] == "extra":
-            yield f"{one['target']}: {key}: the source has no such row"
-        else:
-            values = "; ".join(
-                f"{name}: {_text(here)} at the source, {_text(there)} in the target"
-                for name, (here, there) in row["columns"].items()
-            )
-            yield f"{one['target']}: {key}: {values}"
+        yield f"{one['target']}: {key}: {_difference(row, one)}"
     for row in one.get("not_repaired", ())[:ROWS_SHOWN]:
         key = ", ".join(f"{name} = {text}" for name, text in row["key"].items())
         yield f"{one['target']}: {key}: not repaired: {row['why']}"
@@ -82,6 +76,22 @@ def _rows(one: Mapping[str, Any]) -> Iterator[str]:
     for row in one["undecided"][:ROWS_SHOWN]:
         key = ", ".join(row["key"]) or "any row"
         yield f"{one['target']}: {key}: undecided: {row['why']}"
+
+
+def _difference(row: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+    """What is wrong with a row, in the words of the two that were compared."""
+    between = one.get("between")
+    if row["what"] == "missing":
+        return "is missing" if between is None else f"{between} has no such row"
+    if row["what"] == "extra":
+        return f"{'the source' if between is None else one['target']} has no such row"
+    first, second = ("at the source", "in the target")
+    if between is not None:
+        first, second = f"in {one['target']}", f"in {between}"
+    return "; ".join(
+        f"{name}: {_text(here)} {first}, {_text(there)} {second}"
+        for name, (here, there) in row["columns"].items()
+    )
 
 
 def _text(value: str | None) -> str:

@@ -120,7 +120,7 @@ class TableRun:
     def _with(self, table: Table, seen: KeyLooks, here: Open, lookout: LiveLookout) -> Table:
         if self._definition() != here.described.definition:
             raise Changed
-        return _with(table, seen, here.shape, lookout.assumed)
+        return with_looks(table, seen, here.shape, lookout.assumed)
 
     def lookout(self, here: Open) -> LiveLookout:
         """What looks at rows ask."""
@@ -185,7 +185,8 @@ class TableRun:
         return JobProgress(self._read, None if total is None else max(total, self._read))
 
 
-def _with(table: Table, seen: KeyLooks, shape: ComparedShape, assumed: bool) -> Table:
+def with_looks(table: Table, seen: KeyLooks, shape: ComparedShape, assumed: bool = False) -> Table:
+    """The table after some looks. ``assumed``: an idle partition was taken to have passed."""
     notes = table.notes
     idle = "that an idle partition had passed a moment was assumed, not proved: no heartbeat came"
     if assumed and idle not in notes:

@@ -125,6 +125,13 @@ class LakeSide:
         lacks = {pair.name for pair in self._shape.pairs} - set(names)
         return f"its columns were others then: no {', '.join(sorted(lacks))}" if lacks else None
 
+    def bounds(self) -> tuple[int, int, int] | None:
+        """The lowest and the highest of the key's numbers, and how many rows; None of no rows."""
+        number = self._lake.number
+        sql = f"SELECT min({number}), max({number}), count(*) FROM {self._lake.source}"
+        ((low, high, rows),) = self._ask(sql, "bounds")
+        return None if low is None else (int(low), int(high), int(rows))
+
     def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
         """See ``Side``."""
         rows = self._ask(checksums.sums(self._summed, intervals, digits), "sums")

@@ -1,0 +1,132 @@
+"""A table in two real sinks, compared with each other while no source is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daemon.operations.engine.record import new_job
+from daemon.operations.verify.at_cut import AtCut
+from tests.daemon.operations.verify.between.pair_rig import PairRig
+from tests.daemon.operations.verify.rig import LANE
+from tests.databases.base.servers import Server
+from tests.needs import needed
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(params=["postgresql", "mariadb", "lake"])
+def pair(
+    request: pytest.FixtureRequest,
+    servers: Mapping[str, Server],
+    spark: SparkSession,
+    tmp_path: Path,
+    lake_conf: Mapping[str, str],
+) -> PairRig:
+    """300 equal rows in a lake, and in a database or in the lake once more."""
+    with needed():
+        server = None if request.param == "lake" else servers[request.param]
+    made = PairRig(server, spark, tmp_path, lake_conf)
+    made.filled()
+    return made
+
+
+def keys(table: dict[str, Any]) -> dict[str, str]:
+    return {row["key"]["id"]: row["what"] for row in table["rows_that_differ"]}
+
+
+def test_equal_targets_are_equal(pair: PairRig) -> None:
+    """Every column is compared."""
+    table = pair.compared()
+    assert table["equal"], table
+    assert table["rows"] == table["target_rows"] == 300
+    assert (table["notes"], table["undecided"]) == ([], [])
+    assert table["between"] == str(pair.second)
+
+
+def test_what_is_wrong_on_either_side_is_told(pair: PairRig) -> None:
+    """Whichever of the two is wrong: who looks sees both values."""
+    pair.lake("UPDATE {t} SET note = 'stale' WHERE id = 5")
+    pair.lake("DELETE FROM {t} WHERE id = 6")
+    pair.lake("UPDATE {t} SET made = made + INTERVAL '0.000001' SECOND WHERE id = 7")
+    pair.other("UPDATE {t} SET price = price + 0.01 WHERE id = 8")
+    pair.other("DELETE FROM {t} WHERE id = 9")
+    pair.other("UPDATE {t} SET note = NULL WHERE id = 10")
+    table = pair.compared()
+    assert keys(table) == {"5": "differs", "6": "extra", "7": "differs", "8": "differs",
+                           "9": "missing", "10": "differs"}  # fmt: skip
+    found = {row["key"]["id"]: row["columns"] for row in table["rows_that_differ"]}
+    assert found["5"] == {"note": ["stale", "note 5"]}
+    assert found["8"] == {"price": ["8.05", "8.06"]}
+    assert not table["undecided"]
+
+
+@pytest.mark.parametrize("behind", ["first", "second"])
+def test_a_side_that_lags_is_waited_for(pair: PairRig, behind: str) -> None:
+    """Rows on their way are no differences; one that is wrong beside them is told."""
+    ahead, lags = pair.first, pair.second
+    if behind == "first":
+        ahead, lags = lags, ahead
+    for number in range(20):
+        pair.changed(number, f"newer {number}")
+    pair.changed(20, None)
+    pair.caught_up(ahead)
+    pair.other("UPDATE {t} SET note = 'wrong' WHERE id = 100")
+    pair.control.before_wait = lambda: pair.caught_up(lags)
+    table = pair.compared()
+    assert keys(table) == {"100": "differs"}, table
+    assert not table["undecided"]
+
+
+def test_a_paused_target_is_compared_where_the_log_has_no_change(pair: PairRig) -> None:
+    """The rows that changed since are undecided, by name; the others are exact."""
+    pair.paused(pair.second)
+    for number in range(3):
+        pair.changed(number, f"newer {number}")
+    pair.caught_up(pair.first)
+    pair.lake("UPDATE {t} SET note = 'wrong' WHERE id = 100")
+    table = pair.compared()
+    assert keys(table) == {"100": "differs"}
+    assert sorted(each["key"] for each in table["undecided"]) == [["0"], ["1"], ["2"]]
+    (why,) = {each["why"] for each in table["undecided"]}
+    assert f"{pair.second} does not follow: its sink is away" in why
+
+
+def test_a_row_that_moves_amid_the_comparison_is_followed(pair: PairRig) -> None:
+    """No look goes by the positions of before: each has its own."""
+    pair.lake("UPDATE {t} SET note = 'wrong' WHERE id = 50")
+    changes = iter(range(200, 220))
+
+    def go_on() -> None:
+        if (number := next(changes, None)) is not None:
+            pair.changed(number, "moving")
+            pair.caught_up(pair.first)
+            pair.control.before_wait = lambda: pair.caught_up(pair.second)
+
+    result = pair.finished(new_job(pair.plan().wanted[0], 0), go_on)
+    (table,) = result["tables"]
+    assert keys(table) == {"50": "differs"}, table
+    assert not table["undecided"]
+
+
+def test_the_first_side_as_it_is_in_a_cut(pair: PairRig) -> None:
+    """What changed since the cut is counted; what was wrong in the cut is told."""
+    pair.lake("UPDATE {t} SET note = 'wrong' WHERE id = 100")
+    version = pair.session.sql(
+        f"SELECT snapshot_id FROM lake.`{pair.schema}`.t.refs WHERE name = 'main'"
+    ).collect()[0][0]
+    at = pair.log.logs[LANE].high
+    versions = {str(pair.first): str(version)}
+    pair.lake("UPDATE {t} SET note = 'note 100' WHERE id = 100")
+    pair.lake("UPDATE {t} SET note = 'later' WHERE id = 101")
+    for number in range(5):
+        pair.changed(number, f"newer {number}")
+    pair.caught_up()
+    cut = AtCut(7, None, None, {LANE: at}, versions, {}).document()
+    table = pair.compared(at_cut=cut)
+    assert (keys(table), table["changed_since"]) == ({"100": "differs"}, 5), table
+    assert f"between the cut and {pair.second} as it is" in table["notes"][0]
