@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -45,13 +45,15 @@ class ProgressFigures(TypedDict):
 
 class JobFigures(TypedDict):
     """One job, as ``jobs list --json`` prints it. ``partition``: the condition of the rows that it
-    is of; None: of all of its targets."""
+    is of; None: of all of its targets. ``between``: the targets that its own are compared with;
+    None: with their source."""
 
     job: str
     kind: str
     pipeline: str
     targets: list[str]
     partition: str | None
+    between: list[str] | None
     state: str
     asked: str | None
     message: str
@@ -75,6 +77,7 @@ def figures_of(job: Job) -> JobFigures:
         "pipeline": wanted.pipeline,
         "targets": list(wanted.targets),
         "partition": wanted.params.get("partition"),
+        "between": _others(wanted.params.get("between")),
         "state": job.state.value,
         "asked": job.wish or None,
         "message": job.message,
@@ -175,3 +178,7 @@ def notification(job: Job, type_: str, data: Mapping[str, str], unix_ms: int) ->
         "additional_data": {**more, **data},
         "timestamp": str(unix_ms),
     }
+
+
+def _others(between: Sequence[Mapping[str, str]] | None) -> list[str] | None:
+    return None if between is None else [each["target"] for each in between]

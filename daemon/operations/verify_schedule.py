@@ -15,6 +15,7 @@ from daemon.operations.engine.record import Job, JobRequest
 from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.kind import KIND as LOAD
+from daemon.operations.verify.between.pairs import BETWEEN
 from daemon.operations.verify.kind import KIND, VerifyKind
 from daemon.operations.verify.partition import PARTITION
 from offsets.snapshot import Snapshot
@@ -31,7 +32,8 @@ def due(jobs: Iterable[Job], snapshot: Snapshot, every_s: float, now_ms: int) ->
     something to compare: the first loads have ended. One that has not ended is never followed by
     another. One of a time that is still to come, since the clock was set back, does not count.
 
-    What a person asked for counts where it compares all targets, each row of them: no partition.
+    What a person asked for counts where it compares all targets with the source, each row of them:
+    no partition, and no targets with each other.
     """
     of_pipeline = [job for job in jobs if job.wanted.pipeline == snapshot.pipeline]
     own = [job for job in of_pipeline if job.wanted.kind == KIND and _covers(job, snapshot)]
@@ -47,6 +49,7 @@ def due(jobs: Iterable[Job], snapshot: Snapshot, every_s: float, now_ms: int) ->
 def _covers(job: Job, snapshot: Snapshot) -> bool:
     wanted = job.wanted
     rows = wanted.params.get("sample", 1) == 1 and wanted.params.get(PARTITION) is None
+    rows = rows and wanted.params.get(BETWEEN) is None
     return wanted.origin == ORIGIN or (rows and set(wanted.targets) >= snapshot.targets.keys())
 
 

@@ -139,9 +139,9 @@ class Daemon:
                 return
             threading.Event().wait(0.5)
 
-    def verified(self, pattern: str, *options: str) -> dict[str, Any]:
+    def verified(self, *words: str) -> dict[str, Any]:
         """The result of a verification, equal or not."""
-        found: Any = self.asked("tables", "verify", pattern, "--json", *options, check=False)
+        found: Any = self.asked("tables", "verify", *words, "--json", check=False)
         if not found:
             raise DemoFailed("nothing was verified")
         result: dict[str, Any] = found[0]

@@ -30,12 +30,12 @@ class Verified:
 
 def last_verified(jobs: Iterable[Job]) -> list[Verified]:
     """Of each table, the verification that ended last. That of a partition says nothing of the
-    other rows, and does not count."""
+    other rows, one of targets with each other nothing of the source: they do not count."""
     ended = [
         job
         for job in jobs
         if job.wanted.kind == "verify" and job.state is State.DONE
-        if job.wanted.params.get("partition") is None
+        if job.wanted.params.get("partition") is None and job.wanted.params.get("between") is None
     ]
     found: dict[str, Verified] = {}
     for job in sorted(ended, key=lambda job: job.ended_ms or 0):

@@ -69,10 +69,11 @@ def job_metrics(jobs: Iterable[JobFigures]) -> Iterator[Metric]:
 
 def _verified(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     """Of each pipeline the verification that ended last. That of a partition says nothing of the
-    other rows."""
+    other rows, and one of targets with each other nothing of the source."""
     last: dict[str, Mapping[str, Any]] = {}
     for job in jobs:
-        if job["kind"] == "verify" and job["state"] == "done" and job["partition"] is None:
+        whole = job["partition"] is None and job["between"] is None
+        if job["kind"] == "verify" and job["state"] == "done" and whole:
             other = last.get(job["pipeline"])
             if other is None or job["ended_ms"] >= other["ended_ms"]:
                 last[job["pipeline"]] = job

@@ -52,7 +52,8 @@ def test_jobs_are_metrics() -> None:
 
 
 def test_the_last_verification_of_whole_tables_is_the_metric() -> None:
-    """One of a partition that is equal does not end the alert of rows that differ elsewhere."""
+    """One of a partition, or of two targets, that is equal does not end the alert of rows that
+    differ from the source."""
     empty = {"rows": 9, "differing": 0, "repaired": 0, "undecided": 0, "skipped": 0}
     whole = replace(
         new_job(JobRequest("verify", "shop", ("lake.s.t",)), 5, "verify-1"),
@@ -60,11 +61,14 @@ def test_the_last_verification_of_whole_tables_is_the_metric() -> None:
     )  # fmt: skip
     of = replace(whole.wanted, params={"partition": "day=2026-11-25"})
     part = replace(whole, id="verify-2", wanted=of, ended_ms=9_000, result=empty)
-    families = job_metrics([figures_of(job) for job in (whole, part)])
+    of = replace(whole.wanted, params={"between": [{"pipeline": "shop", "target": "pg.s.t"}]})
+    other = replace(whole, id="verify-3", wanted=of, ended_ms=9_000, result=empty)
+    families = job_metrics([figures_of(job) for job in (whole, part, other)])
     samples = {s.name: s.value for family in families for s in family.samples}
     assert samples["binlogd_verify_rows_differing"] == 3
     assert samples["binlogd_verify_timestamp_seconds"] == 6
     assert figures_of(part)["partition"] == "day=2026-11-25"
+    assert (figures_of(whole)["between"], figures_of(other)["between"]) == (None, ["pg.s.t"])
 
 
 def test_people_see_those_that_run_or_have_failed() -> None:

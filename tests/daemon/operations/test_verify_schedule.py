@@ -35,6 +35,9 @@ def test_the_first_is_due_once_there_is_something_to_compare() -> None:
     params = {"sample": 1, "partition": "day=2026-11-25"}
     partition = new_job(JobRequest("verify", "p", tuple(HERE.targets), params), NOW_MS)
     assert due([partition, replace(partition, state=State.DONE)], HERE, DAY_S, NOW_MS)
+    params = {"sample": 1, "between": [{"pipeline": "p", "target": "pg.s.t"}]}
+    between = new_job(JobRequest("verify", "p", tuple(HERE.targets), params), NOW_MS)
+    assert due([between, replace(between, state=State.DONE)], HERE, DAY_S, NOW_MS)
     assert not due([job(1, State.RUNNING, kind="load")], HERE, DAY_S, NOW_MS)
 
 

@@ -6,7 +6,7 @@ A column is compared where both routes make it of the same columns of the source
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changes.model.model import Column, TableName, TableSchema
 from changes.routes.routing import TargetRoute
@@ -78,7 +78,7 @@ def compared(first: Kept, second: Kept) -> tuple[ComparedShape, ComparedShape]:
             continue
         found.add(there.name)
         pair = _pair(column, there), _pair(there, column)
-        if prints_alike(pair[0]) or prints_alike(pair[1]):
+        if _alike(*pair) or _alike(*reversed(pair)):
             pairs[column.name] = pair[1], pair[0]
         else:
             notes.append(
@@ -108,6 +108,11 @@ def _pair(column: Column, stored: Column) -> Pair:
     """``stored`` as it is printed where ``column`` is what it is compared with."""
     there, words = iceberg_type(column.type), iceberg_type(stored.type)
     return Pair(SourceColumn(stored.name, there, True, natural(words)), stored.name, words)
+
+
+def _alike(pair: Pair, other: Pair) -> bool:
+    """Whether a value of the one has the same text as a value of the other's type."""
+    return prints_alike(replace(pair, source=replace(pair.source, form=natural(other.type))))
 
 
 def _lone(kept: Kept, other: Kept, column: str) -> str:

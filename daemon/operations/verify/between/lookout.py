@@ -14,6 +14,7 @@ from daemon.config.pipeline_parts import VerifySection
 from daemon.operations.engine.port import Control
 from daemon.operations.engine.source_watermarks import some
 from daemon.operations.verify.between.places import Places, highest, lowest, short_of
+from daemon.operations.verify.between.unstorable import Nulls
 from daemon.operations.verify.in_flight import (
     DifferingRow,
     Ends,
@@ -39,6 +40,7 @@ class BetweenLookout:
         places: tuple[Places, Places],
         names: tuple[str, str],
         changes: LogChanges,
+        nulls: Nulls,
         settings: VerifySection,
         say: Callable[[str], None],
     ) -> None:
@@ -48,6 +50,7 @@ class BetweenLookout:
         self._places = places
         self._names = names
         self._changes = changes
+        self._nulls = nulls
         self._settings = settings
         self._say = say
         self._wanted: Ends = {}
@@ -83,7 +86,8 @@ class BetweenLookout:
         begins = self.begins()
         first, second = (side.rows(keys) for side in self._sides)
         self._wanted = self.settled()
-        unlike = [key for key in keys if first.get(key) != second.get(key)]
+        alike = self._nulls.alike
+        unlike = [key for key in keys if not alike(first.get(key), second.get(key))]
         if not unlike:
             return []
         moved = set(self._changes.among(unlike, begins, self._wanted))

@@ -19,6 +19,7 @@ from daemon.operations.verify.at_cut import AtCut
 from daemon.operations.verify.between.columns import Kept, compared, logged, without
 from daemon.operations.verify.between.pairs import Filled
 from daemon.operations.verify.between.places import CutPlaces, LivePlaces, Places, sources_of
+from daemon.operations.verify.between.unstorable import Nulls
 from daemon.operations.verify.columns import ComparedShape, NotComparable
 from daemon.operations.verify.database_sides import StoredSide, stored_shape
 from daemon.operations.verify.in_flight_here import Interrupted
@@ -42,6 +43,7 @@ class OpenPair:
     sides: TwoSides
     places: tuple[Places, Places]
     changes: LogChanges
+    nulls: Nulls
     definition: str
     notes: tuple[str, ...]
 
@@ -95,24 +97,27 @@ class PairOpening:
         with ExitStack() as connections:
             first, second = (_Stored(self.control, one, connections) for one in self.pair)
             self._check(first, second)
-            shapes = compared(first.kept, second.kept)
-            left = tuple(
-                shape if each.table is None else stored_shape(shape, each.table)
-                for shape, each in zip(shapes, (first, second), strict=True)
+            shapes = _shapes(first, second)
+            nulls = Nulls(
+                (self._nulls_of(first), self._nulls_of(second)),
+                tuple(pair.source.form for pair in shapes[0].pairs),
             )
-            shapes = without(shapes, (left[0], left[1]))
             sides = (
                 self._side(first, shapes[0], grid, 0, self.cut),
                 self._side(second, shapes[1], grid, 1, None),
             )
             if isinstance(sides[0], LakeSide) and (why := sides[0].why_unlike()) is not None:
                 raise NotComparable(why)
+            notes = (*first.notes(), *second.notes(), *nulls.notes((first.name, second.name)))
             yield OpenPair(
-                shapes, sides, self._places(first, second),
+                shapes,
+                sides,
+                self._places(first, second),
                 self._changes(first, shapes[0]),
+                nulls,
                 _fingerprint(first.definition, second.definition),
-                (*first.notes(), *second.notes(), *self._read_otherwise()),
-            )  # fmt: skip
+                (*notes, *self._read_otherwise()),
+            )
 
     def _check(self, first: _Stored, second: _Stored) -> None:
         if self.cut is not None:
@@ -131,6 +136,12 @@ class PairOpening:
         version = None if cut is None else cut.versions[of.name]
         asked = lambda: bool(self.control.asked)  # noqa: E731
         return LakeSide(self.control.spark, asked, of.one.target, shape, grid, version)
+
+    def _nulls_of(self, of: _Stored) -> str | None:
+        """The kind of database whose sink stores NULL for what it does not hold."""
+        section = self.control.config.sink[of.one.target.sink]
+        nulls = of.database is not None and getattr(section, "unstorable", "refuse") == "null"
+        return of.database.kind if nulls and of.database is not None else None
 
     def _after(self, rows: int) -> None:
         """After each statement to a target's database."""
@@ -169,6 +180,16 @@ class PairOpening:
                     f"pipelines {names} differ in {name}: a value that it changes is told as"
                     " different"
                 )
+
+
+def _shapes(first: _Stored, second: _Stored) -> tuple[ComparedShape, ComparedShape]:
+    """How both are compared, without what either one's own database keeps in another form."""
+    shapes = compared(first.kept, second.kept)
+    left = [
+        shape if each.table is None else stored_shape(shape, each.table)
+        for shape, each in zip(shapes, (first, second), strict=True)
+    ]
+    return without(shapes, (left[0], left[1]))
 
 
 def _fingerprint(*definitions: str) -> str:

@@ -119,7 +119,14 @@ class PairRun:
     def _lookout(self, here: OpenPair) -> BetweenLookout:
         settings = self._control.config.pipeline[self._pair[0].pipeline].verify
         return BetweenLookout(
-            self._control, here.sides, here.places, self._names, here.changes, settings, self._say
+            self._control,
+            here.sides,
+            here.places,
+            self._names,
+            here.changes,
+            here.nulls,
+            settings,
+            self._say,
         )
 
     def _opened(self, grid: Grid | None) -> AbstractContextManager[OpenPair]:

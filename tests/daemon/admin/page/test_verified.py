@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from daemon.admin.page.verified import LastVerified, verified_section
 from daemon.operations.engine.record import Job, JobRequest, State
 
@@ -37,11 +39,14 @@ def test_of_each_table_the_last_one_counts_and_what_differs_comes_first() -> Non
     assert "10%" in text
 
 
-def test_a_partition_says_nothing_of_the_table() -> None:
+@pytest.mark.parametrize("params", [{"partition": "day=2026-11-25"}, {"between": [{}]}])
+def test_what_was_not_compared_whole_with_the_source_says_nothing_of_the_table(
+    params: dict[str, Any],
+) -> None:
     """What a whole comparison found of it stays shown."""
     whole = job("v-1", 1_000, {"target": "l.s.a", "equal": False, "differing": 5})
     part = job("v-2", 2_000, {"target": "l.s.a"}, {"target": "l.s.b"})
-    part = replace(part, wanted=replace(part.wanted, params={"partition": "day=2026-11-25"}))
+    part = replace(part, wanted=replace(part.wanted, params=params))
     last = LastVerified(lambda: [whole, part])
     assert [(one.target, one.said, one.job) for one in last()] == [
         ("l.s.a", "5 rows differ", "v-1")

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -72,8 +73,11 @@ class PairRig:
         catalog: Mapping[str, str],
         routes: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
         schema: TableSchema = SCHEMA,
+        sink: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """``sink``: keys of the database's section."""
         self.server, self.session, self.folder, self.rows = server, spark, folder, schema
+        self.sink = dict(sink)
         self.schema = f"b{next(_numbers)}"
         self.table = TableName(self.schema, "t")
         self.first = TargetName("lake", self.schema, "t")
@@ -96,7 +100,7 @@ class PairRig:
             postgres = self.server.kind == "postgresql"
             end, user = ("/postgres", "postgres") if postgres else ("/", "live")
             url = f"jdbc:{self.server.kind}://{HOST}:{self.server.port}{end}"
-            sinks["pg"] = {"kind": "jdbc", "url": url, "user": user, "unstorable": "null"}
+            sinks["pg"] = {"kind": "jdbc", "url": url, "user": user, **self.sink}
             sinks["pg"] |= {} if postgres else {"password": "live"}
         made = [
             {"tables": [str(self.table)], "target": str(target), **more}
@@ -118,19 +122,28 @@ class PairRig:
             }
         )
 
-    def write(self, target: TargetName, rows: pa.Table, through: int) -> None:
+    def write(
+        self, target: TargetName, rows: pa.Table, through: int, keys: tuple[str, ...] = ("id",)
+    ) -> None:
         """One batch, ``rows`` with their operations, that holds the log up to there."""
         path = self.folder / f"{target.sink}-{target.namespace}-{through}.parquet"
         pq.write_table(rows, path)
         schema = TableSchema(
-            tuple(Column(f.name, f.type) for f in rows.schema if f.name != OP), self.rows.keys
+            tuple(Column(f.name, f.type) for f in rows.schema if f.name != OP), keys
         )
         state = self.control.writers[target.sink].write(
             StagedBatch(
-                batch_id=str(through), target=target, mode=Mode.UPSERT, schema=schema,
-                lanes={LANE: Span(self.written[target], through)}, path=str(path),
-                rows=rows.num_rows, changes=rows.num_rows, has_deletes=True, table=self.table,
-            )  # fmt: skip
+                batch_id=str(through),
+                target=target,
+                mode=Mode.UPSERT,
+                schema=schema,
+                lanes={LANE: Span(self.written[target], through)},
+                path=str(path),
+                rows=rows.num_rows,
+                changes=rows.num_rows,
+                has_deletes=True,
+                table=self.table,
+            )
         )
         self.written[target] = through
         self.control.targets[str(target)] = TargetMark(state.version, dict(state.hwms))

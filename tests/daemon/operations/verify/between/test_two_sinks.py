@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from daemon.operations.engine.record import new_job
 from daemon.operations.verify.at_cut import AtCut
-from tests.daemon.operations.verify.between.pair_rig import PairRig
+from tests.daemon.operations.verify.between.pair_rig import PairRig, rows_of
 from tests.daemon.operations.verify.rig import LANE
 from tests.databases.base.servers import Server
 from tests.needs import needed
@@ -111,6 +111,63 @@ def test_a_row_that_moves_amid_the_comparison_is_followed(pair: PairRig) -> None
     (table,) = result["tables"]
     assert keys(table) == {"50": "differs"}, table
     assert not table["undecided"]
+
+
+def test_a_sample_reads_a_part_of_the_ranges(pair: PairRig) -> None:
+    """By the index of a database, or by the lake's lowest and highest number."""
+    pair.changed(10**6, "more")
+    for target in (pair.first, pair.second):
+        pair.write(target, rows_of(range(300, 12_000), pair.rows), 1)
+    pair.control.done = 2
+    pair.lake("UPDATE {t} SET note = 'wrong' WHERE id IN (5, 11000)")
+    whole, half = pair.compared(), pair.compared(sample=0.5)
+    assert (whole["ranges"], half["ranges"]) in ((2, 1), (3, 2)), whole
+    assert keys(whole) == {"5": "differs", "11000": "differs"}
+    assert 0 < half["rows"] == half["target_rows"] < whole["rows"] == 12_000
+
+
+def test_what_postgresql_does_not_hold_is_named(
+    servers: Mapping[str, Server], spark: SparkSession, tmp_path: Path, lake_conf: Mapping[str, str]
+) -> None:
+    """A NULL in its place is no difference, and another NULL is one."""
+    with needed():
+        server = servers["postgresql"]
+    pair = PairRig(server, spark, tmp_path, lake_conf, sink={"unstorable": "null"})
+    pair.filled(number=0)
+    pair.changed(1, "a\0b")
+    pair.changed(2, "plain")
+    pair.caught_up()
+    table = pair.compared()
+    assert table["equal"], table
+    assert [note for note in table["notes"] if "the character NUL" in note]
+    pair.other("UPDATE {t} SET note = NULL")
+    assert keys(pair.compared()) == {"2": "differs"}
+
+
+def test_a_column_that_one_of_them_drops_is_named(
+    servers: Mapping[str, Server], spark: SparkSession, tmp_path: Path, lake_conf: Mapping[str, str]
+) -> None:
+    """The others are compared. A key that is renamed is found in the log by the source's name."""
+    with needed():
+        server = servers["mariadb"]
+    routes = {"rename": {"id": "number"}}, {"drop_columns": ["price"]}
+    pair = PairRig(server, spark, tmp_path, lake_conf, routes)
+    pair.changed(10**6, "first")
+    rows = rows_of(range(50), pair.rows)
+    names = ["number" if name == "id" else name for name in rows.column_names]
+    pair.write(pair.first, rows.rename_columns(names), 0, ("number",))
+    pair.write(pair.second, rows.drop_columns(["price"]), 0)
+    pair.control.done = 1
+    pair.paused(pair.second)
+    pair.changed(7, "newer")
+    newer = rows_of([7], pair.rows, {7: "newer"})
+    pair.write(pair.first, newer.rename_columns(names), 1, ("number",))
+    pair.control.done = 2
+    pair.lake("UPDATE {t} SET note = 'wrong' WHERE number = 8")
+    table = pair.compared()
+    assert table["notes"] == [f"not compared: column price, which {pair.second} has not"]
+    assert [row["key"] for row in table["rows_that_differ"]] == [{"number": "8"}]
+    assert [each["key"] for each in table["undecided"]] == [["7"]]
 
 
 def test_the_first_side_as_it_is_in_a_cut(pair: PairRig) -> None:
