@@ -8,11 +8,15 @@ from collections.abc import Callable
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from actors.contract.effects import LaneMessages
+from actors.contract.raw_messages import Messages
 from actors.staging.collector import calm_collector
+from actors.staging.counting import counts_of
 from changes.formats import FORMATS
 from changes.formats.engine.format import pack
 from changes.formats.engine.proto_files import messages
 from changes.model.model import FormatOptions, Mode
+from offsets.position import TopicPartition
 from tests.changes.formats import protobuf_records as wire
 
 ROWS = 20_000
@@ -99,21 +103,26 @@ CASES: dict[str, tuple[Callable[..., bytes], Callable[[list[bytes]], None]]] = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("rows", [1, 50])
 @pytest.mark.parametrize("update", [False, True], ids=["inserts", "updates"])
-@pytest.mark.parametrize("what", ["ParseFromString alone", "peek", "decode"])
+@pytest.mark.parametrize("what", ["ParseFromString alone", "peek", "decode", "count"])
 def test_protobuf_rows(
     benchmark: BenchmarkFixture, name: str, rows: int, update: bool, what: str
 ) -> None:
-    """Beside protobuf's own parser, which leaves the values where they are."""
+    """Beside protobuf's own parser, which leaves the values where they are. ``count``: decoded rows
+    by the minute of their source's clock."""
     format_ = FORMATS[name](FormatOptions())
     write, parse = CASES[name]
     plain = [write(range(at, at + rows), update=update) for at in range(0, ROWS, rows)]
     values = [pack(None, value) for value in plain] if format_.keyed else plain
     decoder = format_.table_decoder(Mode.UPSERT, None)
     offsets = list(range(len(values)))
+    lane = LaneMessages(TopicPartition("t", 0), Messages.of(offsets, values))
+    changes = decoder.decode(0, offsets, values)
+    assert changes is not None
     calls: dict[str, Callable[[], object]] = {
         "ParseFromString alone": lambda: parse(plain),
         "peek": lambda: list(format_.heads(values)),
         "decode": lambda: decoder.decode(0, offsets, values),
+        "count": lambda: counts_of([(lane, changes)], format_),
     }
     benchmark.pedantic(calls[what], rounds=5, warmup_rounds=1)
     benchmark.extra_info["us_per_row"] = round(benchmark.stats.stats.min / ROWS * 1e6, 3)

@@ -49,8 +49,8 @@ def _minutes(lane: LaneMessages, changes: Changes, format_: Format) -> Minutes:
 def _by_record(
     pieces: Pieces, records: Sequence[int], values: Sequence[bytes], format_: Format
 ) -> list[int]:
-    """The minute of each record that has rows. Asking the format for one costs as much as decoding
-    it, so most blocks tell theirs."""
+    """The minute of each record that has rows. Asking the format for one may cost as much as
+    decoding it, so most blocks tell theirs."""
     times: list[int | None] = [None] * (max(records) + 1)
     for start, told in pieces.times:
         if set(map(type, told)) == {int}:
@@ -58,8 +58,10 @@ def _by_record(
             if min(numbers) > 0 and max(numbers) < _LATEST_MS:
                 times[start : start + len(numbers)] = numbers
     if None in times:
-        for record in {record for record in records if times[record] is None}:
-            times[record] = format_.source_ms(values[record])
+        asked = sorted({record for record in records if times[record] is None})
+        told = format_.times_of([values[record] for record in asked])
+        for record, time in zip(asked, told, strict=True):
+            times[record] = time
     known = [time for time in times if time is not None]
     if len(known) == len(times) and min(known) // _MINUTE_MS == max(known) // _MINUTE_MS:
         return [minute_of(known[0])] * len(known)

@@ -20,6 +20,7 @@ from changes.formats.canal.packet import (
     table_of,
     transactions_of,
 )
+from changes.formats.canal.times import times_of_many
 from changes.formats.canal.wire import CanalWireRows, letter_of
 from changes.formats.engine.explain import explain_image
 from changes.formats.engine.format import (
@@ -30,7 +31,7 @@ from changes.formats.engine.format import (
     RowChange,
     Statement,
 )
-from changes.formats.engine.heads import head_of, heads_of_all
+from changes.formats.engine.heads import head_of, heads_of_all, times_of_all
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_format import RowFormat
 from changes.model.model import (
@@ -108,6 +109,9 @@ class CanalProtobuf(RowFormat):
             return source_ms(_present(value))
         except BadMessage:
             return None
+
+    def times_of(self, values: Sequence[bytes]) -> Sequence[int | None]:
+        return times_of_all(values, times_of_many, self.source_ms)
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         try:

@@ -181,6 +181,15 @@ def split_by_mark(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Seque
     return (found, numbers) if number == count and flat[-1] == MARK else None
 
 
+def least_of(times: Sequence[int], numbers: Sequence[int], count: int) -> list[int]:
+    """Of each of ``count`` messages the least of its times, 0 where it has none. ``numbers``: the
+    message of each time."""
+    found: dict[int, int] = {}
+    for number, time in zip(numbers, times, strict=True):
+        found[number] = min(time, found.get(number, time))
+    return [found.get(number, 0) for number in range(count)]
+
+
 def flat_rows(
     before: Sequence[bytes], after: Sequence[bytes], ops: bytes, records: Sequence[int]
 ) -> FlatRows | None:

@@ -384,6 +384,11 @@ class Format(ABC):
         """
         return None
 
+    def times_of(self, values: Sequence[bytes]) -> Sequence[int | None]:
+        """``source_ms`` of many messages that were decoded: where a call for each costs as much as
+        decoding it, a format reads them together."""
+        return list(map(self.source_ms, values))
+
     def place(self, value: bytes | None) -> Place | None:
         """Where a message's change is in its source's log, None where the message does not tell and
         of rows that were read from a table. Raises nothing.

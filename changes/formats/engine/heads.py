@@ -55,6 +55,24 @@ def heads_of_all(
                 yield head or peek(value)
 
 
+MOST_TIMES = 1000
+"""Messages whose times are read at once. One that is unlike the others has them all read singly."""
+
+
+def times_of_all(
+    values: Sequence[bytes],
+    quick: Callable[[Sequence[bytes]], Sequence[int] | None],
+    one: Callable[[bytes], int | None],
+) -> list[int | None]:
+    """The times of messages' changes, in order. ``quick``: of many, 0 where there is none; None
+    where each has to be read by itself."""
+    found: list[int | None] = []
+    for _, some in blocks_of(values, MOST_TIMES):
+        known = quick(some) if worth_it(some) else None
+        found += map(one, some) if known is None else [max(time, 0) or None for time in known]
+    return found
+
+
 class HeadCache:
     """A cache of the heads of rows by their tables' names, for one call."""
 

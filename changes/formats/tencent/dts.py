@@ -20,7 +20,7 @@ from changes.formats.engine.format import (
     Statement,
     earliest,
 )
-from changes.formats.engine.heads import head_of, heads_of_all
+from changes.formats.engine.heads import head_of, heads_of_all, times_of_all
 from changes.formats.engine.layout import Refused
 from changes.formats.engine.row_format import RowFormat
 from changes.formats.tencent.flat import heads_of_many
@@ -42,6 +42,7 @@ from changes.formats.tencent.message import (
     transactions_of,
 )
 from changes.formats.tencent.rows import TencentRows, columns_of, letter_of
+from changes.formats.tencent.times import times_of_many
 from changes.model.model import (
     BadMessage,
     ChangeColumn,
@@ -148,6 +149,9 @@ class TencentDts(RowFormat):
             return earliest(entry.header.timestamp * 1000 for entry in changes)
         except BadMessage:
             return None
+
+    def times_of(self, values: Sequence[bytes]) -> Sequence[int | None]:
+        return times_of_all(values, times_of_many, self.source_ms)
 
     def transaction_end(self, value: bytes | None) -> TransactionEnd | None:
         """None of a part: its message is one event, and no end of a transaction."""

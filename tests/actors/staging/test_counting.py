@@ -28,6 +28,7 @@ from offsets.counts import (
     minute_of,
 )
 from offsets.position import TopicPartition
+from tests.changes.formats import protobuf_records as wire
 
 LANE = TopicPartition("shop", 0)
 MINUTE = 29_400_000
@@ -152,6 +153,97 @@ def test_blocks_are_counted_as_each_record_by_itself(
     found = counted(name, values)
     assert {minute: counts.total for minute, counts in found.items()} == expected
     assert found == merged(counted(name, [value]) for value in values)
+
+
+@st.composite
+def several(draw: st.DrawFn, times: st.SearchStrategy[int | None]) -> list[tuple[str, Any]]:
+    """The entries of one message: rows and marks, each with its time. Mostly a transaction's."""
+    if draw(st.integers(0, 3)):
+        time = draw(times)
+        return [("begin", time), ("rows", time), ("commit", time)]
+    kinds = st.sampled_from(["begin", "bare", "rows", "commit", "mark"])
+    return draw(st.lists(st.tuples(kinds, times), min_size=1, max_size=4))
+
+
+def packet_of(number: int, entries: list[tuple[str, Any]]) -> bytes:
+    """Canal's."""
+    column = wire.canal_column("id", str(number), "int(11)", key=True)
+    rows = [wire.canal_row((), [column])]
+    marks = {"begin": 1, "bare": 1, "commit": 3, "mark": 4}
+    return wire.canal_packet(
+        *(
+            wire.canal_rows("INSERT", rows, time_ms=time)
+            if kind == "rows"
+            else wire.canal_mark(marks[kind], time_ms=time)
+            for kind, time in entries
+        )
+    )
+
+
+def envelope_of(number: int, entries: list[tuple[str, Any]]) -> bytes:
+    """Tencent's, whose times have no fraction of a second."""
+    columns = [wire.dts_column("id", "int(11)", key=True)]
+    rows = [wire.dts_row((), [wire.dts_number(3, str(number))])]
+    made = []
+    for kind, time_ms in entries:
+        time = None if time_ms is None else time_ms // 1000
+        if kind == "rows":
+            made.append(wire.dts_rows(0, columns, rows, time_s=time))
+        elif kind == "commit":
+            made.append(wire.dts_commit(time_s=time))
+        elif kind == "mark":
+            made.append(wire.dts_heartbeat())
+        else:
+            made.append(wire.dts_begin(time, bare=kind == "bare"))
+    return pack(None, wire.dts_message(*made))
+
+
+_proto_times = st.sampled_from([*TIMES, *TIMES, None, 0, 1, 1_000_003, 1_000_003_000])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("canal-protobuf", packet_of), ("tencent-dts", envelope_of)]
+)
+@given(
+    told=st.lists(several(st.sampled_from(TIMES)), min_size=1, max_size=40),
+    odd=st.lists(st.tuples(st.integers(0, 39), several(_proto_times)), max_size=3),
+)
+def test_joined_messages_have_the_times_of_each_by_itself(
+    name: str, message: Any, told: list[Any], odd: list[tuple[int, Any]]
+) -> None:
+    """Whatever entries stand in them, with and without a time of their own."""
+    for place, entries in odd:
+        told[place % len(told)] = entries
+    told = [[("rows", TIMES[0])], *told]
+    format_ = make_format(name, FormatOptions())
+    values = [message(number, entries) for number, entries in enumerate(told)]
+    expected = Counter[int]()
+    for value, entries in zip(values, told, strict=True):
+        rows = sum(kind == "rows" for kind, _ in entries)
+        expected.update({minute_of(format_.source_ms(value)): rows} if rows else {})
+    assert {minute: counts.total for minute, counts in counted(name, values).items()} == expected
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [("rows", TIMES[0])],
+        [("begin", TIMES[0]), ("rows", TIMES[1]), ("commit", TIMES[2])],
+        [("begin", TIMES[0]), ("rows", TIMES[2]), ("rows", TIMES[1]), ("commit", TIMES[2])],
+    ],
+)
+def test_joined_messages_ask_for_no_time(
+    monkeypatch: pytest.MonkeyPatch, entries: list[tuple[str, Any]]
+) -> None:
+    for name, message in (("canal-protobuf", packet_of), ("tencent-dts", envelope_of)):
+        kind = type(make_format(name, FormatOptions()))
+        with monkeypatch.context() as patched:
+            asked: list[bytes] = []
+            patched.setattr(kind, "source_ms", lambda _, value, asked=asked: asked.append(value))
+            found = counted(name, [message(number, entries) for number in range(1000)])
+            assert asked == [], name
+            earliest = min(time for entry, time in entries if entry == "rows")
+            assert found.keys() == {minute_of(earliest)}
 
 
 def test_the_usual_block_asks_for_no_time(monkeypatch: pytest.MonkeyPatch) -> None:

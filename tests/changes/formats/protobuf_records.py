@@ -65,7 +65,7 @@ def canal_rows(
     table: str = "t",
     database: str = "s",
     gtid: str | None = None,
-    time_ms: int = 1_700_000_000_000,
+    time_ms: int | None = 1_700_000_000_000,
 ) -> bytes:
     number = CANAL_EVENTS[event]
     header = fields({6: time_ms, 7: 2, 8: database, 9: table, 11: number, 13: gtid})
@@ -84,9 +84,14 @@ def canal_ddl(
     return fields({1: header, 2: 2, 3: change})
 
 
-def canal_mark(entry_type: int, number: str = "17", gtid: str | None = None) -> bytes:
+def canal_mark(
+    entry_type: int,
+    number: str = "17",
+    gtid: str | None = None,
+    time_ms: int | None = 1_700_000_000_000,
+) -> bytes:
     """TRANSACTIONBEGIN is 1, TRANSACTIONEND 3, HEARTBEAT 4, GTIDLOG 5."""
-    header = fields({6: 1_700_000_000_000, 13: gtid})
+    header = fields({6: time_ms, 13: gtid})
     return fields({1: header, 2: entry_type, 3: fields({2: number})})
 
 
@@ -127,8 +132,9 @@ def dts_entry(
     database: str = "s",
     source: int = 1,
     gtid: str | None = None,
+    time_s: int | None = 1_700_000_000,
 ) -> bytes:
-    told: dict[int, Value] = {1: 1, 2: source, 3: kind or None, 4: 1_700_000_000, 8: gtid}
+    told: dict[int, Value] = {1: 1, 2: source, 3: kind or None, 4: time_s, 8: gtid}
     return fields({1: fields({**told, 9: database, 10: table}), 2: event})
 
 
@@ -140,22 +146,27 @@ def dts_rows(
     source: int = 1,
     database: str = "s",
     gtid: str | None = None,
+    time_s: int | None = 1_700_000_000,
 ) -> bytes:
     """``op``: 0 INSERT, 1 UPDATE, 2 DELETE."""
     event = fields({1: op or None, 2: columns, 3: rows})
-    return dts_entry(2, fields({2: event}), table, database, source, gtid)
+    return dts_entry(2, fields({2: event}), table, database, source, gtid, time_s)
 
 
 def dts_ddl(sql: str, table: str = "t", database: str = "s") -> bytes:
     return dts_entry(3, fields({4: fields({1: database, 2: sql})}), table, database)
 
 
-def dts_begin() -> bytes:
-    return dts_entry(0, fields({1: fields({1: "tx"})}), "", "")
+def dts_begin(time_s: int | None = 1_700_000_000, *, bare: bool = False) -> bytes:
+    """``bare``: without an event."""
+    event = b"" if bare else fields({1: fields({1: "tx"})})
+    return dts_entry(0, event, "", "", time_s=time_s)
 
 
-def dts_commit(number: str = "tx", gtid: str | None = None) -> bytes:
-    return dts_entry(1, fields({3: fields({1: number})}), "", "", gtid=gtid)
+def dts_commit(
+    number: str = "tx", gtid: str | None = None, time_s: int | None = 1_700_000_000
+) -> bytes:
+    return dts_entry(1, fields({3: fields({1: number})}), "", "", gtid=gtid, time_s=time_s)
 
 
 def dts_heartbeat() -> bytes:
