@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -46,8 +46,17 @@ class _Times(Struct, gc=False):
     op_ts: Any = None
 
 
+class _Timed(Struct, gc=False):
+    """What ``source_ms`` asks a message for."""
+
+    table: str | None = None
+    op_type: str = ""
+    op_ts: Any = None
+
+
 _message = msgspec.json.Decoder(Message)
 _times = msgspec.json.Decoder(_Times).decode
+_all_timed = msgspec.json.Decoder(list[_Timed]).decode
 _key_names = msgspec.json.Decoder(list[str] | None)
 
 
@@ -161,15 +170,7 @@ class OggJson(JsonFormat):
             op_ts = _times(value).op_ts
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise Refused(f"not a GoldenGate message: {why_not(value, error)}") from error
-        if not isinstance(op_ts, str):
-            return None
-        try:
-            when = datetime.fromisoformat(op_ts)
-            if when.tzinfo is None:
-                when = when.replace(tzinfo=ZoneInfo(self._options.time_zone))
-            return round(when.timestamp() * 1000)
-        except (ValueError, OverflowError):
-            return None
+        return _unix_ms(op_ts, ZoneInfo(self._options.time_zone))
 
     def source_ms(self, value: bytes | None) -> int | None:
         try:
@@ -180,5 +181,38 @@ class OggJson(JsonFormat):
         except (BadMessage, Refused, msgspec.DecodeError, ValueError, RecursionError):
             return None
 
+    def times_of(self, values: Sequence[bytes]) -> Sequence[int | None]:
+        try:
+            found = _all_timed(b"[" + b",".join(values) + b"]")
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            found = []
+        if len(found) != len(values):
+            return super().times_of(values)
+        zone = ZoneInfo(self._options.time_zone)
+        good = {head: self._is_good(*head) for head in {(one.table, one.op_type) for one in found}}
+        return [
+            _unix_ms(one.op_ts, zone) if good[one.table, one.op_type] else None for one in found
+        ]
+
+    def _is_good(self, table: str | None, op_type: str) -> bool:
+        try:
+            self.judge(_First(table, op_type))
+        except BadMessage:
+            return False
+        return True
+
     def rows(self, *, placed: bool = False) -> OggRows:
         return OggRows()
+
+
+def _unix_ms(op_ts: object, zone: ZoneInfo) -> int | None:
+    """A text as a moment; ``zone``: of one that names none."""
+    if not isinstance(op_ts, str):
+        return None
+    try:
+        when = datetime.fromisoformat(op_ts)
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=zone)
+        return round(when.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None

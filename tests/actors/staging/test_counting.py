@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -132,9 +133,25 @@ def debezium_at(number: int, time: Any, live: bool) -> bytes:
     return pack(b'{"id":%d}' % number, json.dumps(record).encode())
 
 
+def ogg_at(number: int, time: Any, live: bool) -> bytes:
+    """With the time as a text, in a zone of its own where it is not ``live``."""
+    if isinstance(time, int) and 0 < time < 10**14 and not isinstance(time, bool):
+        zone = UTC if live else timezone(timedelta(hours=8))
+        text = datetime.fromtimestamp(time / 1000, zone).isoformat(" ", "microseconds")
+        time = text.removesuffix("+00:00")
+    record = {"table": "s.t", "op_type": "I", "op_ts": time, "primary_keys": ["id"],
+              "after": {"id": number}}  # fmt: skip
+    return json.dumps(record).encode()
+
+
 @pytest.mark.parametrize(
     ("name", "record"),
-    [("canal-json", canal_at), ("maxwell-json", maxwell_at), ("debezium-json", debezium_at)],
+    [
+        ("canal-json", canal_at),
+        ("maxwell-json", maxwell_at),
+        ("debezium-json", debezium_at),
+        ("ogg-json", ogg_at),
+    ],
 )
 @given(
     told=st.lists(st.tuples(_calm_times, st.just(True)), min_size=1, max_size=40),
@@ -236,7 +253,7 @@ def test_joined_messages_ask_for_no_time(
     monkeypatch: pytest.MonkeyPatch, entries: list[tuple[str, Any]]
 ) -> None:
     for name, message in (("canal-protobuf", packet_of), ("tencent-dts", envelope_of)):
-        kind = type(make_format(name, FormatOptions()))
+        kind: Any = type(make_format(name, FormatOptions()))
         with monkeypatch.context() as patched:
             asked: list[bytes] = []
             patched.setattr(kind, "source_ms", lambda _, value, asked=asked: asked.append(value))
@@ -244,6 +261,14 @@ def test_joined_messages_ask_for_no_time(
             assert asked == [], name
             earliest = min(time for entry, time in entries if entry == "rows")
             assert found.keys() == {minute_of(earliest)}
+
+
+def test_joined_records_of_goldengate_ask_for_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind: Any = type(make_format("ogg-json", FormatOptions()))
+    asked: list[bytes] = []
+    monkeypatch.setattr(kind, "source_ms", lambda _, value: asked.append(value))
+    found = counted("ogg-json", [ogg_at(number, TIMES[0], True) for number in range(1000)])
+    assert (asked, found.keys()) == ([], {minute_of(TIMES[0])})
 
 
 def test_the_usual_block_asks_for_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
