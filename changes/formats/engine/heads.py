@@ -69,7 +69,7 @@ def times_of_all(
     found: list[int | None] = []
     for _, some in blocks_of(values, MOST_TIMES):
         known = quick(some) if worth_it(some) else None
-        found += map(one, some) if known is None else [max(time, 0) or None for time in known]
+        found += map(one, some) if known is None else [time if time > 0 else None for time in known]
     return found
 
 
