@@ -24,7 +24,7 @@ PLACES = {
     "tables retry": "targets.retry:RetryOperation",
     "tables rebuild": "rebuild.operation:RebuildOperation",
     "tables load": "load.operation:LoadOperation",
-    "tables verify": "verify.operation:VerifyOperation",
+    "tables verify": "verify.job.operation:VerifyOperation",
     "tables discard": "targets.discard:DiscardOperation",
     "jobs pause": "job_requests:PauseJob",
     "jobs resume": "job_requests:ResumeJob",

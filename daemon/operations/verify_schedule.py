@@ -16,7 +16,7 @@ from daemon.operations.engine.runner import JobRunner, JobsClosed
 from daemon.operations.engine.thread import AWAY, REFUSED
 from daemon.operations.load.kind import KIND as LOAD
 from daemon.operations.verify.between.pairs import BETWEEN
-from daemon.operations.verify.kind import KIND, VerifyKind
+from daemon.operations.verify.job.kind import KIND, VerifyKind
 from daemon.operations.verify.partition import PARTITION
 from offsets.snapshot import Snapshot
 from sources.base.port import NotAnswered

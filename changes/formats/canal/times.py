@@ -47,17 +47,14 @@ def times_of_many(values: Sequence[bytes]) -> Sequence[int] | None:
     return _times_of(kinds, times, count)
 
 
-def _times_of(kinds: Sequence[int], times: Sequence[int], count: int) -> Sequence[int] | None:
+def _times_of(kinds: list[int], times: list[int], count: int) -> Sequence[int] | None:
     step = kinds.index(MARK_NUMBER) + 1
     pattern = kinds[:step]
     if not MARKS.issuperset(set(kinds) - {ROWDATA, MARK_NUMBER}):
         return None
     if kinds == pattern * count and pattern.count(ROWDATA) == 1:
-        ends = (
-            times[step - 1 :: step]
-            == [MARK_NUMBER] * count
-            == [MARK_NUMBER] * times.count(MARK_NUMBER)
-        )
+        marks = [MARK_NUMBER] * count
+        ends = times[step - 1 :: step] == marks and times.count(MARK_NUMBER) == count
         return times[pattern.index(ROWDATA) :: step] if ends else None
     found, numbers, number = [], [], 0
     for kind, time in zip(kinds, times, strict=True):

@@ -20,7 +20,7 @@ from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished
 from daemon.operations.engine.record import JobRequest, new_job
 from daemon.operations.load.source_tables import SourceTables
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from databases.base.url import parse_url
 from offsets.fence import Span
 from offsets.position import NO_OFFSET

@@ -27,7 +27,7 @@ from daemon.operations.engine.record import JobRequest, State, new_job
 from daemon.operations.engine.store import JobStore
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.registry import operations
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from daemon.state.edits import EditRefused
 from sources import opening
 from sources.kafka.topics import KafkaTopics

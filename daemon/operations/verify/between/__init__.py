@@ -1,0 +1,1 @@
+"""Compares two targets of one table of the source with each other."""

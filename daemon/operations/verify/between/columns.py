@@ -66,30 +66,7 @@ def compared(first: Kept, second: Kept) -> tuple[ComparedShape, ComparedShape]:
             "their routes have other filters, so that one has rows that the other has not on"
             " purpose: compare each with the source (`binlogd tables verify TARGET`)"
         )
-    theirs = {second.made_of(c.name): c for c in second.schema.columns if not second.adds(c.name)}
-    pairs: dict[str, tuple[Pair, Pair]] = {}
-    notes, found = [], set[str]()
-    for column in first.schema.columns:
-        if first.adds(column.name):
-            continue
-        there = theirs.get(first.made_of(column.name))
-        if there is None:
-            notes.append(_lone(first, second, column.name))
-            continue
-        found.add(there.name)
-        pair = _pair(column, there), _pair(there, column)
-        if _alike(*pair) or _alike(*reversed(pair)):
-            pairs[column.name] = pair[1], pair[0]
-        else:
-            notes.append(
-                f"not compared: column {column.name}: {pair[1].type} in {first.name},"
-                f" {pair[0].type} in {second.name}, and equal values have no equal text"
-            )
-    notes += [
-        _lone(second, first, column.name)
-        for column in second.schema.columns
-        if not second.adds(column.name) and column.name not in found
-    ]
+    pairs, notes = _paired(first, second)
     notes += [*_added(first), *_added(second)]
     keys = _keys(first, second, pairs)
     return tuple(
@@ -102,6 +79,35 @@ def compared(first: Kept, second: Kept) -> tuple[ComparedShape, ComparedShape]:
         )
         for side, kept in enumerate((first, second))
     )  # type: ignore[return-value]
+
+
+def _paired(first: Kept, second: Kept) -> tuple[dict[str, tuple[Pair, Pair]], list[str]]:
+    """By the first one's name the columns that are compared; and why others are not."""
+    theirs = {second.made_of(c.name): c for c in second.schema.columns if not second.adds(c.name)}
+    pairs: dict[str, tuple[Pair, Pair]] = {}
+    notes, found = [], set[str]()
+    for column in first.schema.columns:
+        if first.adds(column.name):
+            continue
+        there = theirs.get(first.made_of(column.name))
+        if there is None:
+            notes.append(_lone(first, second, column.name))
+            continue
+        found.add(there.name)
+        pair = _pair(there, column), _pair(column, there)
+        if _alike(*pair) or _alike(*reversed(pair)):
+            pairs[column.name] = pair
+        else:
+            notes.append(
+                f"not compared: column {column.name}: {pair[0].type} in {first.name},"
+                f" {pair[1].type} in {second.name}, and equal values have no equal text"
+            )
+    notes += [
+        _lone(second, first, column.name)
+        for column in second.schema.columns
+        if not second.adds(column.name) and column.name not in found
+    ]
+    return pairs, notes
 
 
 def _pair(column: Column, stored: Column) -> Pair:

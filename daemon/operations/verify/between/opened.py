@@ -17,7 +17,7 @@ from daemon.config.config import formats
 from daemon.operations.engine.port import Control
 from daemon.operations.verify.at_cut import AtCut
 from daemon.operations.verify.between.columns import Kept, compared, logged, without
-from daemon.operations.verify.between.pairs import Filled
+from daemon.operations.verify.between.pairs import FilledTarget
 from daemon.operations.verify.between.places import CutPlaces, LivePlaces, Places, sources_of
 from daemon.operations.verify.between.unstorable import Nulls
 from daemon.operations.verify.columns import ComparedShape, NotComparable
@@ -51,7 +51,7 @@ class OpenPair:
 class _Stored:
     """One target as it is now. ``table``: as its own database describes it, if it is in one."""
 
-    def __init__(self, control: Control, one: Filled, connections: ExitStack) -> None:
+    def __init__(self, control: Control, one: FilledTarget, connections: ExitStack) -> None:
         self.one = one
         self.name = str(one.target)
         self.recorded: Snapshot = control.snapshot(one.pipeline)
@@ -87,7 +87,7 @@ class PairOpening:
     read as it is in it."""
 
     control: Control
-    pair: tuple[Filled, Filled]
+    pair: tuple[FilledTarget, FilledTarget]
     read: Callable[[int], None]
     cut: AtCut | None = None
 

@@ -49,7 +49,7 @@ def other_of(wanted: JobRequest, place: int) -> OtherSide | None:
     return None if others is None else OtherSide.of(others[place])
 
 
-class Filled(NamedTuple):
+class FilledTarget(NamedTuple):
     """A target, the pipeline that fills it, and the table of the source that it is of."""
 
     pipeline: str
@@ -70,13 +70,13 @@ class Pairs:
     """``found``: what is compared. ``lone``: what only one side has. ``unfit``: what can't be
     compared. ``unknown``: patterns that no target has."""
 
-    found: tuple[tuple[Filled, Filled], ...] = ()
+    found: tuple[tuple[FilledTarget, FilledTarget], ...] = ()
     lone: tuple[Unpaired, ...] = ()
     unfit: tuple[Unpaired, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
-def filled(look: Look, pipeline: str, target: str) -> Filled:
+def filled(look: Look, pipeline: str, target: str) -> FilledTarget:
     """A target with its table. Raises ValueError where its rows are no rows of one table."""
     routes, name = look.config.routes(pipeline), TargetName.parse(target)
     tables = list(tables_to(routes, name))
@@ -91,7 +91,7 @@ def filled(look: Look, pipeline: str, target: str) -> Filled:
         raise ValueError(str(conflict)) from conflict
     if (why := unfit(router, table, route)) is not None:
         raise ValueError(why)
-    return Filled(pipeline, name, table, route)
+    return FilledTarget(pipeline, name, table, route)
 
 
 def tables_to(routes: Iterable[Route], target: TargetName) -> Iterator[TableName | None]:
@@ -112,7 +112,7 @@ def paired(look: Look, first: str, second: str) -> Pairs:
     """The targets of two patterns, by the table that they are of. Raises StoreError."""
     sides = [_matching(look, _pattern(look, pattern)) for pattern in (first, second)]
     unknown = [p for p, side in zip((first, second), sides, strict=True) if not side]
-    tables: list[dict[TableName, list[Filled]]] = [{}, {}]
+    tables: list[dict[TableName, list[FilledTarget]]] = [{}, {}]
     wrong: list[Unpaired] = []
     for place, side in enumerate(sides):
         for pipeline, target in side:
@@ -156,7 +156,9 @@ def _is_routed(routes: Iterable[Route], target: str) -> bool:
     return bool(list(tables_to(routes, TargetName.parse(target))))
 
 
-def _why_not(look: Look, firsts: Sequence[Filled], seconds: Sequence[Filled]) -> str | None:
+def _why_not(
+    look: Look, firsts: Sequence[FilledTarget], seconds: Sequence[FilledTarget]
+) -> str | None:
     """Why the targets of one table can't be compared; None: they can."""
     for side in (firsts, seconds):
         if len(side) > 1:

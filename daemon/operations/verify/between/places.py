@@ -12,7 +12,7 @@ from typing import Protocol
 
 from actors.contract.writes import TargetState
 from daemon.operations.engine.port import Control
-from daemon.operations.verify.between.pairs import Filled
+from daemon.operations.verify.between.pairs import FilledTarget
 from daemon.operations.verify.columns import NotComparable
 from daemon.operations.verify.in_flight import Ends
 from daemon.operations.verify.in_flight_here import not_following
@@ -65,7 +65,7 @@ def lacking(recorded: Snapshot, state: TargetState, sources: Iterable[TopicParti
 
 
 def sources_of(
-    filled: Collection[tuple[Filled, Snapshot, TargetState]],
+    filled: Collection[tuple[FilledTarget, Snapshot, TargetState]],
 ) -> tuple[TopicPartition, ...]:
     """The partitions that may hold the table. Raises NotComparable where a side does not read one
     of them."""
@@ -88,7 +88,9 @@ def sources_of(
 class LivePlaces:
     """``Places`` of a target that goes on."""
 
-    def __init__(self, control: Control, one: Filled, sources: Iterable[TopicPartition]) -> None:
+    def __init__(
+        self, control: Control, one: FilledTarget, sources: Iterable[TopicPartition]
+    ) -> None:
         self._control = control
         self._one = one
         self._sources = tuple(sources)

@@ -13,14 +13,14 @@ from daemon.operations.verify.between.pairs import (
     BETWEEN,
     LIKE_THIS,
     LONE,
-    Filled,
+    FilledTarget,
     OtherSide,
     Pairs,
     paired,
 )
 from daemon.state.edits import EditRefused
 
-Pair = tuple[Filled, Filled]
+Pair = tuple[FilledTarget, FilledTarget]
 
 
 def plan_between(look: Look, kind: str, first: str, second: str, asked: Mapping[str, Any]) -> Plan:

@@ -13,7 +13,7 @@ from daemon.operations.verify import compare
 from daemon.operations.verify.at_cut import CUT, AtCut
 from daemon.operations.verify.between.lookout import BetweenLookout
 from daemon.operations.verify.between.opened import OpenPair, PairOpening
-from daemon.operations.verify.between.pairs import Filled
+from daemon.operations.verify.between.pairs import FilledTarget
 from daemon.operations.verify.database_sides import StoredSide
 from daemon.operations.verify.groups import intervals_of, rows_of_interval, sampled
 from daemon.operations.verify.in_flight import KeyLooks
@@ -32,7 +32,7 @@ class PairRun:
     """Compares the present pair of a job. One step's."""
 
     def __init__(
-        self, job: Job, control: Control, pair: tuple[Filled, Filled], before: int
+        self, job: Job, control: Control, pair: tuple[FilledTarget, FilledTarget], before: int
     ) -> None:
         """``before``: rows of the tables that are done."""
         self._job = job

@@ -15,8 +15,8 @@ from daemon.operations.engine.record import JobRequest
 from daemon.operations.load.kind import LoadKind
 from daemon.operations.load.of_tables import OfTables, TablesParams
 from daemon.operations.load.operation import LoadOperation, LoadParams
-from daemon.operations.verify.kind import VerifyKind
-from daemon.operations.verify.operation import VerifyOperation, VerifyParams
+from daemon.operations.verify.job.kind import VerifyKind
+from daemon.operations.verify.job.operation import VerifyOperation, VerifyParams
 from daemon.state.pauses import Pause
 from settings.exit import Exit
 from tests.daemon.operations.job_rig import JobRig

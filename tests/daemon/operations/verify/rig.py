@@ -24,7 +24,7 @@ from changes.sql.spark.schema import arrow_type
 from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished
 from daemon.operations.engine.record import Job, JobProgress, JobRequest, new_job
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from databases.base.database import Database
 from databases.base.log_end import ReaderPosition
 from databases.base.port import KeyRange, SourceTable

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from changes.model.model import TargetName
 from daemon.operations.engine.record import JobRequest
 from daemon.operations.verify.at_cut import AtCut, at_cut, why_not_in
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from offsets.cuts import Cut
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, SpillMark

@@ -13,8 +13,8 @@ from daemon.operations.engine.here import InDaemon, Lent
 from daemon.operations.engine.operation import Done, parsed, perform
 from daemon.operations.engine.port import Plan
 from daemon.operations.engine.record import Job, JobRequest, State, new_job
-from daemon.operations.verify.kind import VerifyKind
-from daemon.operations.verify.operation import VerifyOperation
+from daemon.operations.verify.job.kind import VerifyKind
+from daemon.operations.verify.job.operation import VerifyOperation
 from daemon.operations.verify.report import result_of, skipped, table_result
 from daemon.operations.verify.work import Table
 from tests.daemon.operations.job_rig import JobRig

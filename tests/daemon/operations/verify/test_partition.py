@@ -14,7 +14,7 @@ from changes.routes.shaping.shape import Shape
 from changes.sql.forms import Form
 from daemon.operations.load.columns import FittedTable, streamed_of
 from daemon.operations.verify.columns import NotComparable, shape_by_values, shape_of
-from daemon.operations.verify.operation import VerifyOperation
+from daemon.operations.verify.job.operation import VerifyOperation
 from daemon.operations.verify.partition import Partition, PartitionBounds, bounds_of
 from daemon.operations.verify.report import result_of, summary, table_result
 from daemon.operations.verify.result_table import print_result

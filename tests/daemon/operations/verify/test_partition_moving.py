@@ -12,7 +12,7 @@ import pytest
 from actors.contract.writes import Doubt, StagedBatch
 from changes.model.model import Mode
 from daemon.operations.engine.record import JobRequest
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from offsets.fence import Span
 from offsets.snapshot import Snapshot
 from tests.daemon.operations.copies import Copy

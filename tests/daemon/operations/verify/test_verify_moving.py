@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from daemon.operations.engine.port import Advanced
 from daemon.operations.engine.record import JobRequest
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from daemon.operations.verify.work import Work
 from offsets.snapshot import SpillMark
 from tests.daemon.operations.verify.rig import Rig

@@ -23,7 +23,7 @@ from daemon.config.config import Config
 from daemon.operations.engine.port import Advanced, Finished, Plan
 from daemon.operations.engine.record import Job, new_job
 from daemon.operations.verify.between.plan import plan_between
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from offsets.fence import Span
 from offsets.position import NO_OFFSET
 from offsets.recovery import Watermarks

@@ -15,8 +15,8 @@ from daemon.operations.engine.port import Plan
 from daemon.operations.engine.record import JobRequest
 from daemon.operations.verify.between.pairs import BETWEEN, LONE, tables_to
 from daemon.operations.verify.between.plan import plan_between
-from daemon.operations.verify.kind import VerifyKind
-from daemon.operations.verify.operation import VerifyOperation
+from daemon.operations.verify.job.kind import VerifyKind
+from daemon.operations.verify.job.operation import VerifyOperation
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark

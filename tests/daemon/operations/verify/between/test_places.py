@@ -12,7 +12,7 @@ from changes.model.model import Mode, TableName, TargetName
 from changes.routes.routing import TargetRoute
 from daemon.config.pipeline_parts import VerifySection
 from daemon.operations.verify.between.lookout import BetweenLookout
-from daemon.operations.verify.between.pairs import Filled
+from daemon.operations.verify.between.pairs import FilledTarget
 from daemon.operations.verify.between.places import (
     CutPlaces,
     held,
@@ -73,9 +73,9 @@ def test_places_of_two_targets() -> None:
     assert highest({ONE: 5, TWO: 7}, {ONE: 6}) == {ONE: 6, TWO: 7}
 
 
-def of(pipeline: str) -> Filled:
+def of(pipeline: str) -> FilledTarget:
     route = TargetRoute(TARGET, Mode.UPSERT, None)
-    return Filled(pipeline, TARGET, TableName("s", "t"), route)
+    return FilledTarget(pipeline, TARGET, TableName("s", "t"), route)
 
 
 def test_both_must_read_what_fills_them() -> None:

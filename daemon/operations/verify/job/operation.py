@@ -16,7 +16,7 @@ from daemon.operations.engine.record import Job, State
 from daemon.operations.load.of_tables import OfTables, TablesParams, followed
 from daemon.operations.verify.between.pairs import LIKE_THIS
 from daemon.operations.verify.between.plan import plan_between
-from daemon.operations.verify.kind import VerifyKind
+from daemon.operations.verify.job.kind import VerifyKind
 from daemon.operations.verify.partition import Partition
 from daemon.operations.verify.result_table import print_result
 from daemon.state.edits import EditRefused

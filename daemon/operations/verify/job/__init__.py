@@ -1,0 +1,1 @@
+"""The command and the kind of job that compare tables."""
