@@ -54,13 +54,19 @@ class LogChanges:
     def among(self, keys: Collection[Key], begins: Ends, ends: Ends) -> Collection[Key]:
         """Those of the keys that may have a change in the stretches; all of them where a message
         there can't be read, or is a statement about the table. Raises LogUnreadable."""
-        wanted, found = frozenset(keys), set[Key]()
+        wanted, found = frozenset(keys), self.keys(begins, ends)
+        return wanted if found is None else wanted & found
+
+    def keys(self, begins: Ends, ends: Ends) -> Set[Key] | None:
+        """The keys of all changes in the stretches; None where these can't be told: a message there
+        can't be read, or is a statement about the table. Raises LogUnreadable."""
+        found = set[Key]()
         try:
             for changes in self._changes(begins, ends, statements=False):
                 found |= self._keys_of(changes)
         except (_Unreadable, _Statement, LogGone, NoText):
-            return wanted
-        return wanted & found
+            return None
+        return found
 
     def moves(self, begins: Ends, ends: Ends) -> Sequence[Move]:
         """The rows that went to another key in the stretches and took values along that their

@@ -30,7 +30,8 @@ class Table:
     looked at closer; None before the first pass. ``found``: keys that differ; ``shown``: the first
     of them with their values. ``rows``: of the source, of the target. ``trail``: of rows that
     change their key meanwhile; None before the first pass, and of a cut. ``moved``: how many rows
-    have changed since the cut.
+    have changed since the cut. ``changed``: of two targets the keys that the log changed between
+    what the one had and what the other had, and that are still to be looked at.
     """
 
     begun_ms: int
@@ -46,13 +47,15 @@ class Table:
     restarts: int = 0
     trail: Trail | None = None
     moved: int = 0
+    changed: tuple[Key, ...] = ()
 
     @property
     def is_compared(self) -> bool:
         """Whether nothing is left to be looked at."""
         if self.left is None or self.is_full:
             return self.left is not None
-        return not self.left and (self.trail is None or self.trail.ended)
+        rest = self.left or self.changed
+        return not rest and (self.trail is None or self.trail.ended)
 
     @property
     def is_full(self) -> bool:
@@ -79,6 +82,7 @@ class Table:
             "restarts": self.restarts,
             "trail": None if self.trail is None else self.trail.document(),
             "moved": self.moved,
+            "changed": [list(key) for key in self.changed],
         }
 
     @classmethod
@@ -100,6 +104,7 @@ class Table:
             int(document["restarts"]),
             None if trail is None else Trail.of(trail),
             int(document.get("moved", 0)),
+            tuple(tuple(key) for key in document.get("changed", ())),
         )
 
 

@@ -74,6 +74,11 @@ class BetweenLookout:
         self._wanted = {}
         return repeated(keys, self._look, self._rest)
 
+    def looked_when_held(self, keys: Sequence[Key]) -> KeyLooks:
+        """The same, and not before both targets hold what either holds now."""
+        self._wanted = self.settled()
+        return repeated(keys, self._look, self._rest)
+
     def looked_at_cut(self, keys: Sequence[Key], cut: Ends) -> KeyLooks:
         """Look once, when the second target has come to the first one's cut, if it follows: rows
         that changed between the two can't be decided by another look."""

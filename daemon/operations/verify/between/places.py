@@ -98,21 +98,24 @@ class LivePlaces:
     def holds(self) -> Ends:
         """See ``Places``. The record first: the marks are later, and never go back."""
         recorded = self._control.snapshot(self._one.pipeline)
-        return held(recorded, str(self._one.target), self._state(), self._sources)
+        state = self._state(recorded)
+        return held(recorded, str(self._one.target), state, self._sources)
 
     def lacks(self) -> Ends:
         """See ``Places``. The record first: a reset is recorded before the marks are lowered."""
         recorded = self._control.snapshot(self._one.pipeline)
-        return lacking(recorded, self._state(), self._sources)
+        return lacking(recorded, self._state(recorded), self._sources)
 
     def why_behind(self) -> str | None:
         """See ``Places``."""
         recorded = self._control.snapshot(self._one.pipeline)
         return not_following(recorded, str(self._one.target))
 
-    def _state(self) -> TargetState:
+    def _state(self, recorded: Snapshot) -> TargetState:
+        """Where the sink has lost its marks, they are those that are recorded, or it refuses."""
         target = self._one.target
-        return self._control.sinks()[target.sink].open(target)
+        sink = self._control.sinks()[target.sink]
+        return sink.open(target, recorded.targets.get(str(target)))
 
 
 class CutPlaces:

@@ -16,13 +16,17 @@ from daemon.operations.verify.between.opened import OpenPair, PairOpening
 from daemon.operations.verify.between.pairs import FilledTarget
 from daemon.operations.verify.database_sides import StoredSide
 from daemon.operations.verify.groups import intervals_of, rows_of_interval, sampled
-from daemon.operations.verify.in_flight import KeyLooks
+from daemon.operations.verify.in_flight import Ends, KeyLooks
 from daemon.operations.verify.in_flight_here import Interrupted
-from daemon.operations.verify.key_texts import Trail, follow_by
+from daemon.operations.verify.key_texts import MOST_MOVES, Trail, follow_by
 from daemon.operations.verify.run import Changed, with_looks
 from daemon.operations.verify.sides import LakeSide
 from daemon.operations.verify.work import Table
+from databases.base.port import Key
+from settings.counted import counted
 from sparkwriter.session.requests import NotWanted
+
+_UNKNOWN = "the log has lost that stretch, or has a statement or an unreadable message there"
 
 _MANY = 1 << 40
 """Rows of a table whose number is not asked for: it is parted as far as keys' hashes do."""
@@ -51,7 +55,7 @@ class PairRun:
                     raise Changed
                 if table.left is None:
                     return self._first(table, here)
-                now = self._next(table, here) if table.left else self._followed(table, here)
+                now = self._advanced(table, here)
             with self._opened(table.grid) as again:
                 if again.definition != here.definition:
                     raise Changed
@@ -70,7 +74,8 @@ class PairRun:
         digits = compare.digits_of(some, _MANY)
         with self._opened(grid) as parted:
             found = _first_pass(parted, some, digits)
-        notes = [*here.shapes[0].notes, *here.notes]
+        changed, unknown = self._changed(here, begins)
+        notes = [*here.shapes[0].notes, *here.notes, *unknown]
         if part < 1 and len(some) == len(intervals):
             notes.append("compared whole: it has too few ranges for a sample")
         return replace(
@@ -82,7 +87,22 @@ class PairRun:
             ranges=found.intervals,
             notes=tuple(notes),
             trail=Trail(begins) if self._cut is None else None,
+            changed=changed,
         )
+
+    def _changed(self, here: OpenPair, begins: Ends) -> tuple[tuple[Key, ...], list[str]]:
+        """The keys of rows that may be equal because the one has lost a change which the other does
+        not have yet; and what can't be told of them. In a cut such rows can't be compared."""
+        if self._cut is not None:
+            return (), []
+        ends = self._lookout(here).settled()
+        keys = here.changes.keys(begins, ends)
+        if keys is None:
+            return (), [f"which rows changed between the two is not known: {_UNKNOWN}"]
+        if len(keys) > MOST_MOVES:
+            many = counted(len(keys), "row has", "rows have")
+            return (), [f"{many} changed between the two: those that are equal were not looked at"]
+        return tuple(sorted(keys)), []
 
     @staticmethod
     def _grid(here: OpenPair) -> tuple[Grid | None, list[Interval]]:
@@ -96,6 +116,14 @@ class PairRun:
         return even_intervals(here.sides[0].bounds())
 
     # --- closer
+
+    def _advanced(self, table: Table, here: OpenPair) -> Table:
+        if table.left:
+            return self._next(table, here)
+        if table.changed:
+            seen = self._lookout(here).looked_when_held(table.changed)
+            return with_looks(replace(table, changed=()), seen, here.shapes[0])
+        return self._followed(table, here)
 
     def _next(self, table: Table, here: OpenPair) -> Table:
         assert table.left

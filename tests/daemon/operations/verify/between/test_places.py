@@ -167,6 +167,13 @@ def test_a_row_on_its_way_is_looked_at_again_once_both_have_it() -> None:
     assert (seen.differing, seen.undecided) == ([], {})
 
 
+def test_equal_rows_that_changed_between_the_two_are_looked_at_once_both_have_the_change() -> None:
+    """The first side has lost it."""
+    places = Moving(200, lacks=200), Moving(100, 150, 200, lacks=100)
+    seen = lookout(Rows({"a": "1"}), Rows({"a": "2"}), places, Log(a=150))
+    assert [found.key for found in seen.looked_when_held([("a",)]).differing] == [("a",)]
+
+
 def test_a_side_that_comes_no_further_is_named_with_the_place() -> None:
     places = Moving(100, lacks=100), Moving(200, lacks=200)
     seen = lookout(Rows({"a": "1"}), Rows({"a": "2"}), places, Log(a=150)).looked([("a",)])

@@ -83,17 +83,33 @@ def test_a_side_that_lags_is_waited_for(pair: PairRig, behind: str) -> None:
 
 
 def test_a_paused_target_is_compared_where_the_log_has_no_change(pair: PairRig) -> None:
-    """The rows that changed since are undecided, by name; the others are exact."""
+    """The rows that changed since are undecided, by name, also one that is equal: the first side may
+    have lost its change. The others are exact."""
     pair.paused(pair.second)
     for number in range(3):
         pair.changed(number, f"newer {number}")
     pair.caught_up(pair.first)
+    pair.lake("UPDATE {t} SET note = 'note 2', price = 2.05, made = made + INTERVAL '0.000002'"
+              " SECOND WHERE id = 2")  # fmt: skip
     pair.lake("UPDATE {t} SET note = 'wrong' WHERE id = 100")
     table = pair.compared()
     assert keys(table) == {"100": "differs"}
     assert sorted(each["key"] for each in table["undecided"]) == [["0"], ["1"], ["2"]]
     (why,) = {each["why"] for each in table["undecided"]}
     assert f"{pair.second} does not follow: its sink is away" in why
+
+
+def test_a_change_that_one_has_lost_and_the_other_does_not_have_yet(pair: PairRig) -> None:
+    """Their rows are equal at first, for the wrong reason."""
+    pair.changed(5, "newer")
+    pair.changed(6, "newer")
+    pair.caught_up(pair.first)
+    pair.lake("UPDATE {t} SET note = 'note 5', price = 5.05, made = made + INTERVAL '0.000005'"
+              " SECOND WHERE id = 5")  # fmt: skip
+    pair.control.before_wait = lambda: pair.caught_up(pair.second)
+    table = pair.compared()
+    assert keys(table) == {"5": "differs"}, table
+    assert not table["undecided"]
 
 
 def test_a_row_that_moves_amid_the_comparison_is_followed(pair: PairRig) -> None:
