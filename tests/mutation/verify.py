@@ -43,6 +43,27 @@ OF_VERIFICATIONS = (
         ("tests/daemon/operations/test_verify_schedule.py",),
     ),
     Mutation(
+        "what is spilled is not in a target that is compared with another",
+        "daemon/operations/verify/between/places.py",
+        "            done = min(done, spill.lanes[source][0])\n",
+        "            done = max(done, spill.lanes[source][0])\n",
+        ("tests/daemon/operations/verify/between/test_places.py",),
+    ),
+    Mutation(
+        "a target whose log is read again may hold more than its marks say",
+        "daemon/operations/verify/between/places.py",
+        "recorded.partitions[source].reread or 0)\n",
+        "0)\n",
+        ("tests/daemon/operations/verify/between/test_places.py",),
+    ),
+    Mutation(
+        "rows that the log changed between two sinks are looked at once both have that",
+        "daemon/operations/verify/between/lookout.py",
+        "        self._wanted = self.settled()\n        return repeated(",
+        "        self._wanted = {}\n        return repeated(",
+        ("tests/daemon/operations/verify/between/test_places.py",),
+    ),
+    Mutation(
         "a foreign key ends a repair's row, and the stream waits for it",
         "sparkwriter/sql/base/session.py",
         "        return WaitsForRows(str(error))\n",
