@@ -83,7 +83,7 @@ def test_a_side_that_lags_is_waited_for(pair: PairRig, behind: str) -> None:
 
 
 def test_a_paused_target_is_compared_where_the_log_has_no_change(pair: PairRig) -> None:
-    """The rows that changed since are undecided, by name, also an equal one: the first side may have
+    """Rows that changed since are undecided, by name, also an equal one: the first side may have
     lost its change. The others are exact."""
     pair.paused(pair.second)
     for number in range(3):
