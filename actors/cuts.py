@@ -8,7 +8,7 @@ tagged is left out by name, and a cut that can't be listed is followed by the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from actors.contract import effects as fx
@@ -17,12 +17,26 @@ from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures, bare
 from actors.own_table import OwnTable
 from actors.runtime.mailbox import Tick
+from actors.together import Gathering
 from changes.model.cuts_table import SCHEMA
 from changes.model.model import TargetName
 from offsets.cuts import Cut, KeepCuts, next_number
 from offsets.position import NO_OFFSET
 
 OTHERS_CUT = "another daemon has listed a cut of this number"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The sinks whose targets come to a cut in one transaction each. ``patience_s``: how long a
+    write waits for the others', less than a cut takes."""
+
+    sinks: frozenset[str] = frozenset()
+    patience_s: float = 5.0
+
+
+APART = Together()
+"""None: each target is written by itself."""
 
 
 @dataclass(slots=True)
@@ -36,11 +50,18 @@ class _Making:
     awaited: set[str] = field(default_factory=set)
     path: str | None = None
 
-    def begin(self, number: int, tagged: Mapping[str, str]) -> dict[str, str]:
-        """Give it its number. Returns the versions that have no tag yet: they are awaited."""
+    def begin(
+        self, number: int, tagged: Mapping[str, str], untagged: Collection[str]
+    ) -> dict[str, str]:
+        """Give it its number. Returns the versions that have no tag yet: they are awaited.
+        ``untagged``: the sinks that have no tags."""
         self.number = number
         self.versions, self.left_out = dict(self.reached.versions), dict(self.reached.left_out)
-        new = {n: version for n, version in self.versions.items() if tagged.get(n) != version}
+        new = {
+            name: version
+            for name, version in self.versions.items()
+            if tagged.get(name) != version and name.split(".")[0] not in untagged
+        }
         self.awaited = set(new)
         return new
 
@@ -83,15 +104,18 @@ class CutsLogic:
         run_id: str,
         routed: Callable[[str], bool] = lambda target: True,
         skips: bool = False,
+        together: Together = APART,
     ) -> None:
         """``table``: lists the cuts of this pipeline and ``group``. ``unix_s``: the time, in Unix
         seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
         may lead to a target; what is recorded of others is of an earlier configuration. ``skips``:
-        a cut that is without some table is not listed."""
+        a cut that is without some table is not listed. ``together``: whose targets have no former
+        versions, and come to a cut in one transaction."""
         self._pipeline, self._keep = pipeline, keep
         self._table = OwnTable("cuts", pipeline, group, table, SCHEMA, run_id)
         self._unix_s, self._routed, self._skips = unix_s, routed, skips
-        self._me = Address(pipeline, "cuts")
+        self._me, self._together = Address(pipeline, "cuts"), together
+        self._gathering = Gathering(self._me, together.sinks, together.patience_s)
         self._unlisted = True
         self._first: int | None = None
         self._tagged: dict[str, str] = {}
@@ -101,9 +125,16 @@ class CutsLogic:
         self._failing_since: float | None = None
 
     def handle(self, message: object, now: float) -> list[fx.OwnTableEffect]:
-        """React to one message. ``now`` is not needed: nothing here waits."""
+        """React to one message. ``now`` is in monotonic seconds."""
         match message:
+            case msg.WriteBatch():
+                return self._gathering.take(message, now)
+            case msg.CutAwaits():
+                return self._gathering.awaits(message, now)
+            case msg.NotTogether():
+                return self._gathering.not_together(message, now)
             case msg.CutReached():
+                self._gathering.over()
                 return self._reached(message)
             case msg.Opened():
                 self._table.opened(message)
@@ -122,7 +153,7 @@ class CutsLogic:
                 listed_before = state is not None and state.covered
                 return self._give_up(OTHERS_CUT) if listed_before else self._written()
             case Tick():
-                return []
+                return self._gathering.due(now)
             case Figures():
                 return [fx.Reply(CutFigures(self._made, self._error, self._failing_since))]
             case _:
@@ -155,7 +186,7 @@ class CutsLogic:
         making = self._making
         assert making is not None
         last = None if self._table.last == NO_OFFSET else self._table.last
-        new = making.begin(next_number(last, self._unix_s()), self._tagged)
+        new = making.begin(next_number(last, self._unix_s()), self._tagged, self._together.sinks)
         above = self._listed_below(last, making.number) if self._unlisted else None
         if not new:
             return self._stage()

@@ -7,15 +7,19 @@ heard how the last one ended.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+
+Request = msg.OpenTarget | msg.WriteBatch | msg.WriteTogether | msg.TagVersion
 
 
 class WriterLogic:
     """One per writer actor. Keeps nothing but the present request."""
 
     def __init__(self) -> None:
-        self._request: msg.OpenTarget | msg.WriteBatch | msg.TagVersion | None = None
+        self._request: Request | None = None
 
     def handle(self, message: object, now: float) -> list[fx.WriterEffect]:
         """React to one message. ``now`` is not needed: nothing here depends on time."""
@@ -26,13 +30,18 @@ class WriterLogic:
             case msg.WriteBatch(batch):
                 self._request = message
                 return [fx.Publish(batch)]
+            case msg.WriteTogether(writes):
+                self._request = message
+                return [fx.PublishTogether(writes)]
             case msg.TagVersion():
                 self._request = message
                 return [message]
-            case msg.Opened() | msg.Failed() | msg.Tagged():
+            case msg.Opened() | msg.Failed() | msg.Tagged() | msg.NotTogether():
                 return self._answer(message)
             case msg.Published():
-                return self._published(message)
+                return self._published((message,))
+            case msg.PublishedTogether(published):
+                return self._published(published)
             case _:
                 raise TypeError(f"a writer does not know {message!r}")
 
@@ -41,32 +50,38 @@ class WriterLogic:
         assert request is not None
         return [fx.Tell(request.reply_to, answer)]
 
-    def _published(self, published: msg.Published) -> list[fx.WriterEffect]:
+    def _published(self, published: Sequence[msg.Published]) -> list[fx.WriterEffect]:
         request, self._request = self._request, None
-        assert isinstance(request, msg.WriteBatch)
-        batch = request.batch
-        written = msg.Written(
-            target=batch.target,
-            epochs=request.epochs,
-            through=request.through,
-            state=published.state,
-            changes=batch.changes,
-            seconds=published.seconds,
-            at_ms=published.at_ms,
-        )
-        fields = {
-            "target": str(batch.target),
-            "rows": batch.rows,
-            "changes": batch.changes,
-            "seconds": round(published.seconds, 3),
-            "version": published.state.version,
-        }
-        # The committer first: the processor's answer may end the drain, and with it the run.
-        to = [each for each in (request.committer, request.reply_to) if each is not None]
-        out: list[fx.WriterEffect] = [
-            fx.Log("debug", "written", fields),
-            *(fx.Tell(each, written) for each in to),
-        ]
-        if batch.path is not None:
-            out.append(fx.RemoveStaged((batch.path,)))
-        return out
+        assert isinstance(request, msg.WriteBatch | msg.WriteTogether)
+        writes = (request,) if isinstance(request, msg.WriteBatch) else request.writes
+        return [out for pair in zip(writes, published, strict=True) for out in _written(*pair)]
+
+
+def _written(request: msg.WriteBatch, published: msg.Published) -> list[fx.WriterEffect]:
+    """Say that a write is published."""
+    batch = request.batch
+    written = msg.Written(
+        target=batch.target,
+        epochs=request.epochs,
+        through=request.through,
+        state=published.state,
+        changes=batch.changes,
+        seconds=published.seconds,
+        at_ms=published.at_ms,
+    )
+    fields = {
+        "target": str(batch.target),
+        "rows": batch.rows,
+        "changes": batch.changes,
+        "seconds": round(published.seconds, 3),
+        "version": published.state.version,
+    }
+    # The committer first: the processor's answer may end the drain, and with it the run.
+    to = [each for each in (request.committer, request.reply_to) if each is not None]
+    out: list[fx.WriterEffect] = [
+        fx.Log("debug", "written", fields),
+        *(fx.Tell(each, written) for each in to),
+    ]
+    if batch.path is not None:
+        out.append(fx.RemoveStaged((batch.path,)))
+    return out

@@ -8,7 +8,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from offsets.ledger import LaneLedger
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import NO_OFFSET, Lane, TopicPartition
 from offsets.rebuild import Rebuild
 from offsets.snapshot import SpillMark, TargetMark
 
@@ -29,11 +29,14 @@ class CutWatch:
     neither the other tables' cut nor the reading.
     """
 
-    def __init__(self, pipeline: str, patience_s: float) -> None:
+    def __init__(self, pipeline: str, patience_s: float, *, together: bool = False) -> None:
+        """``together``: who makes cuts is told what it still waits for (``actors.together``)."""
         self._cuts, self._fetcher = Address(pipeline, "cuts"), Address(pipeline, "fetcher")
         self._patience_s = patience_s
         self._asked: msg.CutAsked | None = None
         self._until = 0.0
+        self._together = together
+        self._told: Mapping[str, Mapping[TopicPartition, int]] | None = None
         self._unseen: set[str] = set()
 
     @property
@@ -43,12 +46,14 @@ class CutWatch:
 
     def ask(self, asked: msg.CutAsked, now: float) -> None:
         """The fetcher stands at a boundary."""
-        self._asked, self._until = asked, now + self._patience_s
+        self._asked, self._until, self._told = asked, now + self._patience_s, None
 
-    def drop(self, sources: Container[TopicPartition]) -> None:
+    def drop(self, sources: Container[TopicPartition]) -> list[fx.CommitterEffect]:
         """These partitions go away, or come again: the fetcher holds nothing of them."""
-        if self._asked is not None and any(each in sources for each in self._asked.positions):
-            self._asked = None
+        if self._asked is None or not any(each in sources for each in self._asked.positions):
+            return []
+        self._asked = None
+        return [fx.Tell(self._cuts, msg.CutAwaits(None))] if self._together else []
 
     def passed_on(self, targets: Iterable[str]) -> None:
         """Another member has read on meanwhile: what is recorded of these may be out of date."""
@@ -75,7 +80,7 @@ class CutWatch:
             return []
         short = [each for each, at in asked.positions.items() if ledger.frontier(each) < at]
         if short and now < self._until:
-            return []
+            return self._awaits(ledger, asked)
         self._asked = None
         behind = [name for source in short for name, _ in ledger.holders(source)]
         stand_ins = {rebuild.into for rebuild in rebuilds.values()}
@@ -96,6 +101,20 @@ class CutWatch:
                 versions, left_out = {}, {ALL: AGAIN.format(again)}
         told = msg.CutReached(asked, versions, left_out)
         return [fx.Tell(self._cuts, told), fx.Tell(self._fetcher, msg.CutOver(asked))]
+
+    def _awaits(self, ledger: LaneLedger, asked: msg.CutAsked) -> list[fx.CommitterEffect]:
+        """What has still to be written, where that is to be told and is other than before."""
+        if not self._together:
+            return []
+        pending: dict[str, dict[TopicPartition, int]] = {}
+        for source in asked.positions:
+            for name, _ in ledger.holders(source):
+                if (ends := ledger.pending(Lane(source, name))) is not None:
+                    pending.setdefault(name, {})[source] = ends[1]
+        if pending == self._told:
+            return []
+        self._told = pending
+        return [fx.Tell(self._cuts, msg.CutAwaits(pending))]
 
     def _elsewhere(self, name: str, mark: TargetMark, asked: msg.CutAsked) -> str | None:
         """Why a target may show anything but what comes before the boundary; None: it does not."""

@@ -45,15 +45,15 @@ class CommitterLogic:
         until: Mapping[TopicPartition, int] | None,
         commits: bool = True,
         debt: DebtBounds | None = None,
-        cut_patience_s: float = 10.0,
+        cut: CutWatch | None = None,
     ) -> None:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
         ``until``: report ``CaughtUp`` once the frontier of each of these partitions is there. They
         are all of the topics', queried before any was assigned. None: never. ``commits``: the
         group's commit is one of the configured stores, the last. ``debt``: from where on the
-        target that holds a frontier is named; None: never. ``cut_patience_s``: how long a cut
-        waits for a target.
+        target that holds a frontier is named; None: never. ``cut``: says when a cut's
+        boundary is reached.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
@@ -63,7 +63,7 @@ class CommitterLogic:
         self._recorded = recorded
         self._ledger = LaneLedger()
         self._debt = None if debt is None else FrontierDebt(debt)
-        self._cut = CutWatch(pipeline, cut_patience_s)
+        self._cut = cut or CutWatch(pipeline, 0.0)
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
         self._report_caught_up = until is not None
@@ -126,8 +126,7 @@ class CommitterLogic:
                 self._ending = True
                 out = [*self._save(), fx.WakeAt(None)]
             case msg.Release(sources):
-                self._cut.drop(sources)
-                out = self._release(sources)
+                out = [*self._cut.drop(sources), *self._release(sources)]
             case msg.Saved():
                 self._saved_at, self._save_error = now, None
                 out = self._saved_as(message)
@@ -171,12 +170,11 @@ class CommitterLogic:
     # --- the ledger
 
     def _started(self, started: msg.EpochStarted) -> list[fx.CommitterEffect]:
-        source = started.source
+        source, out = started.source, self._cut.drop((started.source,))
         left = self._frontiers().get(source)
-        holes = self._holes(started, started.start if left is None else left)
+        out += self._holes(started, started.start if left is None else left)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
-        self._cut.drop((source,))
         if left != started.start:
             self._cut.passed_on(self._marks)
         self._timelines[source] = Timeline()
@@ -192,7 +190,7 @@ class CommitterLogic:
             self._topic_ids[source.topic] = started.topic_id
         # File before data: a start that was configured or forced must not be decided again, at
         # another place, because the process died before the first regular save.
-        return holes if started.more else holes + self._save()
+        return out if started.more else out + self._save()
 
     def _topics_gone(self, topics: frozenset[str]) -> list[fx.CommitterEffect]:
         """Report each once, with what is lost with it, and wait for nothing of it."""

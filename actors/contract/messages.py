@@ -7,10 +7,15 @@ them all; ports and effects import from the modules, so that no import goes roun
 from actors.contract.of_counts import CountsFolded, CountsHeld, OwnNotStaged, OwnStaged
 from actors.contract.of_cuts import (
     CutAsked,
+    CutAwaits,
     CutOver,
     CutReached,
+    CutSoon,
+    NotTogether,
+    PublishedTogether,
     Tagged,
     TagVersion,
+    WriteTogether,
 )
 from actors.contract.of_outcomes import (
     DEAD_LETTERS,
@@ -104,8 +109,10 @@ __all__ = [
     "CountsFolded",
     "CountsHeld",
     "CutAsked",
+    "CutAwaits",
     "CutOver",
     "CutReached",
+    "CutSoon",
     "DeadLetter",
     "DeadLetterKept",
     "DeadLetterNotKept",
@@ -125,6 +132,7 @@ __all__ = [
     "FormatDetected",
     "InQuarantine",
     "LoadBroken",
+    "NotTogether",
     "Offered",
     "OpenTarget",
     "Opened",
@@ -137,6 +145,7 @@ __all__ = [
     "Polled",
     "Progress",
     "Published",
+    "PublishedTogether",
     "Rebuilt",
     "RecordBatch",
     "RegistryState",
@@ -172,5 +181,6 @@ __all__ = [
     "TopicsGone",
     "WaitsFor",
     "WriteBatch",
+    "WriteTogether",
     "Written",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actors.contract.addresses import Address
+from actors.contract.of_outcomes import Failed, Published, WriteBatch
 from changes.model.model import TargetName
 from offsets.cuts import Boundary, KeepCuts
 from offsets.position import TopicPartition
@@ -33,6 +34,50 @@ class CutOver:
     """The cut is recorded, or given up: reading goes on."""
 
     asked: CutAsked
+
+
+@dataclass(frozen=True, slots=True)
+class CutAwaits:
+    """What has still to be written before the boundary is reached: to the actor that makes cuts,
+    where targets are written together.
+
+    ``pending``: by target, of each partition the last offset that is not written. None: the cut is
+    given up, since partitions went away.
+    """
+
+    pending: Mapping[str, Mapping[TopicPartition, int]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CutSoon:
+    """More is held for the next cut than one write takes: to the fetcher, which seeks a boundary
+    now."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTogether:
+    """Publish several targets' batches in one transaction of their sink, or none of them. Of each
+    write is told how it ended, as if it were alone; where none is written, ``reply_to`` hears."""
+
+    writes: tuple[WriteBatch, ...]
+    reply_to: Address
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTogether:
+    """The targets show the writes, each in its place."""
+
+    published: tuple[Published, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotTogether:
+    """None of the writes is published, since one failed. ``failed``: which one and why; None where
+    the transaction failed for no single one's sake, and trying again can't help."""
+
+    writes: tuple[WriteBatch, ...]
+    failed: Failed | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

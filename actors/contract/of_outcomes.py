@@ -37,7 +37,9 @@ class WriteBatch:
     reply_to: Address
     committer: Address | None
     """None: what is written is no change of a source."""
-    attempt: int = 1
+    gatherer: Address | None = None
+    """Who has it written together with other targets' (``actors.together``); None: it goes to the
+    writers by itself."""
 
 
 @dataclass(frozen=True, slots=True)

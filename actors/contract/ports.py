@@ -69,6 +69,26 @@ class ResettableSink(BatchWriter, Protocol):
         ...
 
 
+class OneFailed(Exception):
+    """One of several writes failed, by the error that is its cause. ``target``: whose; None where
+    it is the transaction's as a whole."""
+
+    def __init__(self, target: TargetName | None) -> None:
+        super().__init__("one of several writes failed")
+        self.target = target
+
+
+@runtime_checkable
+class WritesTogether(Protocol):
+    """A sink that can publish batches of several targets at once. On a writer's thread."""
+
+    def write_together(self, batches: Sequence[StagedBatch]) -> list[TargetState]:
+        """As ``BatchWriter.write`` of each, but readers see all of them or none. No batch is a
+        barrier. Tables are made, and get columns, before that, each in a step of its own. Raises
+        OneFailed, from what ``write`` would have raised; readers then saw nothing."""
+        ...
+
+
 class SwapTooEarly(Exception):
     """The old table holds more than the new one: ``marks`` are its. Nothing was changed."""
 

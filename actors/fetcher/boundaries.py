@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
-from offsets.position import EpochSpan
+from offsets.position import EpochSpan, TopicPartition
 
 
 class CutAt(NamedTuple):
@@ -99,3 +99,31 @@ def part_of(
     """Some neighbours of a fetched batch."""
     offsets, values = fetched.offsets[which], fetched.values[which]
     return msg.Fetched(fetched.source, offsets, values, next_offset, fetched.time_ms, epochs)
+
+
+# What keeps a log from being cut.
+
+OTHERS = (
+    "others of the group read {} of the {} partitions: cuts need all of a pipeline's in one daemon"
+)
+
+UNSEEN = "nothing has come of {} since it is read from amid its log: what is applied is not known"
+
+_SHOWN = 3
+"""Partitions that a line names."""
+
+
+def why_uncut(
+    partitions: int, read: Collection[TopicPartition], seen: Collection[TopicPartition]
+) -> str | None:
+    """Why no boundary can be sought in all ``partitions`` of the log; None: it can. ``seen``: those
+    of which it is known where they stand."""
+    if (others := partitions - len(read)) > 0:
+        return OTHERS.format(others, partitions)
+    unseen = set(read) - set(seen)
+    return UNSEEN.format(in_short(unseen)) if unseen else None
+
+
+def in_short(sources: Iterable[TopicPartition]) -> str:
+    """Their names, the first few."""
+    return ", ".join(map(str, sorted(sources)[:_SHOWN]))

@@ -24,8 +24,10 @@ from actors.fetcher.boundaries import (
     behind,
     behind_all_whole,
     between_transactions,
+    in_short,
     latest_ms,
     part_of,
+    why_uncut,
 )
 from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import Reassembly
@@ -39,16 +41,7 @@ NO_END_S = 5.0
 """How long messages may come without the end of a transaction, until the cut goes through the log
 at a time instead. So long, too, one of several partitions must be quiet to be taken as it is."""
 
-OTHERS = (
-    "others of the group read {} of the {} partitions: cuts need all of a pipeline's in one daemon"
-)
-
-UNSEEN = "nothing has come of {} since it is read from amid its log: what is applied is not known"
-
 BEHIND = "{} did not come to {}, the source's time of {} in ms, within {:g} s: {}"
-
-_SHOWN = 3
-"""Partitions that a line names."""
 
 Read = Mapping[TopicPartition, AssignedPartition]
 """The partitions that are read."""
@@ -71,6 +64,7 @@ class Cutting:
         self._parts = parts
         self._every_s, self._patience_s = every_s, max(patience_s, NO_END_S + 1.0)
         self._due_at: float | None = None
+        self._overdue_at: float | None = None
         self._sought_since: float | None = None
         self._counts: Mapping[str, int] = {}
         self._asked: msg.CutAsked | None = None
@@ -96,10 +90,14 @@ class Cutting:
         """So many partitions the log has, by topic; empty where that is not known now."""
         self._counts = counts or self._counts
 
-    def flush(self) -> bool:
-        """Whether the processors are to write what they have, once a cut."""
-        begins = self.at_rest and not self._flushed
-        self._flushed |= begins
+    def flush(self, now: float) -> bool:
+        """Whether the processors are to write what they have: once a cut, and where none could be
+        made in twice its time. What is written at cuts alone would else be held for ever."""
+        overdue = self._overdue_at is not None and now >= self._overdue_at
+        begins = not self._flushed if self.at_rest else overdue
+        self._flushed |= self.at_rest
+        if begins and self._every_s is not None:
+            self._overdue_at = now + 2 * self._every_s + self._patience_s
         return begins
 
     @property
@@ -156,6 +154,7 @@ class Cutting:
         if unread:
             self._latest_at = dict.fromkeys(self._latest_at, now)
             self._sought_since = self._sought_since and now
+            self._overdue_at = now + 2 * (self._every_s or 0.0) + self._patience_s
         if self.at_rest or not self._seeks(read, now):
             return []
         end: TransactionEnd | None = None
@@ -174,11 +173,14 @@ class Cutting:
         """Whether some partitions wait for others to come to a cut's time."""
         return len(self._among) > 1 and not self.at_rest
 
-    def over(self, asked: msg.CutAsked | None, now: float) -> GoesOn | None:
-        """The cut is made, or given up: what was held goes on. None where it is another one."""
-        if self._asked is None or asked != self._asked:
-            return None
-        return GoesOn(self._go_on(now))
+    def hear(self, said: msg.CutOver | msg.CutSoon, now: float) -> GoesOn | None:
+        """The cut is made, or given up: what was held goes on. None where it is another one, and
+        where one is to be made as soon as it can."""
+        if isinstance(said, msg.CutSoon):
+            self._due_at = now
+        elif self._asked is not None and said.asked == self._asked:
+            return GoesOn(self._go_on(now))
+        return None
 
     def let_flow(self) -> bool:
         """Whether single partitions were paused since this was last asked."""
@@ -198,7 +200,7 @@ class Cutting:
             return None
         behind = sorted(set(self._among) - self._reached.keys())
         ahead = self._until_ms, self._ahead, self._patience_s
-        names = ", ".join(map(str, behind[:_SHOWN]))
+        names = in_short(behind)
         self.behind = BEHIND.format(counted(len(behind), "partition"), *ahead, names)
         said = fx.Log("warning", "cut_not_made", {"reason": self.behind})
         return GoesOn(self._go_on(now), (said,))
@@ -225,6 +227,7 @@ class Cutting:
             return False
         if self._due_at is None:
             self._due_at = now + self._every_s
+            self._overdue_at = now + 2 * self._every_s + self._patience_s
         if now < self._due_at:
             return False
         if self._among:
@@ -233,11 +236,7 @@ class Cutting:
         return self._begins_to_seek(read, now)
 
     def _begins_to_seek(self, read: Read, now: float) -> bool:
-        partitions, self.uncut = sum(self._counts.values()), None
-        if (others := partitions - len(read)) > 0:
-            self.uncut = OTHERS.format(others, partitions)
-        elif unseen := read.keys() - self._latest.keys():
-            self.uncut = UNSEEN.format(", ".join(map(str, sorted(unseen)[:_SHOWN])))
+        self.uncut = why_uncut(sum(self._counts.values()), read, self._latest)
         if self.uncut is not None or not read:
             return False
         self._among, self._sought_since, self._until_ms = tuple(read), None, None
@@ -255,8 +254,7 @@ class Cutting:
             return self._by_time(fetched, whole, now)
         if (found := between_transactions(self._format, fetched, whole)) is not None:
             return found
-        if self._sought_since is None:
-            self._sought_since = now
+        self._sought_since = now if self._sought_since is None else self._sought_since
         if now < self._sought_since + NO_END_S:
             return None
         return behind_all_whole(whole)

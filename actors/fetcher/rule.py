@@ -92,8 +92,8 @@ class FetcherLogic:
                 return self._reread(epochs)
             case msg.CommitFrontiers():
                 return self._commit(message)
-            case msg.CutOver(asked):
-                return self._behind_cut(self._cutting.over(asked, now), now)
+            case msg.CutOver() | msg.CutSoon():
+                return self._behind_cut(self._cutting.hear(message, now), now)
             case msg.SchemasKept(identities):
                 self._schemas.kept(identities)
                 return self._settle(identities, now)
@@ -164,12 +164,12 @@ class FetcherLogic:
         out += self._behind_cut(self._cutting.lapsed(now), now)
         if polled.error is not None:
             out += self._fail(polled.error)
-        return out + self._undetected(polled, now) + self._flush()
+        return out + self._undetected(polled, now) + self._flush(now)
 
-    def _flush(self) -> list[fx.FetcherEffect]:
+    def _flush(self, now: float) -> list[fx.FetcherEffect]:
         """Have what was read written, once all of it is taken: where a run reads only what is
         there, and where a cut is made."""
-        if self._offers.settled and not self._stopped and self._cutting.flush():
+        if self._offers.settled and not self._stopped and self._cutting.flush(now):
             return list(self._offers.flush())
         ends, assigned = self._settings.until, self._partitions
         if ends is None or self._flushed or self._stopped or not self._offers.settled:
@@ -349,7 +349,7 @@ class FetcherLogic:
     def _offered(self, offered: msg.Offered, now: float) -> list[fx.FetcherEffect]:
         self._offers.answered(offered)
         if offered.taken:
-            return [*self._offer_parked(offered.to), *self._delivered(), *self._flush()]
+            return [*self._offer_parked(offered.to), *self._delivered(), *self._flush(now)]
         if self._stopped and not self._delivering:
             # It was counted in the Drain that went out; the processor must not wait for it.
             return [self._offers.drain(offered.to)]

@@ -90,10 +90,15 @@ class Attempts:
                 continue
             life.retry_now()
             if life.write is not None:
-                out.append(fx.Tell(WRITERS, life.write))
+                out.append(offered(life.write))
             else:
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
         return out
+
+
+def offered(write: msg.WriteBatch) -> fx.Tell:
+    """A write on its way: to the writers, or to who has it written with others."""
+    return fx.Tell(write.gatherer or WRITERS, write)
 
 
 def _retry_log(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:

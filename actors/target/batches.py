@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.addresses import WRITERS, Address
+from actors.contract.addresses import Address
 from actors.contract.writes import StagedBatch
+from actors.target.attempts import offered
 from actors.target.barrier import BarrierPlanner, notes_of
 from actors.target.batching import (
     DataError,
@@ -47,12 +48,15 @@ class Batches:
         router: Router,
         settings: ProcessorSettings,
         run_id: str,
+        gathered: Callable[[TargetBuffer], bool] = lambda buffer: False,
     ) -> None:
-        """``run_id`` makes batch names unique over restarts."""
+        """``run_id`` makes batch names unique over restarts. ``gathered``: whether a target's rows
+        are to be written together with others' now."""
         letters, by = settings.dead_letters, settings.partitioner
         self._dead_letters = Address(me.pipeline, "dead-letters") if letters else None
-        self._me = me
+        self._me, self._gathered = me, gathered
         self._committer = Address(me.pipeline, "committer")
+        self._gatherer = Address(me.pipeline, "cuts")
         self._router = router
         self._barriers = BarrierPlanner(format_, router, settings.ddl, by_key=by is not None)
         self._entry_groups = EntryGroups(format_, router, self._barriers, self)
@@ -290,9 +294,11 @@ class Batches:
         batch = replace(batch, counts=counts, folded=buffer.folded)
         if batch.path is not None:
             batch = with_column_changes(buffer, batch, self._router)
-        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
+        together = batch.path is not None and not batch.is_barrier and self._gathered(buffer)
+        via = self._gatherer if together else None
+        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer, via)
         buffer.hand_over(write, firsts, now)
-        return [fx.Tell(WRITERS, write)]
+        return [offered(write)]
 
     def next_id(self) -> str:
         """A name for a batch, unique over restarts."""

@@ -304,6 +304,10 @@ class TargetBuffer:
         self.pending_letter = self.passed = None
         return gone
 
+    def waits_since(self) -> float:
+        """The order in which targets get a free writer: the longest wait first."""
+        return self.queue.since if self.queue.since is not None else float("-inf")
+
     def due_at(self, age_s: float) -> float | None:
         """When the oldest waiting message makes a batch due, None when none waits."""
         since = self.queue.since

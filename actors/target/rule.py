@@ -16,6 +16,7 @@ from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures, ProcessorFigures, bare
 from actors.contract.writes import Doubt, TargetState
 from actors.runtime.mailbox import Tick
+from actors.target.at_cuts import AtCuts
 from actors.target.attempts import Attempts
 from actors.target.batches import Batches
 from actors.target.batching import DataError
@@ -62,7 +63,10 @@ class ProcessorLogic:
         ``recorded`` is what targets are known to have published: what shows less was rolled back.
         """
         self._me, self._settings = address, settings
-        self._batches = Batches(address, format_, router, settings, run_id)
+        self._cuts = AtCuts(
+            address.pipeline, settings, lambda: self._flushing, lambda: self._relief.holds
+        )
+        self._batches = Batches(address, format_, router, settings, run_id, self._cuts.gathers)
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._awaited = Awaited(address, settings.processors)
         self._settlements = Settlements(address)
@@ -154,7 +158,7 @@ class ProcessorLogic:
         # One that waits for its next attempt holds no writer: what it waits for may need that one.
         writing = (b for b in self._awake.values() if b.life.phase is Phase.WRITING)
         self._flying = Counter(b.route.name.sink for b in writing if b.life.waiting is None)
-        for buffer in sorted(self._awake.values(), key=_waiting_since):
+        for buffer in sorted(self._awake.values(), key=TargetBuffer.waits_since):
             out += self._advance(buffer, now)
         out += self._settlements.answers(self._awake.values())
         awake = [*self._awake.values()]
@@ -247,23 +251,25 @@ class ProcessorLogic:
             self._flying[buffer.route.name.sink] += flies
         if self._may_stage_behind(buffer) and buffer.queue.size >= self._settings.buffer_bytes:
             out += self._batches.stage_behind(buffer)
-        return out
+        return out + self._cuts.ask(buffer)
 
     def _may_stage_behind(self, buffer: TargetBuffer) -> bool:
         """Behind a write or while no writer is free; but not when partitions were revoked: what is
         read again must wait for the marks as they will be, or rows of a write in flight would be
         staged again; nor by a decoder that lacks columns."""
-        waits = buffer.life.phase is Phase.READY and not self._writer_free(buffer)
+        held = not self._writer_free(buffer) or self._cuts.waits(buffer)
+        waits = buffer.life.phase is Phase.READY and held
         free = not (buffer.reopen or buffer.columns.outdated) and buffer.pending_letter is None
         return (buffer.life.phase is Phase.WRITING or waits) and free
 
     def _writer_free(self, buffer: TargetBuffer) -> bool:
-        return self._flying[buffer.route.name.sink] < self._settings.writers
+        free = self._flying[buffer.route.name.sink] < self._settings.writers
+        return free or self._cuts.covers(buffer)
 
     def _is_due(self, buffer: TargetBuffer, now: float) -> bool:
         settings = self._settings
-        if buffer.through:
-            return True
+        if buffer.through or self._cuts.waits(buffer):
+            return not self._cuts.waits(buffer)
         due_at = buffer.due_at(settings.batch_age_s)
         return due_at is not None and (
             self._draining
@@ -498,7 +504,7 @@ class ProcessorLogic:
         if (
             not self._drained
             and self._received == self._drain_after
-            and all(b.empty or b.life.phase is Phase.STOPPED for b in self._awake.values())
+            and all(map(self._cuts.is_over, self._awake.values()))
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
@@ -514,13 +520,7 @@ class ProcessorLogic:
             # With no writer free it is a write's end that wakes, not the clock.
             if b.life.phase is Phase.READY
             and b.pending_letter is None
-            and self._writer_free(b)
+            and (self._writer_free(b) and not self._cuts.waits(b))
             and (due_at := b.due_at(self._settings.batch_age_s)) is not None
         ]
-        out.append(fx.WakeAt(min(times, default=None)))
-        return out
-
-
-def _waiting_since(buffer: TargetBuffer) -> float:
-    """The order in which targets get a free writer: the longest wait first."""
-    return buffer.queue.since if buffer.queue.since is not None else float("-inf")
+        return [*out, fx.WakeAt(min(times, default=None))]

@@ -62,6 +62,8 @@ class ProcessorSettings:
     key has one partition; None: partitions say nothing of keys."""
     counts: Address | None = None
     """Who is told of the changes that targets hold, by minute; None: they are not counted."""
+    together: frozenset[str] = frozenset()
+    """The sinks whose targets are written at cuts alone, all in one transaction each."""
     reread_offsets: int = 20_000
     """How much of the log is read again at once for a spill."""
     retry_base_s: float = RETRY_BASE_S

@@ -13,17 +13,29 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from actors.contract.messages import OpenTarget, TagVersion, WriteBatch
+from actors.contract.messages import OpenTarget, TagVersion, WriteBatch, WriteTogether
 from actors.runtime.shell import Directory, Endpoint
+from changes.model.model import TargetName
 
 # What waits for a sink's writers, of one pipeline: in its order, but writes pass openings.
 
-Request = OpenTarget | WriteBatch | TagVersion
+WRITES = WriteBatch, WriteTogether
+Request = OpenTarget | WriteBatch | WriteTogether | TagVersion
+
+
+def _targets(request: Request) -> list[TargetName]:
+    """Each has an answer."""
+    match request:
+        case WriteTogether(writes):
+            return [write.batch.target for write in writes]
+        case WriteBatch(batch):
+            return [batch.target]
+    return [request.target]
 
 
 class InTurns:
@@ -41,10 +53,10 @@ class InTurns:
 
     def add(self, request: Request) -> None:
         """A write goes behind the last write and one opening, where openings alone follow."""
-        if not isinstance(request, WriteBatch):
+        if not isinstance(request, WRITES):
             self._items.append(request)
             return
-        writes = (at for at, one in enumerate(self._items) if isinstance(one, WriteBatch))
+        writes = (at for at, one in enumerate(self._items) if isinstance(one, WRITES))
         self._items.insert(max(writes, default=-1) + 2, request)
 
     def take(self) -> Request:
@@ -60,6 +72,17 @@ class _Sink:
     queue: Endpoint
     waiting: dict[str, InTurns] = field(default_factory=dict)
     in_hand: Counter[str] = field(default_factory=Counter)
+    together: dict[TargetName, set[TargetName]] = field(default_factory=dict)
+    """Of each target that a writer has together with others, those that are not answered yet."""
+
+    def answered(self, targets: Sequence[TargetName]) -> int:
+        """How many writers that leaves free."""
+        free = 0
+        for target in targets:
+            others = self.together.pop(target, {target})
+            others.discard(target)
+            free += not others
+        return free
 
 
 class Requests:
@@ -83,22 +106,23 @@ class Requests:
         match message:
             case msg.OpenTarget(target) | msg.TagVersion(target):
                 sink = self._sinks[target.sink]
-            case msg.WriteBatch(batch):
+            case msg.WriteBatch(batch) | msg.WriteTogether((msg.WriteBatch(batch), *_)):
                 sink = self._sinks[batch.target.sink]
             case _:
                 raise TypeError(f"a writer does not know {message!r}")
         pipeline = message.reply_to.pipeline
         with self._changed:
-            self._open[pipeline] += 1
+            self._open[pipeline] += len(_targets(message))
             sink.waiting.setdefault(pipeline, InTurns()).add(message)
             self._hand_out(sink)
 
-    def answered(self, pipeline: str, sink: str) -> None:
-        """A writer has sent the processor its answer. Each request has exactly one."""
+    def answered(self, pipeline: str, targets: Sequence[TargetName]) -> None:
+        """A writer has sent the processor its answer. Each target of a request has exactly one."""
         with self._changed:
-            self._open[pipeline] -= 1
-            self._sinks[sink].in_hand[pipeline] -= 1
-            self._hand_out(self._sinks[sink])
+            sink = self._sinks[targets[0].sink]
+            self._open[pipeline] -= len(targets)
+            sink.in_hand[pipeline] -= sink.answered(targets)
+            self._hand_out(sink)
             self._changed.notify_all()
 
     def wait(self, pipeline: str, timeout_s: float) -> int:
@@ -120,6 +144,9 @@ class Requests:
             if len(waiting):
                 sink.waiting[name] = waiting
             sink.in_hand[name] += 1
+            if len(targets := _targets(request)) > 1:
+                others = set(targets)
+                sink.together |= ((target, others) for target in targets)
             sink.queue.tell(request)
 
     def _may(self, sink: _Sink, pipeline: str) -> bool:
@@ -138,6 +165,9 @@ class WritersDirectory(Directory):
     def tell(self, address: Address, message: object) -> None:
         """Deliver the message before the count falls: a waiting edit then finds it delivered."""
         self._whole.tell(address, message)
-        if address.role != "committer":  # it hears of writes as well
+        if isinstance(message, msg.NotTogether):
+            targets = [write.batch.target for write in message.writes]
+            self._requests.answered(address.pipeline, targets)
+        elif address.role != "committer":  # it hears of writes as well
             assert isinstance(message, msg.Opened | msg.Written | msg.Tagged | msg.Failed)
-            self._requests.answered(address.pipeline, message.target.sink)
+            self._requests.answered(address.pipeline, [message.target])

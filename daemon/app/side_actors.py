@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from actors.counts import CountsLogic
-from actors.cuts import CutsLogic
+from actors.cuts import CutsLogic, Together
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.staging.own_rows import OwnRowEffects
 from actors.staging.staged_tables import ParquetTables
@@ -30,7 +30,8 @@ def own_tables_of(
 
     if (table := section.cuts_table) is not None:
         keep, skips = section.cuts.keep, section.cuts.incomplete == "skip"
-        own = pipeline, group, table, keep, time.time, run_id, routed, skips
+        together = Together(config.together(pipeline), section.cuts.wait / 2)
+        own = pipeline, group, table, keep, time.time, run_id, routed, skips, together
         yield "cuts", CutsLogic(*own), effects
     if section.counts is not None:
         table, known = TargetName.parse(section.counts), filter(routed, recorded)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from actors.committer.cutting import CutWatch
 from actors.committer.debt import DebtBounds
 from actors.committer.rule import Begin, CommitterLogic
 from actors.contract.addresses import WRITERS, Address
@@ -159,15 +160,17 @@ class Topology:
         self.directory.tell(Address(parts.name, "committer"), Begin())
 
     def _start_committer(self, parts: PipelineParts) -> None:
-        daemon = self._config.daemon
+        daemon, section = self._config.daemon, self._config.pipeline[parts.name]
         logic = CommitterLogic(
             parts.name,
             parts.recorded,
             daemon.commit_interval_s,
             parts.until,
-            commits="kafka-commit" in self._config.pipeline[parts.name].offset_stores,
+            commits="kafka-commit" in section.offset_stores,
             debt=DebtBounds(daemon.frontier_debt_messages, daemon.frontier_debt_s),
-            cut_patience_s=self._config.pipeline[parts.name].cuts.wait,
+            cut=CutWatch(
+                parts.name, section.cuts.wait, together=bool(self._config.together(parts.name))
+            ),
         )
         mailbox, effects = Mailbox(DataQueue(NOTHING)), CommitterEffects(parts.store)
         self._start(Address(parts.name, "committer"), logic, mailbox, _just(effects))
@@ -246,11 +249,12 @@ class Topology:
             memory=self._buffers.account(*lent, lambda: mailbox.tell(Tick())),
             staged=self._staged.account(*lent, lambda: mailbox.tell(Tick())),
             group=parts.group,
-            ddl=config.pipeline[address.pipeline].ddl.policy,
+            ddl=section.ddl.policy,
             loads=loads_of(parts.recorded),
             load_spill_bytes=config.load.spill_bytes,
             partitioner=section.partitioner,
             counts=None if section.counts is None else Address(parts.name, "counts"),
+            together=config.together(parts.name) if parts.until is None else frozenset(),
         )
         known = self._run_id, random.random, spills, parts.recorded.targets
         logic = ProcessorLogic(address, format_, router, settings, *known)

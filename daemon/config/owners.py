@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from changes.model.model import TargetName
 from changes.routes.routing import Route, Router
+from daemon.config.pipeline_parts import CutSection
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import JobsSection
 from sparkwriter.sections import AnySink
@@ -98,9 +99,7 @@ def unfit_own_tables(
         written = {route.template.split(".")[0] for route in routes[name]}
         found = []
         if section.cut_every is not None:
-            yield from (
-                f"pipeline.{name}.cut_every: {why}" for why in _without_tags(written, sinks)
-            )
+            yield from (f"pipeline.{name}.{why}" for why in _uncut(written, sinks, section.cuts))
             table = section.cuts_table
             if table is None:
                 yield (
@@ -124,6 +123,21 @@ def unfit_own_tables(
                 yield f"{key}: {str(table)!r} names no sink; have: {', '.join(sorted(sinks))}"
             if table in targets:
                 yield f"{key}: {str(table)!r} is a route's target: name another table"
+
+
+def _uncut(written: Iterable[str], sinks: Mapping[str, AnySink], cuts: CutSection) -> Iterator[str]:
+    """Sinks whose tables can't be cut as is asked for, by key."""
+    databases = {name for name in written if name in sinks and sinks[name].transactions}
+    if cuts.atomic and not databases:
+        yield "cuts.atomic: it is for sinks that are databases, and the pipeline writes to none"
+    for why in _without_tags(set(written) - databases, sinks):
+        yield f"cut_every: {why}"
+    for name in sorted(databases if not cuts.atomic else ()):
+        yield (
+            f"cut_every: sink {name} keeps no former versions of its tables: with cuts.atomic = "
+            "true they come from cut to cut in one transaction; or give its routes a pipeline of "
+            "their own"
+        )
 
 
 def _without_tags(written: Iterable[str], sinks: Mapping[str, AnySink]) -> Iterator[str]:

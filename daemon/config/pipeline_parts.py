@@ -187,15 +187,16 @@ TargetText = Annotated[str, AfterValidator(_is_target)]
 
 
 class CutSection(Section):
-    """How the cuts of ``cut_every`` are kept. ``table``: where they are listed. ``recent``: all of
-    so long are kept, and then one an hour for ``hourly_days``. ``wait``: a target that takes longer
-    to come to a cut is left out of it. ``incomplete``: what becomes of a cut without some table."""
+    """``table`` lists cuts. ``recent``: all of so long are kept, then one an hour for
+    ``hourly_days``. ``wait``: what takes longer to come to a cut is left out, and ``incomplete``
+    says what becomes of the cut. ``atomic``: a database's tables go from cut to cut at once."""
 
     table: TargetText | None = None
     recent: Seconds = Field(3600.0, ge=0)
     hourly_days: int = Field(7, ge=0, le=3660)
     wait: Seconds = Field(10.0, gt=0)
     incomplete: Literal["list", "skip"] = "list"
+    atomic: bool = False
 
     @property
     def keep(self) -> KeepCuts:

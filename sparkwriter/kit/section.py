@@ -24,6 +24,9 @@ class SinkSection(Section):
     tags: ClassVar[bool] = False
     """Whether former versions of its tables can be named, as cuts do."""
 
+    transactions: ClassVar[bool] = False
+    """Whether several of its tables can change in one transaction."""
+
     needs_spark: ClassVar[bool] = False
     """Whether it is written with Spark."""
 

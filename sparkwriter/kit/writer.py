@@ -76,17 +76,23 @@ class TargetWriter(Generic[E]):
             check_capable(batch, store.capabilities)
             if batch.is_barrier:
                 return self._statements.write(batch)
-            for _ in range(SETTLE_ATTEMPTS):
-                here = store.look(target)
-                seen = None if isinstance(here, Absent) else here
-                if seen is not None and seen.marks.cover(batch):
-                    return replace(seen.state, covered=True)
-                here.marks.check(batch)
-                if seen is not None and seen.dropped and batch.path is not None:
-                    self._statements.move_aside(seen)
-                elif self._fits(batch, here):
-                    assert seen is not None
-                    return self._publish(seen, batch)
+            seen, covered = self._fitting(batch)
+            return replace(seen.state, covered=True) if covered else self._publish(seen, batch)
+
+    def _fitting(self, batch: StagedBatch) -> tuple[E, bool]:
+        """The target's table once it can take the batch, and whether it holds that already."""
+        store, target = self._store, batch.target
+        for _ in range(SETTLE_ATTEMPTS):
+            here = store.look(target)
+            seen = None if isinstance(here, Absent) else here
+            if seen is not None and seen.marks.cover(batch):
+                return seen, True
+            here.marks.check(batch)
+            if seen is not None and seen.dropped and batch.path is not None:
+                self._statements.move_aside(seen)
+            elif self._fits(batch, here):
+                assert seen is not None
+                return seen, False
         raise SinkUnavailable(f"{target}: others keep changing the table's schema")
 
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:

@@ -16,6 +16,8 @@ from sparkwriter.kit.section import SinkSection
 class JdbcSection(SinkSection):
     """``kind = "jdbc"``: PostgreSQL, MySQL or MariaDB. ``url`` as of ``databases.base.url``."""
 
+    transactions = True
+
     kind: Literal["jdbc"]
     url: str
     user: str | None = None

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from actors.contract.writes import StagedBatch
 from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import TargetName
 from databases.base.errors import DatabaseError
@@ -63,6 +64,7 @@ class JdbcStore(LedgeredStore):
         self._ledger: Ledger | None = None
         self._seen: tuple[TargetName, DbTable] | None = None
         self._triggers = Triggers()
+        self._joined = False
 
     def close(self) -> None:
         """Release the connection."""
@@ -124,6 +126,35 @@ class JdbcStore(LedgeredStore):
         assert self._ledger is not None
         return self._ledger
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """One transaction. Where it fails its connection ends, and the server takes it back."""
+        session = self.session
+        session.begin()
+        self._joined = True
+        try:
+            yield
+            session.commit()
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            self._joined = False
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """That of a step, or a part of the one that is under way."""
+        if self._joined:
+            yield
+        else:
+            with transaction(self.session):
+                yield
+
+    def _check_alone(self) -> None:
+        """Raise LostRace where a statement would end the transaction that is under way."""
+        if self._joined:
+            raise LostRace("another writer changes the table meanwhile")
+
     def look(self, target: TargetName) -> Row | Absent:
         """Ledger and catalog, which must agree."""
         here, wrong = self._found(target)
@@ -163,6 +194,7 @@ class JdbcStore(LedgeredStore):
         target_name(self.session.dialect, target)
         entry = self.ledger.look(target)
         if entry is not None and entry.step is not None:
+            self._check_alone()
             StampedSteps(self.session, self.ledger).finish(entry.step)
             entry = self.ledger.look(target)
         wrong = [entry.wrong] if entry is not None and entry.wrong else []
@@ -207,9 +239,12 @@ class JdbcStore(LedgeredStore):
         absent: TargetName | None = None,
     ) -> str:
         """A transaction; or, where it needs statements that commit, those, stamped."""
-        make_schemas(self.session, operations)
         tables = [one for one in operations if not isinstance(one, WriteRows | TakeAbove)]
-        if not self.session.transactional_ddl and any(map(is_statement, tables)):
+        states = any(map(is_statement, tables))
+        if states:
+            self._check_alone()
+            make_schemas(self.session, operations)
+        if states and not self.session.transactional_ddl:
             self._stamped(operations, entries, seen, absent)
         else:
             self._in_transaction(operations, entries, seen, absent)
@@ -224,7 +259,7 @@ class JdbcStore(LedgeredStore):
     ) -> None:
         session = self.session
         files = {id(one): self._file(one) for one in operations if isinstance(one, WriteRows)}
-        with transaction(session):
+        with self._transaction():
             self.ledger.begin(seen)
             self._check_absent(absent)
             for one in operations:
@@ -247,9 +282,14 @@ class JdbcStore(LedgeredStore):
         assert batch.path is not None
         file = pq.ParquetFile(batch.path, memory_map=True)
         writer = RowWriter(self.session, seen, batch, self._table(seen.target), self._or_null)
-        if writer.free_keys(file):
+        if not self._joined and writer.free_keys(file):
             self._seen = None
         return writer, file
+
+    def prepare(self, seen: Row, batch: StagedBatch) -> None:
+        """Nulls in the key, where the batch brings the first."""
+        if batch.path is not None:
+            self._file(WriteRows(seen, batch))
 
     def _stamped(
         self,

@@ -158,7 +158,8 @@ class PostgreSqlDialect(SqlDialect):
     def stage(self, columns: Sequence[tuple[str, str]], key: Sequence[str]) -> list[str]:
         """It goes with the transaction."""
         made = ", ".join(f"{self.quote(name)} {type_}" for name, type_ in columns)
-        return [f"CREATE TEMPORARY TABLE {STAGE} ({made}) ON COMMIT DROP"]
+        gone = f"DROP TABLE IF EXISTS pg_temp.{STAGE}"  # of a write before, in one transaction
+        return [gone, f"CREATE TEMPORARY TABLE {STAGE} ({made}) ON COMMIT DROP"]
 
     def filled(self) -> list[str]:
         """What the planner knows of it else is a guess: 10,000 rows cost half with it."""

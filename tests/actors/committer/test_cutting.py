@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.committer.cutting import ALL, OTHERS
+from actors.committer.cutting import ALL, OTHERS, CutWatch
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -26,7 +26,7 @@ def committer(**recorded: Any) -> CommitterLogic:
     """Messages 5 to 9 are on their way to two targets."""
     left = {P0: PartitionState(5)}
     here = Snapshot("p", "g", partitions=left, **recorded)
-    logic = CommitterLogic("p", here, 1.0, None, cut_patience_s=3.0)
+    logic = CommitterLogic("p", here, 1.0, None, cut=CutWatch("p", 3.0))
     logic.handle(msg.EpochStarted(1, P0, 5, 99, None), 0.0)
     logic.handle(msg.Dispatched(1, P0, 10, {A: (5, 9), B: (6, 6)}), 0.0)
     return logic
@@ -145,7 +145,7 @@ def test_no_cut_is_made_while_a_log_is_read_again() -> None:
     and their marks, which went back with it, do not tell."""
     left = {P0: PartitionState(5, reset=True, reread=11)}
     here = Snapshot("p", "g", partitions=left)
-    logic = CommitterLogic("p", here, 1.0, None, cut_patience_s=3.0)
+    logic = CommitterLogic("p", here, 1.0, None, cut=CutWatch("p", 3.0))
     logic.handle(msg.EpochStarted(1, P0, 5, 99, None), 0.0)
     logic.handle(msg.Dispatched(1, P0, 10, {A: (5, 9)}), 0.0)
     logic.handle(ASKED, 1.0)

@@ -10,7 +10,8 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S, OTHERS, UNSEEN, Cutting
+from actors.fetcher.boundaries import OTHERS, UNSEEN
+from actors.fetcher.cutting import NO_END_S, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -66,7 +67,7 @@ def test_each_partition_is_held_before_its_first_change_that_is_later() -> None:
     assert head is None
     assert asked == msg.CutAsked(EPOCHS, {P0: 3, P1: 4}, "time", 50, None)
     assert cutting.take(batch(P1, 5, 71), READ, 1.4) == (None, [])
-    goes_on = cutting.over(asked, 2.0)
+    goes_on = cutting.hear(msg.CutOver(asked), 2.0)
     assert goes_on is not None
     assert [(each.source, each.offsets) for each in goes_on.held] == [
         (P0, [3, 4]), (P0, [5]), (P1, [4]), (P1, [5]),

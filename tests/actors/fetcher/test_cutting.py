@@ -9,8 +9,8 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.boundaries import GoesOn
-from actors.fetcher.cutting import NO_END_S, OTHERS, Cutting
+from actors.fetcher.boundaries import OTHERS, GoesOn
+from actors.fetcher.cutting import NO_END_S, Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
@@ -65,8 +65,8 @@ def test_a_cut_is_behind_the_last_transaction_that_ends_in_a_batch() -> None:
     assert take(cutting, fetched(5, [row(4, last=True)]), 1.1) == (None, None)
     assert cutting.holds(P0)
     other = msg.CutAsked({P0: 1}, {P0: 9}, "time", None, None)
-    assert cutting.over(other, 2.0) is None
-    goes_on = cutting.over(asked, 2.0)
+    assert cutting.hear(msg.CutOver(other), 2.0) is None
+    goes_on = cutting.hear(msg.CutOver(asked), 2.0)
     assert goes_on is not None
     assert [each.offsets for each in goes_on.held] == [[4], [5]]
     assert not cutting.at_rest
@@ -118,9 +118,9 @@ def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
     asked = idle(cutting, {P0: 1}, 1.0)
     assert asked == msg.CutAsked({P0: 1}, {P0: 1}, "transaction", 7000, "1")
     assert idle(cutting, {P0: 1}, 1.1) is None
-    cutting.over(asked, 1.2)
+    cutting.hear(msg.CutOver(asked), 1.2)
     assert idle(cutting, {P0: 1}, 2.2) == asked
-    cutting.over(asked, 2.3)
+    cutting.hear(msg.CutOver(asked), 2.3)
     take(cutting, fetched(1, [row(2, last=False)]), 3.0)
     assert idle(cutting, {P0: 1}, 3.4) is None
     found = idle(cutting, {P0: 1}, 3.0 + NO_END_S)
@@ -164,7 +164,7 @@ def test_a_partition_that_goes_away_is_waited_for_no_more() -> None:
     asked = take(cutting, fetched(1, [row(2, last=True), row(3, last=False)]), 1.0)[1]
     cutting.keep({P1: None})
     assert not cutting.at_rest
-    assert cutting.over(asked, 2.0) is None
+    assert cutting.hear(msg.CutOver(asked), 2.0) is None
     assert idle(cutting, {P1: 2}, 9.0) is None
 
 
