@@ -29,8 +29,9 @@ class CutWatch:
     neither the other tables' cut nor the reading.
     """
 
-    def __init__(self, pipeline: str, patience_s: float, *, together: bool = False) -> None:
-        """``together``: who makes cuts is told what it still waits for (``actors.together``)."""
+    def __init__(self, pipeline: str, patience_s: float = 10.0, *, together: bool = False) -> None:
+        """``patience_s``: how long a cut waits for a target. ``together``: who makes cuts is told
+        what it still waits for (``actors.together``)."""
         self._cuts, self._fetcher = Address(pipeline, "cuts"), Address(pipeline, "fetcher")
         self._patience_s = patience_s
         self._asked: msg.CutAsked | None = None

@@ -63,7 +63,7 @@ class CommitterLogic:
         self._recorded = recorded
         self._ledger = LaneLedger()
         self._debt = None if debt is None else FrontierDebt(debt)
-        self._cut = cut or CutWatch(pipeline, 0.0)
+        self._cut = cut or CutWatch(pipeline)
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
         self._report_caught_up = until is not None

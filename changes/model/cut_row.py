@@ -14,8 +14,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def cut_of(row: Mapping[str, Any]) -> Cut:
-    """The cut that a row of the table tells. Raises ValueError where it is none."""
+    """The cut that a row of the table tells. Raises ValueError where it is none. A time without a
+    zone is UTC: some databases' clients give it so."""
     time = row["source_time"]
+    if time is not None and time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
     if row["boundary"] not in ("transaction", "time"):
         raise ValueError(f"boundary: {row['boundary']!r}")
     positions = _object(row, "positions", int)

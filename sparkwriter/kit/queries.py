@@ -67,4 +67,6 @@ class Queries(Protocol):
 def only_now(sink: str, at: At) -> None:
     """Raise NoAnswer where a former state is requested, and the sink keeps none."""
     if at is not None:
-        raise NoAnswer(f"--at: sink {sink} keeps the present rows alone; a lake has former ones")
+        raise NoAnswer(
+            f"--at, --cut: sink {sink} keeps the present rows alone; a lake has former ones"
+        )

@@ -7,7 +7,7 @@ they were then is nowhere but in the cut.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from changes.model.model import TargetName
@@ -80,17 +80,20 @@ def read_cut(pipeline: PipelineConfig, number: int) -> Cut:
     return found
 
 
-def why_not_in(cut: Cut, target: TargetName) -> str | None:
-    """Why a table can't be compared as it is in a cut; None: it can."""
+def why_not_in(cut: Cut, target: TargetName, kept: Collection[str]) -> str | None:
+    """Why a table can't be compared as it is in a cut; None: it can. ``kept``: the sinks that have
+    former versions of their tables."""
     name = str(target)
+    if target.sink not in kept:
+        return f"sink {target.sink} keeps no former versions of its tables"
     if name in cut.left_out:
         return f"cut {cut.number} is without it: {cut.left_out[name]}"
     return None if name in cut.versions else f"cut {cut.number} knows no such table"
 
 
-def at_cut(cut: Cut, targets: Sequence[TargetName]) -> AtCut:
-    """What a comparison of these needs."""
-    reasons = {str(target): why_not_in(cut, target) for target in targets}
+def at_cut(cut: Cut, targets: Sequence[TargetName], kept: Collection[str]) -> AtCut:
+    """What a comparison of these needs. ``kept``: as of ``why_not_in``."""
+    reasons = {str(target): why_not_in(cut, target, kept) for target in targets}
     left_out = {name: why for name, why in reasons.items() if why is not None}
     versions = {name: cut.versions[name] for name in reasons if name not in left_out}
     places = dict(cut.positions)

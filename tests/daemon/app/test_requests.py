@@ -13,8 +13,9 @@ import pytest
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.writes import StagedBatch
 from actors.runtime.shell import Directory
-from changes.model.model import TargetName
+from changes.model.model import Mode, TableSchema, TargetName
 from daemon.app.requests import Requests, WritersDirectory
 
 
@@ -30,6 +31,17 @@ class Kept:
 
 TARGET = TargetName("lake", "shop", "t")
 FAILED = msg.Failed(TARGET, msg.FailureKind.RETRY, "away")
+
+
+CUTS = Address("a", "cuts")
+WRITE = msg.WriteBatch(
+    StagedBatch("1", TARGET, Mode.UPSERT, TableSchema((), ()), {}),
+    {},
+    {},
+    Address("a", "processor"),
+    None,
+    CUTS,
+)
 
 
 def opening(pipeline: str) -> msg.OpenTarget:
@@ -75,6 +87,32 @@ def test_who_waits_is_woken_by_the_answer() -> None:
     assert found == [0]
 
 
+def test_several_targets_that_are_written_together_have_an_answer_each() -> None:
+    """One writer has them, and is free with the last one; or all are answered at once."""
+    targets = [TARGET._replace(table=name) for name in ("t", "u", "v")]
+    batches = [replace(WRITE.batch, target=each) for each in targets]
+    several = msg.WriteTogether(tuple(replace(WRITE, batch=each) for each in batches), CUTS)
+    given, whole = Kept(), Directory()
+    requests = Requests({"lake": given}, 2)
+    for role in ("processor", "cuts"):
+        whole.add_endpoint(Address("a", role), Kept())
+    directory = WritersDirectory(whole, requests)
+    requests.tell(several)
+    requests.tell(opening("b"))
+    requests.tell(opening("b"))
+    assert given.sent == [several, opening("b")]  # the second writer is another pipeline's
+    for target in targets:
+        assert given.sent == [several, opening("b")]
+        directory.tell(Address("a", "processor"), replace(FAILED, target=target))
+    assert given.sent == [several, opening("b"), opening("b")]
+    assert requests.wait("a", 0.0) == 0
+    requests.answered("b", [TARGET])
+    requests.tell(several)
+    assert requests.wait("a", 0.0) == 3
+    directory.tell(CUTS, msg.NotTogether(several.writes, None, "why"))
+    assert requests.wait("a", 0.0) == 0
+
+
 def test_each_sink_has_its_own_queue() -> None:
     """What waits for one sink's writers is not behind another's."""
     queues = {"lake": Kept(), "copy": Kept()}
@@ -103,7 +141,7 @@ class Writers:
 
     def answer(self, pipelines: str) -> None:
         for pipeline in pipelines:
-            self.requests.answered(pipeline, "lake")
+            self.requests.answered(pipeline, [TARGET])
 
 
 def test_a_pipeline_with_much_does_not_keep_another_waiting() -> None:

@@ -71,11 +71,10 @@ class Transactional(FakeSink):
     def together(self, writes: Sequence[msg.WriteBatch], world: TogetherWorld) -> list[TargetState]:
         kept = copy.deepcopy((self.tables, self.buried, self.freed, self.versions))
         try:
+            batches = [write.batch for write in writes]
             return [
-                self.publish(
-                    w.batch, w.batch.path and world.staged[w.batch.path].rows(w.batch.path)
-                )
-                for w in writes
+                self.publish(each, each.path and world.staged[each.path].rows(each.path))
+                for each in batches
             ]
         except Exception:
             self.tables, self.buried, self.freed, self.versions = kept

@@ -192,7 +192,8 @@ def _in_cut(look: Look, wanted: JobRequest, found: Chosen) -> dict[str, object]:
     if number is None:
         return {}
     cut = read_cut(PipelineConfig(look.config, wanted.pipeline), int(number))
-    return {CUT: at_cut(cut, [one.target for one in found.tables]).document()}
+    kept = {name for name, sink in look.config.sink.items() if sink.tags}
+    return {CUT: at_cut(cut, [one.target for one in found.tables], kept).document()}
 
 
 def _progress(work: Work) -> JobProgress:

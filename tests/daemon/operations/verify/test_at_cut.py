@@ -157,10 +157,12 @@ def test_only_what_is_in_the_cut_is_compared() -> None:
     orders, items, nobody = (TargetName("lake", "s", name) for name in ("orders", "items", "x"))
     places = {LANE: 10}
     of = Cut(7, "p", "transaction", places, None, None, {str(orders): "1"}, {str(items): "is away"})
-    assert why_not_in(of, orders) is None
-    assert why_not_in(of, items) == "cut 7 is without it: is away"
-    assert why_not_in(of, nobody) == "cut 7 knows no such table"
-    found = at_cut(of, [orders, items])
+    assert why_not_in(of, orders, {"lake"}) is None
+    assert why_not_in(of, items, {"lake"}) == "cut 7 is without it: is away"
+    assert why_not_in(of, nobody, {"lake"}) == "cut 7 knows no such table"
+    gone = "sink lake keeps no former versions of its tables"
+    assert why_not_in(of, orders, {"other"}) == gone
+    found = at_cut(of, [orders, items], {"lake"})
     out = {str(items): "cut 7 is without it: is away"}
     assert found == AtCut(7, None, None, places, {str(orders): "1"}, out)
     assert found.refuses(str(items), recorded(PartitionState(10))) == out[str(items)]

@@ -1,0 +1,124 @@
+"""Which writes are one transaction, and what becomes of those that it waits for in vain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.writes import StagedBatch
+from actors.together import GIVEN_UP, Gathering
+from changes.model.model import Mode, TableSchema, TargetName
+from offsets.position import TopicPartition
+
+P0 = TopicPartition("binlog", 0)
+ME, TARGETS = Address("p", "cuts"), Address("p", "processor")
+
+
+def write(table: str, through: int = 9, sink: str = "pg") -> msg.WriteBatch:
+    batch = StagedBatch(
+        table, TargetName(sink, "s", table), Mode.UPSERT, TableSchema((), ()), {}, path=table
+    )
+    return msg.WriteBatch(batch, {P0: 1}, {P0: through}, TARGETS, None, ME)
+
+
+def awaits(*tables: str, at: int = 9) -> msg.CutAwaits:
+    return msg.CutAwaits({name: {P0: at} for name in tables})
+
+
+def told(effects: list[Any], to: Address = WRITERS) -> list[Any]:
+    return [each.message for each in effects if isinstance(each, fx.Tell) and each.to == to]
+
+
+def logged(effects: list[Any]) -> list[Any]:
+    return [(each.event, each.fields) for each in effects if isinstance(each, fx.Log)]
+
+
+def gathering() -> Gathering:
+    return Gathering(ME, {"pg", "my"}, 5.0)
+
+
+def test_they_are_sent_when_all_are_there() -> None:
+    """In whatever order the writes and what is awaited come."""
+    one = gathering()
+    assert told(one.take(write("b"), 0.0)) == []
+    assert told(one.awaits(awaits("pg.s.a", "pg.s.b", "lake.s.c"), 0.1)) == []
+    together = msg.WriteTogether((write("a"), write("b")), ME)
+    assert told(one.take(write("a"), 0.2)) == [together]
+
+
+def test_each_server_has_its_own_transaction() -> None:
+    """One alone needs none."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b", "my.s.c"), 0.0)
+    assert told(one.take(write("c", sink="my"), 0.1)) == [write("c", sink="my")]
+    one.take(write("a"), 0.2)
+    assert told(one.take(write("b"), 0.3)) == [msg.WriteTogether((write("a"), write("b")), ME)]
+
+
+def test_a_write_that_does_not_reach_the_boundary_goes_ahead() -> None:
+    """More is to come of it, and that comes with the others."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b"), 0.0)
+    one.take(write("b"), 0.1)
+    ahead = one.take(write("a", through=5), 0.2)
+    assert told(ahead) == [write("a", through=5)]
+    assert logged(ahead) == [("written_ahead", {"target": "pg.s.a"})]
+    assert told(one.take(write("a"), 0.3)) == [msg.WriteTogether((write("a"), write("b")), ME)]
+
+
+def test_what_is_waited_for_in_vain_is_named() -> None:
+    """The others are written without it."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c"), 0.0)
+    one.take(write("b"), 1.0)
+    waits = one.take(write("a"), 2.0)
+    assert fx.WakeAt(6.0) in waits
+    assert one.due(5.9) == [fx.WakeAt(6.0)]
+    late = one.due(6.0)
+    assert told(late) == [msg.WriteTogether((write("a"), write("b")), ME)]
+    fields = {"targets": ["pg.s.a", "pg.s.b"], "without": ["pg.s.c"]}
+    assert logged(late) == [("written_without_others", fields)]
+    assert one.due(20.0) == []
+
+
+def test_the_others_wait_for_one_that_failed() -> None:
+    """It alone hears so; what comes of it again is written with them."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b"), 0.0)
+    one.take(write("a"), 0.0)
+    one.take(write("b"), 0.0)
+    failed = msg.Failed(write("a").batch.target, msg.FailureKind.RETRY, "locked")
+    writes = write("a"), write("b")
+    out = one.not_together(msg.NotTogether(writes, failed, "locked"), 1.0)
+    assert told(out, TARGETS) == [failed]
+    assert told(out) == []
+    assert told(one.take(write("a"), 2.0)) == [msg.WriteTogether(writes, ME)]
+
+
+def test_a_transaction_that_no_single_one_spoils_is_given_up() -> None:
+    """Each is written by itself, and hears its own."""
+    writes = write("a"), write("b")
+    out = gathering().not_together(msg.NotTogether(writes, None, "a foreign key"), 1.0)
+    assert told(out) == list(writes)
+    assert logged(out)[0][1]["reason"] == "a foreign key"
+
+
+def test_a_cut_that_is_given_up_gives_the_writes_back() -> None:
+    """Their targets then know what became of their partitions."""
+    one = gathering()
+    one.take(write("a"), 0.0)
+    retry = msg.Failed(write("a").batch.target, msg.FailureKind.RETRY, GIVEN_UP)
+    assert told(one.awaits(msg.CutAwaits(None), 1.0), TARGETS) == [retry]
+    assert one.due(20.0) == []
+
+
+def test_what_the_last_cut_awaited_says_nothing_of_the_next_one() -> None:
+    """A write may come before what its cut awaits is known."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b"), 0.0)
+    one.over()
+    assert told(one.take(write("a", 19), 1.0) + one.take(write("b", 19), 1.0)) == []
+    assert told(one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c", at=19), 1.1)) == []
+    assert len(told(one.take(write("c", 19), 1.2))) == 1

@@ -1,0 +1,144 @@
+"""A bank in a database: its readers see the accounts of all tables as they were at one moment."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.integration.bank import ACCOUNTS, Bank, Sums
+from tests.integration.rig import Rig
+from tests.integration.test_process import CHECKOUT, Follower, daemon, ended, follower
+from tests.sparkwriter.databases import Server, running
+
+__all__ = ["follower"]
+
+TABLES = 5
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with running(request.param) as started:
+        yield started
+
+
+def write_config(rig: Rig, server: Server) -> Path:
+    """One pipeline into ``db``, whose tables go from cut to cut."""
+    text = f"""
+[daemon]
+state_dir = "{rig.folder}/state"
+staging_dir = "{rig.folder}/staging"
+commit_interval_s = 0.3
+writers = 2
+[log]
+level = "debug"
+format = "json"
+file = "{rig.log_file}"
+[batch]
+max_age_s = 0.2
+[kafka]
+"bootstrap.servers" = "{rig.broker.bootstrap}"
+[sink.db]
+kind = "jdbc"
+url = "{server.url}"
+user = "{server.user}"
+[pipeline.p]
+topics = ["{rig.topic}"]
+format = "maxwell-json"
+group = "g-{rig.db}"
+include = ["{rig.db}.*"]
+target = "db.{{database}}.{{table}}"
+types = {{held = "bigint", transfers = "bigint"}}
+cut_every = "1s"
+cuts = {{atomic = true, table = "db.{rig.db}.cuts"}}
+"""
+    path = rig.folder / "config.toml"
+    path.write_text(text)
+    return path
+
+
+class Looks:
+    """Reads all tables again and again, in one snapshot each time, and table by table."""
+
+    def __init__(self, rig: Rig, server: Server) -> None:
+        self._names = [f"{rig.db}.accounts{number}" for number in range(TABLES)]
+        self._session = server.connect()
+        mine = "SESSION CHARACTERISTICS AS" if "postgresql" in server.url else "SESSION"
+        self._session.run(f"SET {mine} TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self.seen: list[Sums] = []
+
+    def look(self) -> Sums:
+        held = transfers = 0
+        self._session.begin()
+        for name in self._names:
+            rows = self._session.rows(f"SELECT SUM(held), SUM(transfers), COUNT(*) FROM {name}")
+            assert int(rows[0][2]) == ACCOUNTS
+            held, transfers = held + int(rows[0][0]), transfers + int(rows[0][1])
+        self._session.commit()
+        return Sums(held, transfers)
+
+    @contextmanager
+    def all_the_time(self) -> Iterator[None]:
+        stop, failed = threading.Event(), []
+
+        def go_on() -> None:
+            try:
+                while not stop.wait(0.02):
+                    self.seen.append(self.look())
+            except Exception as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        assert failed == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_readers_see_whole_transactions_alone(rig: Rig, follower: Follower, server: Server) -> None:
+    """At any time, also when the daemon is killed, stopped and started again."""
+    config, bank = write_config(rig, server), Bank(rig, TABLES)
+    bank.open()
+    process = daemon("run", "--config", str(config), start_new_session=True)
+    follower.wait_for("running")
+    follower.wait_for("cut")
+    looks = Looks(rig, server)
+    with bank.open_for_business(500), looks.all_the_time():
+        follower.wait_for("cut", times=4)
+        process.kill()
+        ended(process)
+        process = daemon("run", "--config", str(config), start_new_session=True)
+        follower.wait_for("running")
+        follower.wait_for("cut", times=4)
+        process.send_signal(signal.SIGTERM)
+        assert ended(process, 120)[0] == 0
+        process = daemon("run", "--config", str(config), start_new_session=True)
+        follower.wait_for("running")
+        follower.wait_for("cut", times=4)
+    assert len(looks.seen) > 50
+    assert {sums.held for sums in looks.seen} == {bank.total}
+    transfers = [sums.transfers for sums in looks.seen]
+    assert transfers == sorted(transfers)
+    assert len(set(transfers)) >= 9
+    listed = subprocess.run(
+        [sys.executable, "-m", "daemon.cli", "cuts", "list", "--json", "--config", str(config)],
+        cwd=CHECKOUT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert listed.returncode == 0, listed.stderr
+    cuts = json.loads(listed.stdout)
+    assert len(cuts) >= 9
+    assert all(cut["boundary"] == "transaction" for cut in cuts[:-1])
+    process.send_signal(signal.SIGTERM)
+    assert ended(process, 120)[0] == 0

@@ -1,0 +1,165 @@
+"""Several targets in one transaction: readers see all of it or nothing, whatever goes wrong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from actors.contract.ports import OneFailed
+from actors.contract.writes import StagedBatch
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.model import Column, TableSchema, TargetName
+from offsets.fence import Fenced
+from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.sql.store import JdbcStore
+from tests.sparkwriter.conftest import Staging
+from tests.sparkwriter.databases import JdbcTables, Server
+from tests.sparkwriter.sql.test_faults import Losing
+from tests.sparkwriter.sql.waiting import in_thread
+
+
+class Several:
+    """Tables of a test, with batches for all of them at once."""
+
+    def __init__(self, folder: Path, target: TargetName, orders: Callable[..., pa.Table]) -> None:
+        columns = (Column("id", pa.int64()), Column("note", pa.string()), Column("n", pa.int32()))
+        self.names = [target._replace(table=f"{target.table}_{n}") for n in range(3)]
+        self._orders = orders
+        self._staging = []
+        for name in self.names:
+            (where := folder / name.table).mkdir()
+            self._staging.append(Staging(where, name, TableSchema(columns, ("id",))))
+
+    def batches(self, *rows: tuple[Any, ...], through: int) -> list[StagedBatch]:
+        return [each.batch(self._orders(*rows), through) for each in self._staging]
+
+
+@pytest.fixture
+def several(tmp_path, target, orders) -> Several:
+    return Several(tmp_path, target, orders)
+
+
+@pytest.fixture
+def shown(tables: JdbcTables, several: Several) -> Callable[[], list[Any]]:
+    """What each table shows."""
+
+    def read() -> list[Any]:
+        found = (tables.read(name).to_pylist() for name in several.names)
+        return [sorted(tuple(row.values()) for row in rows) for rows in found]
+
+    return read
+
+
+def states(writer: LedgeredWriter, several: Several) -> list[Any]:
+    return [writer.open(name).hwms for name in several.names]
+
+
+def test_all_of_them_show_it_and_each_has_its_marks(writer, several, shown) -> None:
+    """Tables are made on the way; a second write finds them; a third is the second one again."""
+    made = writer.write_together(several.batches(("U", 1, "a", 1), ("U", 2, "b", 2), through=1))
+    assert shown() == [[(1, "a", 1), (2, "b", 2)]] * 3
+    assert [state.covered for state in made] == [False] * 3
+    batches = several.batches(("U", 1, "z", 9), ("D", 2, None, None), through=2)
+    again = writer.write_together(batches[::-1])
+    assert shown() == [[(1, "z", 9)]] * 3
+    assert [state.hwms for state in again] == states(writer, several)
+    versions = [writer.open(name).version for name in several.names]
+    assert [state.version for state in again] == versions[::-1]
+    assert all(state.covered for state in writer.write_together(batches))
+    assert shown() == [[(1, "z", 9)]] * 3
+
+
+def test_one_that_is_refused_takes_the_others_back(writer, several, shown, sql) -> None:
+    """It is named; without it the others are written, and each is written once."""
+    writer.write_together(several.batches(("U", 1, "a", 1), through=1))
+    bad = several.names[1]
+    sql(f"ALTER TABLE shop.{bad.table} ADD CONSTRAINT few CHECK (n < 5)")
+    before = shown(), states(writer, several)
+    batches = several.batches(("U", 1, "b", 7), through=2)
+    with pytest.raises(OneFailed) as failed:
+        writer.write_together(batches)
+    assert failed.value.target == bad
+    assert isinstance(failed.value.__cause__, TargetRefused)
+    assert (shown(), states(writer, several)) == before
+    writer.write_together([batches[0], batches[2]])
+    assert shown() == [[(1, "b", 7)], [(1, "a", 1)], [(1, "b", 7)]]
+
+
+def test_a_lost_answer_has_written_all_of_it(server: Server, several, shown) -> None:
+    """Or none: nobody knows, and the next try tells."""
+    lives = iter([lambda: Losing(server.connect())])
+    first = LedgeredWriter(JdbcStore(server.connect, "binlogd"))
+    first.write_together(several.batches(("U", 1, "a", 1), through=1))
+    store = JdbcStore(lambda: next(lives, server.connect)(), "binlogd")
+    batches = several.batches(("U", 1, "b", 2), through=2)
+    with pytest.raises(OneFailed) as failed:
+        LedgeredWriter(store).write_together(batches)
+    assert (failed.value.target, type(failed.value.__cause__)) == (None, SinkUnavailable)
+    assert all(state.covered for state in LedgeredWriter(store).write_together(batches))
+    assert shown() == [[(1, "b", 2)]] * 3
+    store.close()
+
+
+def test_one_that_another_writer_moves_meanwhile(server: Server, writer, several, shown) -> None:
+    """The marks fence each of them: nothing is written of any."""
+    writer.write_together(several.batches(("U", 1, "a", 1), through=1))
+    ahead = several.batches(("U", 1, "b", 2), through=2)
+    other = LedgeredWriter(JdbcStore(server.connect, "binlogd"))
+    other.write(ahead[1])
+    third = several.batches(("U", 1, "c", 3), through=3)
+    wrong = [third[0], ahead[1], third[2]]
+    with pytest.raises(OneFailed) as failed:
+        writer.write_together(wrong)
+    assert isinstance(failed.value.__cause__, Fenced)
+    assert shown() == [[(1, "a", 1)], [(1, "b", 2)], [(1, "a", 1)]]
+    other.tables.close()
+
+
+def test_a_reader_sees_all_of_it_at_once(server: Server, writer, several) -> None:
+    """In one snapshot: never one table's rows without the others'."""
+    writer.write_together(several.batches(("U", 1, "a", 0), through=0))
+    seen: list[set[Any]] = []
+    stop, session = threading.Event(), server.connect()
+    mine = "SESSION CHARACTERISTICS AS" if "postgresql" in server.url else "SESSION"
+    session.run(f"SET {mine} TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    def look() -> None:
+        while not stop.is_set():
+            session.begin()
+            seen.append({session.rows(f"SELECT n FROM shop.{n.table}")[0] for n in several.names})
+            session.commit()
+
+    thread, raised = in_thread(look)
+    for through in range(1, 30):
+        writer.write_together(several.batches(("U", 1, "a", through), through=through))
+    stop.set()
+    thread.join(30)
+    session.close()
+    assert raised == []
+    assert all(len(values) == 1 for values in seen)
+    assert len({min(values) for values in seen}) > 3
+
+
+def test_a_statement_that_would_end_the_transaction_is_no_part_of_it(
+    writer, several, shown
+) -> None:
+    """Others changed the table between the look and the transaction: it is tried again."""
+    writer.write_together(several.batches(("U", 1, "a", 1), through=1))
+    batches = several.batches(("U", 1, "b", 2), through=2)
+
+    def drop_amid() -> None:
+        with writer.tables.together():
+            writer.write(batches[0])
+            seen = writer.tables.look(several.names[1])
+            writer.tables.drop(seen, seen.marks)
+
+    with pytest.raises(LostRace):
+        drop_amid()
+    assert shown() == [[(1, "a", 1)]] * 3
+    writer.write_together(batches)
+    assert shown() == [[(1, "b", 2)]] * 3
