@@ -25,10 +25,14 @@ catalog = {type = "hadoop", warehouse = "v"}
 [sink.copy]
 kind = "sqlite"
 path = "copy.db"
+[sink.base]
+kind = "jdbc"
+url = "postgresql://h/d"
 [pipeline.p]
 topics = ["t"]
 format = "canal-json"
 """
+BASE = 'target = "base.{database}.{table}"\n'
 ALL = 'target = "lake.{database}.{table}"\n'
 TWO = '[[pipeline.p.route]]\ntarget = "lake.a.b"\n[[pipeline.p.route]]\ntarget = "other.a.b"\n'
 SQLITE = '[[pipeline.p.route]]\ntarget = "lake.a.b"\n[[pipeline.p.route]]\ntarget = "copy.a.b"\n'
@@ -77,6 +81,18 @@ def test_two_pipelines_may_have_tables_of_their_own(tmp_path: Path) -> None:
     assert {str(each.cuts_table) for each in found.values()} == {"lake.binlogd.cuts", "lake.b.q"}
 
 
+def test_tables_of_a_database_go_from_cut_to_cut(tmp_path: Path) -> None:
+    """By choice, and those of a lake beside them by their versions."""
+    atomic = 'cut_every = "1m"\ncuts.atomic = true\n'
+    alone = read(tmp_path, atomic + BASE)
+    assert alone.together("p") == {"base"}
+    assert str(alone.pipeline["p"].cuts_table) == "base.binlogd.cuts"
+    both = SQLITE.replace("copy.a.b", "base.a.b")
+    found = read(tmp_path, atomic.replace("true", 'true\ncuts.table = "base.b.c"') + both)
+    assert found.together("p") == {"base"}
+    assert read(tmp_path, ALL).together("p") == frozenset()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -87,10 +103,12 @@ def test_two_pipelines_may_have_tables_of_their_own(tmp_path: Path) -> None:
         ('cut_every = "1m"\n' + TWO, 'writes to lake, other: say where .* "lake.binlogd.cuts"'),
         ('cut_every = "1m"\n' + SQLITE, "cut_every: sink copy is of kind sqlite, which keeps no"),
         ('cut_every = "1m"\ncuts.table = "copy.b.c"\n' + ALL, "'copy.b.c': sink copy is of kind"),
-        ('cut_every = "1m"\ncuts.table = "nix.b.c"\n' + ALL, "'nix.b.c' names no sink; have: copy"),
+        ('cut_every = "1m"\ncuts.table = "nix.b.c"\n' + ALL, "'nix.b.c' names no sink; have: base, copy"),
         ('cut_every = "1m"\ncuts.table = "other.a.b"\n' + TWO, "'other.a.b' is a route's target"),
+        ('cut_every = "1m"\n' + BASE, "sink base keeps no former versions.*cuts.atomic = true"),
+        ('cut_every = "1m"\ncuts.atomic = true\n' + ALL, "the pipeline writes to none"),
         ('counts = "counts"\n' + ALL, "not a target's name"),
-        ('counts = "nix.b.c"\n' + ALL, "p.counts: 'nix.b.c' names no sink; have: copy"),
+        ('counts = "nix.b.c"\n' + ALL, "p.counts: 'nix.b.c' names no sink; have: base, copy"),
         ('counts = "other.a.b"\n' + TWO, "p.counts: 'other.a.b' is a route's target"),
         (
             'cut_every = "1m"\ncounts = "lake.binlogd.cuts"\n' + ALL,
