@@ -30,10 +30,7 @@ class WriterLogic:
             case msg.WriteBatch(batch):
                 self._request = message
                 return [fx.Publish(batch)]
-            case msg.WriteTogether(writes):
-                self._request = message
-                return [fx.PublishTogether(writes)]
-            case msg.TagVersion():
+            case msg.WriteTogether() | msg.TagVersion():
                 self._request = message
                 return [message]
             case msg.Opened() | msg.Failed() | msg.Tagged() | msg.NotTogether():

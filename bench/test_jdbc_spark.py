@@ -27,7 +27,7 @@ from actors.runtime.java import find_java
 from bench.kept import keep
 from bench.test_jdbc_write import STORED, TICKS_A_SECOND, cpu_s, orders
 from changes.model.model import OP, Column, TableSchema, TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.session.session import start_session
 from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.store import JdbcStore

@@ -16,7 +16,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from changes.model.model import OP, Column, TableSchema, TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import Server, running

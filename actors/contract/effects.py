@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from actors.contract.addresses import Address
-from actors.contract.of_cuts import TagVersion
-from actors.contract.of_outcomes import DeadLetter, WriteBatch
+from actors.contract.of_cuts import TagVersion, WriteTogether
+from actors.contract.of_outcomes import DeadLetter
 from actors.contract.of_targets import RecordBatch
 from actors.contract.raw_messages import Messages, SpillRecord
 from actors.contract.writes import StagedBatch
@@ -262,13 +262,6 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishTogether:
-    """Publish all of them at once; ``PublishedTogether`` or ``NotTogether`` comes back."""
-
-    writes: tuple[WriteBatch, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StageOwn:
     """Stage a cut's row, or counts; ``OwnStaged`` or ``OwnNotStaged`` comes back."""
 
@@ -294,7 +287,7 @@ Shared = Tell | WakeAt | Reply | Log | Hold | Offer
 """What the shell itself carries out, for any actor."""
 OfFetcher = Consume | Pause | Resume | WantSchemas | Commit | ReleaseSources | Restart | CloseSource
 OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
-OfWriter = OpenInSink | Publish | PublishTogether | TagVersion | RemoveStaged
+OfWriter = OpenInSink | Publish | WriteTogether | TagVersion | RemoveStaged
 OfOwnTables = StageOwn | RemoveStaged
 FetcherEffect = Shared | OfFetcher
 TargetEffect = Shared | OfTarget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 import pykka
@@ -18,7 +18,6 @@ from actors.contract.ports import (
     DeadLetterStore,
     LogAway,
     NotKept,
-    OneFailed,
     RecordSource,
     Schemas,
     SpillBroken,
@@ -26,12 +25,12 @@ from actors.contract.ports import (
     StagedFiles,
     Stager,
 )
-from actors.runtime.in_sink import published, published_together, tagged
+from actors.runtime.in_sink import failed, published, published_together, tagged
 from actors.runtime.shell import Directory, Run
-from changes.model.errors import LostRace, SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.model.printable import reason_of
-from offsets.fence import Fenced, Straggler
+from offsets.fence import Fenced
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore, StoreError, restricted
 
@@ -249,8 +248,8 @@ class WriterEffects:
                 )
             case fx.Publish(batch):
                 return self._guard(batch.target, lambda sink: published(sink, batch))
-            case fx.PublishTogether(writes):
-                return self._together(writes)
+            case msg.WriteTogether(writes):
+                return published_together(self._sinks[writes[0].batch.target.sink], writes)
             case msg.TagVersion(target):
                 return self._guard(target, lambda sink: tagged(sink, effect))
             case fx.RemoveStaged(paths):
@@ -259,43 +258,11 @@ class WriterEffects:
             case _:
                 assert_never(effect)
 
-    def _together(self, writes: Sequence[msg.WriteBatch]) -> object:
-        sink = self._sinks[writes[0].batch.target.sink]
-        try:
-            return published_together(sink, writes)
-        except OneFailed as one:
-            reason = reason_of(one.__cause__ or one)
-            if isinstance(one.__cause__, TargetRefused) and one.target is None:
-                return msg.NotTogether(tuple(writes), None, reason)
-            target = one.target or writes[0].batch.target
-            return msg.NotTogether(tuple(writes), _failed(target, one.__cause__), reason)
-
     def _guard(self, target: TargetName, act: Callable[[BatchWriter], object]) -> object:
         try:
             return act(self._sinks[target.sink])
         except (SinkUnavailable, TargetRefused, Fenced) as error:
-            return _failed(target, error)
-
-
-def _failed(target: TargetName, error: BaseException | None) -> msg.Failed:
-    """What became of a target's request. Raises what is none of a sink's errors."""
-    awaits = error.other if isinstance(error, WaitsForName) else None
-    match error:
-        case LostRace():
-            kind = msg.FailureKind.RACED
-        case WaitsForName():
-            kind = msg.FailureKind.WAITS
-        case SinkUnavailable():
-            kind = msg.FailureKind.RETRY
-        case TargetRefused():
-            kind = msg.FailureKind.REFUSED
-        case Straggler():
-            kind = msg.FailureKind.STRAGGLER
-        case Fenced():
-            kind = msg.FailureKind.FENCED
-        case _:
-            raise error or AssertionError("a failure has a cause")
-    return msg.Failed(target, kind, reason_of(error), awaits)
+            return failed(target, error)
 
 
 class CommitterEffects:

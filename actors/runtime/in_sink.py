@@ -1,4 +1,4 @@
-"""What a writer has its sink do. On its thread; both raise as the sink's port says."""
+"""What a writer has its sink do. On its thread; they raise as the sink's port says."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import time
 from collections.abc import Sequence
 
 from actors.contract import messages as msg
-from actors.contract.ports import BatchWriter, Tags, WritesTogether
+from actors.contract.ports import BatchWriter, OneFailed, Tags, WritesTogether
 from actors.contract.writes import StagedBatch
+from changes.model.errors import LostRace, SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.model import TargetName
+from changes.model.printable import reason_of
+from offsets.fence import Fenced, Straggler
 
 
 def published(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
@@ -19,11 +23,19 @@ def published(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
 
 def published_together(
     sink: BatchWriter, writes: Sequence[msg.WriteBatch]
-) -> msg.PublishedTogether:
-    """Publish batches of several targets at once, and tell how long that took."""
+) -> msg.PublishedTogether | msg.NotTogether:
+    """Publish batches of several targets at once, and tell how long that took; or whose is in the
+    way of the others."""
     assert isinstance(sink, WritesTogether)  # the configuration was checked
     begun = time.monotonic()
-    states = sink.write_together([write.batch for write in writes])
+    try:
+        states = sink.write_together([write.batch for write in writes])
+    except OneFailed as one:
+        why = one.__cause__ or one
+        if one.target is None and isinstance(why, TargetRefused):
+            return msg.NotTogether(tuple(writes), None, reason_of(why))
+        first = one.target or writes[0].batch.target
+        return msg.NotTogether(tuple(writes), failed(first, why), reason_of(why))
     took, at_ms = time.monotonic() - begun, time.time_ns() // 1_000_000
     return msg.PublishedTogether(tuple(msg.Published(state, took, at_ms) for state in states))
 
@@ -35,3 +47,24 @@ def tagged(sink: BatchWriter, wanted: msg.TagVersion) -> msg.Tagged:
         sink.untag(wanted.target, wanted.above)
     sink.tag(wanted.target, wanted.version, wanted.number, wanted.keep)
     return msg.Tagged(wanted.target)
+
+
+def failed(target: TargetName, error: BaseException) -> msg.Failed:
+    """What became of a target's request. Raises what is none of a sink's errors."""
+    awaits = error.other if isinstance(error, WaitsForName) else None
+    match error:
+        case LostRace():
+            kind = msg.FailureKind.RACED
+        case WaitsForName():
+            kind = msg.FailureKind.WAITS
+        case SinkUnavailable():
+            kind = msg.FailureKind.RETRY
+        case TargetRefused():
+            kind = msg.FailureKind.REFUSED
+        case Straggler():
+            kind = msg.FailureKind.STRAGGLER
+        case Fenced():
+            kind = msg.FailureKind.FENCED
+        case _:
+            raise error
+    return msg.Failed(target, kind, reason_of(error), awaits)

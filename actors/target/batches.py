@@ -48,15 +48,13 @@ class Batches:
         router: Router,
         settings: ProcessorSettings,
         run_id: str,
-        gathered: Callable[[TargetBuffer], bool] = lambda buffer: False,
+        gatherer: Callable[[TargetBuffer, StagedBatch], Address | None],
     ) -> None:
-        """``run_id`` makes batch names unique over restarts. ``gathered``: whether a target's rows
-        are to be written together with others' now."""
+        """``run_id`` makes batch names unique over restarts. ``gatherer``: as of ``WriteBatch``."""
         letters, by = settings.dead_letters, settings.partitioner
         self._dead_letters = Address(me.pipeline, "dead-letters") if letters else None
-        self._me, self._gathered = me, gathered
+        self._me, self._gatherer = me, gatherer
         self._committer = Address(me.pipeline, "committer")
-        self._gatherer = Address(me.pipeline, "cuts")
         self._router = router
         self._barriers = BarrierPlanner(format_, router, settings.ddl, by_key=by is not None)
         self._entry_groups = EntryGroups(format_, router, self._barriers, self)
@@ -294,8 +292,7 @@ class Batches:
         batch = replace(batch, counts=counts, folded=buffer.folded)
         if batch.path is not None:
             batch = with_column_changes(buffer, batch, self._router)
-        together = batch.path is not None and not batch.is_barrier and self._gathered(buffer)
-        via = self._gatherer if together else None
+        via = self._gatherer(buffer, batch)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer, via)
         buffer.hand_over(write, firsts, now)
         return [offered(write)]

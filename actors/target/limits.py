@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import bare
+from actors.contract.writes import StagedBatch
 from actors.target.buffer import TargetBuffer
 from actors.target.quarantine import Quarantines
 from actors.target.release import Releases
@@ -52,6 +55,61 @@ class PausedTargets:
         if not (waits and sound) or buffer.life.phase is Phase.STAGING:
             return []
         return self._quarantines.begin(buffer, WHY, epochs, now, away=True)
+
+
+# Tables of a database that are written at cuts alone, where the configuration says so: nothing is
+# due before the fetcher stands at a boundary and has all of it written (``msg.Flush``). Only where
+# no more can be held is a batch written between two cuts. What is held at a stop is not written: it
+# is read again from the log.
+
+
+class AtCuts:
+    """Says so of one processor's targets. Deterministic: it answers with effects."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        settings: ProcessorSettings,
+        flushing: Callable[[], bool],
+        holds: Callable[[], bool],
+    ) -> None:
+        """``flushing``: whether all is to be written now. ``holds``: whether no more can be
+        held."""
+        self._fetcher, self._cuts = Address(pipeline, "fetcher"), Address(pipeline, "cuts")
+        self._sinks, self._much = settings.together, settings.buffer_bytes / 2
+        self._flushing, self._holds = flushing, holds
+        self._asked = False
+
+    def covers(self, buffer: TargetBuffer) -> bool:
+        """Whether a target is written at cuts. One that is released or loaded is written by
+        itself."""
+        alone = buffer.quarantine is not None or buffer.load is not None
+        return buffer.route.name.sink in self._sinks and not alone
+
+    def gatherer(self, buffer: TargetBuffer, batch: StagedBatch) -> Address | None:
+        """Who has a write published with others': also rows that come late to their cut."""
+        rows = batch.path is not None and not batch.is_barrier
+        together = self.covers(buffer) and (self._flushing() or not self._holds())
+        return self._cuts if rows and together else None
+
+    def waits(self, buffer: TargetBuffer) -> bool:
+        """Whether what a target holds is kept."""
+        return self.covers(buffer) and not (self._flushing() or self._holds())
+
+    def is_over(self, buffer: TargetBuffer) -> bool:
+        """Whether nothing of it is to be written any more, in a run that ends."""
+        kept = buffer.life.phase is Phase.READY and self.waits(buffer)
+        return buffer.empty or buffer.life.phase is Phase.STOPPED or kept
+
+    def ask(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
+        """Have a cut made soon where more than half of what one write takes is kept."""
+        if self._flushing():
+            self._asked = False
+        much = buffer.queue.size >= self._much or buffer.staged_files
+        if not much or self._asked or not self.waits(buffer):
+            return []
+        self._asked = True
+        return [fx.Tell(self._fetcher, msg.CutSoon())]
 
 
 # Targets whose sink is away: they fill their own spill, so that targets in other sinks go on.

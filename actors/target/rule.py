@@ -16,14 +16,13 @@ from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures, ProcessorFigures, bare
 from actors.contract.writes import Doubt, TargetState
 from actors.runtime.mailbox import Tick
-from actors.target.at_cuts import AtCuts
 from actors.target.attempts import Attempts
 from actors.target.batches import Batches
 from actors.target.batching import DataError
 from actors.target.buffer import TargetBuffer
 from actors.target.counting import CountsTold
 from actors.target.divergence import remarks_of
-from actors.target.limits import Absences, PausedTargets, Relief
+from actors.target.limits import Absences, AtCuts, PausedTargets, Relief
 from actors.target.loads import Awaited, Loads
 from actors.target.pending import DeadRecord, PendingShare
 from actors.target.quarantine import Quarantines
@@ -66,7 +65,7 @@ class ProcessorLogic:
         self._cuts = AtCuts(
             address.pipeline, settings, lambda: self._flushing, lambda: self._relief.holds
         )
-        self._batches = Batches(address, format_, router, settings, run_id, self._cuts.gathers)
+        self._batches = Batches(address, format_, router, settings, run_id, self._cuts.gatherer)
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._awaited = Awaited(address, settings.processors)
         self._settlements = Settlements(address)

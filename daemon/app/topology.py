@@ -102,8 +102,7 @@ class Topology:
 
     @property
     def asked(self) -> tuple[Address, ...]:
-        """The actors that always answer soon: all except the writers, who may be in a long
-        write."""
+        """The actors that always answer soon: all but the writers, who may be in a long write."""
         return tuple(self._asked)
 
     def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
@@ -119,8 +118,7 @@ class Topology:
                 self._start(address, WriterLogic(), mailbox, _just(effects), answers)
 
     def start_pipeline(self, parts: PipelineParts) -> None:
-        """Start one pipeline. Committer and processors come first, so that no message arrives too
-        early."""
+        """Start one pipeline; committer and processors first: no message may come too early."""
         config, section = self._config, self._config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         options, topics = config.format_options(parts.name), TopicFormats(parts.recorded.formats)
@@ -161,6 +159,7 @@ class Topology:
 
     def _start_committer(self, parts: PipelineParts) -> None:
         daemon, section = self._config.daemon, self._config.pipeline[parts.name]
+        together = bool(self._config.together(parts.name))
         logic = CommitterLogic(
             parts.name,
             parts.recorded,
@@ -168,9 +167,7 @@ class Topology:
             parts.until,
             commits="kafka-commit" in section.offset_stores,
             debt=DebtBounds(daemon.frontier_debt_messages, daemon.frontier_debt_s),
-            cut=CutWatch(
-                parts.name, section.cuts.wait, together=bool(self._config.together(parts.name))
-            ),
+            cut=CutWatch(parts.name, section.cuts.wait, together=together),
         )
         mailbox, effects = Mailbox(DataQueue(NOTHING)), CommitterEffects(parts.store)
         self._start(Address(parts.name, "committer"), logic, mailbox, _just(effects))

@@ -187,9 +187,8 @@ TargetText = Annotated[str, AfterValidator(_is_target)]
 
 
 class CutSection(Section):
-    """``table`` lists cuts. ``recent``: all of so long are kept, then one an hour for
-    ``hourly_days``. ``wait``: what takes longer to come to a cut is left out, and ``incomplete``
-    says what becomes of the cut. ``atomic``: a database's tables go from cut to cut at once."""
+    """All cuts of ``recent`` are kept, then one an hour for ``hourly_days``. ``wait``: what takes
+    longer to come to one is left out. ``atomic``: tables of a database go from cut to cut."""
 
     table: TargetText | None = None
     recent: Seconds = Field(3600.0, ge=0)

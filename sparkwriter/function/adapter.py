@@ -12,7 +12,7 @@ from sparkwriter.function.calls import StartHandler
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.section import PythonSection
 from sparkwriter.function.store import HandlerStore
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
 
 _SINGLE_WRITER = (

@@ -17,7 +17,7 @@ from databases.base.section import TargetSection
 from databases.base.url import BadUrl, Login, parse_url
 from databases.opening import ADAPTERS
 from settings.rotation import RotatedSettings, SecretSettings
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.kit.readers import HowToRead, by_query, spelt
 from sparkwriter.session.section import SparkSection

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from actors.contract.ports import ResettableSink
 from changes.model.model import TargetName
 from settings.rotation import SecretSettings
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.port import Sessions, Sink
 from sparkwriter.kit.readers import HowToRead, by_query
 from sparkwriter.kit.sqlite_file import try_file

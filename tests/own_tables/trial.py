@@ -19,7 +19,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import FROM, FROM_PREFIX, OP, Column, TableSchema, TargetName
 from changes.sql.spark.schema import arrow_type
 from databases.base.errors import DatabaseError
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.store import JdbcStore

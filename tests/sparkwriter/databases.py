@@ -15,7 +15,7 @@ import pyarrow as pa
 from actors.runtime.programs import ProgramMissing
 from changes.model.model import TargetName
 from databases.base.url import parse_url
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.connect import connect

@@ -20,7 +20,7 @@ from databases.base.session_settings import Server as Kind
 from databases.base.session_settings import differing, reading, show_mysql, writing
 from databases.base.url import parse_url
 from databases.streamed import as_streamed
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.session.chunks import read_chunks
 from sparkwriter.session.requests import ChunkColumn, ChunkQuery

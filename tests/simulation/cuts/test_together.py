@@ -18,7 +18,7 @@ from actors.contract.writes import TargetState
 from actors.fetcher import cutting
 from actors.fetcher.cutting import Cutting
 from actors.runtime.mailbox import Tick
-from actors.target.at_cuts import AtCuts
+from actors.target.limits import AtCuts
 from actors.together import Gathering
 from offsets.position import TopicPartition
 from tests.simulation import cast
@@ -120,7 +120,7 @@ class TogetherWorld(World):
         return {n: shown(t) for n, t in tables if n.startswith("lake.") and shown(t) != ({}, [])}
 
     def _in_sink(self, effect: object) -> object | None:
-        if isinstance(effect, fx.PublishTogether):
+        if isinstance(effect, msg.WriteTogether):
             return self._together(effect.writes)
         answer = super()._in_sink(effect)
         if isinstance(effect, fx.Publish) and effect.batch.target.sink == "lake":
@@ -221,7 +221,7 @@ def test_tables_that_are_written_by_themselves_show_what_was_at_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The control: without gathering, readers see half a cut."""
-    monkeypatch.setattr(AtCuts, "gathers", lambda self, buffer: False)
+    monkeypatch.setattr(AtCuts, "gatherer", lambda self, buffer, batch: None)
     torn = 0
     for seed in range(5):
         try:

@@ -12,7 +12,7 @@ from changes.model.model import Column, TableSchema, TargetName
 from sparkwriter.function.calls import StartHandler
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.store import HandlerStore
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from tests.sparkwriter.conftest import Staging
 
 HANDLERS = str(Path(__file__).parent / "handlers")

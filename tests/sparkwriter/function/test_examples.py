@@ -20,7 +20,7 @@ from changes.model.model import TruncateTable
 from sparkwriter.function.calls import StartHandler
 from sparkwriter.function.process import HandlerProcess
 from sparkwriter.function.store import HandlerStore
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from tests.needs import tool
 from tests.sparkwriter.conftest import LANE
 

@@ -12,7 +12,7 @@ import pytest
 from actors.contract.writes import Swap
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from tests.sparkwriter.conftest import LANE, Staging
 
 OLD = TargetName("cache", "shop", "orders")

@@ -13,7 +13,7 @@ from changes.model.errors import TargetRefused
 from changes.model.model import AddColumn, Column, Mode, TruncateTable
 from offsets.snapshot import MarkMoves
 from sparkwriter.function.ledger import HandlerLedger
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from tests.sparkwriter.conftest import LANE
 
 

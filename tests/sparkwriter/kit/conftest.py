@@ -13,7 +13,7 @@ import pytest
 
 from actors.contract.ports import Swaps
 from changes.model.model import Column, TableSchema, TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.store import Absent, TableStore
 from sparkwriter.sections import KINDS, make_sink
 from tests.sparkwriter.conftest import Staging

@@ -12,7 +12,7 @@ import pytest
 
 from actors.contract.writes import Swap
 from changes.model.model import OP, Column, TableSchema, TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from tests.sparkwriter.conftest import LANE, Staging
 from tests.sparkwriter.databases import JdbcTables, Server
 

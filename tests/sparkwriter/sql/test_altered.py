@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from changes.model.errors import LostRace, TargetRefused
 from offsets.fence import Fenced, Straggler
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import LANE
 

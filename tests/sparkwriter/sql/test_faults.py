@@ -16,7 +16,7 @@ from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import Column, TableSchema
 from databases.base.errors import Cause, DatabaseError, database_error
 from databases.base.url import parse_url
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import LANE, Staging

@@ -9,7 +9,7 @@ import pytest
 from actors.contract.writes import Swap
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.try_out import try_out
 from tests.live.mariadb import MariaDb
 from tests.sparkwriter.conftest import LANE

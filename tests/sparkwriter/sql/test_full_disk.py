@@ -14,7 +14,7 @@ import pytest
 from changes.model.errors import SinkUnavailable
 from changes.model.model import OP, AddColumn, ChangeColumn, Column, TargetName
 from databases.base.errors import DatabaseError
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from tests.needs import missing
 from tests.sparkwriter.conftest import LANE, Staging

@@ -8,7 +8,7 @@ import pytest
 
 from changes.model.errors import TargetRefused
 from changes.model.model import TruncateTable
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.databases import Server
 from tests.sparkwriter.sql.test_altered import Meddling

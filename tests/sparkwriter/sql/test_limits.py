@@ -7,7 +7,7 @@ import pytest
 
 from changes.model.errors import TargetRefused
 from databases.base.url import parse_url
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.store import JdbcStore
 

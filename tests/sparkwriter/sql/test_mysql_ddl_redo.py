@@ -23,7 +23,7 @@ from changes.model.model import (
     TruncateTable,
 )
 from databases.base.errors import Cause, database_error
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.base.session import Session
 from tests.sparkwriter.conftest import LANE

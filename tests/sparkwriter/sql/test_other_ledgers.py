@@ -8,7 +8,7 @@ import pytest
 
 from actors.contract.writes import Swap
 from changes.model.errors import SinkUnavailable, TargetRefused
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from sparkwriter.sql.try_out import try_out
 from tests.sparkwriter.conftest import LANE, Staging

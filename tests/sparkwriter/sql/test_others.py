@@ -11,7 +11,7 @@ import pytest
 from changes.model.errors import LostRace, TargetRefused
 from changes.model.model import Column, Mode, TableSchema, TargetName
 from offsets.fence import Fenced, Straggler
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.base.tables import DbTable
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import LANE, Staging

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
 from databases.base.url import parse_url
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.connect import connect
 from sparkwriter.sql.mysql.checks import sees_triggers
 from sparkwriter.sql.try_out import try_out

@@ -15,7 +15,7 @@ from actors.contract.writes import StagedBatch
 from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
 from changes.model.model import Column, TableSchema, TargetName
 from offsets.fence import Fenced
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import JdbcTables, Server

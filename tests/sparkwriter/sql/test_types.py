@@ -11,7 +11,7 @@ import pytest
 
 from changes.model.errors import TargetRefused
 from changes.model.model import AddColumn, Column
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.kit.store import Absent
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.databases import JdbcTables

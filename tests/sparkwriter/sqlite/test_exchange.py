@@ -13,7 +13,7 @@ import pytest
 from actors.contract.writes import Swap
 from changes.model.errors import TargetRefused
 from changes.model.model import Column, TableSchema, TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.sparkwriter.conftest import LANE, Staging
 

@@ -11,7 +11,7 @@ import pytest
 
 from changes.model.errors import TargetRefused
 from changes.model.model import Column, TableSchema, TargetName
-from sparkwriter.kit.marks_table.store import LedgeredWriter
+from sparkwriter.kit.marks_table.writer import LedgeredWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.sparkwriter.conftest import Staging
 
