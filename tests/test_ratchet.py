@@ -34,7 +34,7 @@ class Measures(NamedTuple):
 
 
 MOST = {
-    "sources": Measures(526, 15, 14, 1),
+    "sources": Measures(526, 15, 13, 1),
     "tests and benchmarks": Measures(525, 30, 6, 3),
 }
 IN_CIRCLES = 0

@@ -53,17 +53,15 @@ class Batches:
         """``run_id`` makes batch names unique over restarts. ``gatherer``: as of ``WriteBatch``."""
         letters, by = settings.dead_letters, settings.partitioner
         self._dead_letters = Address(me.pipeline, "dead-letters") if letters else None
-        self._me, self._gatherer = me, gatherer
+        self._me, self._router, self._gatherer = me, router, gatherer
         self._committer = Address(me.pipeline, "committer")
-        self._router = router
         self._barriers = BarrierPlanner(format_, router, settings.ddl, by_key=by is not None)
         self._entry_groups = EntryGroups(format_, router, self._barriers, self)
         self._batch_bytes = settings.buffer_bytes
         """Bounds what is decoded at once, in raw messages or staged files."""
-        self._run_id = run_id
+        self._run_id, self._number = run_id, 0
         self._group, self._counts = settings.group, settings.counts
         self._partitioned = None if by is None else Partitioned(by, {})
-        self._number = 0
 
     def note_counts(self, counts: Mapping[str, int]) -> list[fx.TargetEffect]:
         """Take how many partitions topics have."""
@@ -246,8 +244,7 @@ class Batches:
         record = record_at(closing, bad)
         buffer.condemn(record)
         value = closing.parts[bad.lane_index].lane.messages.values[bad.index]
-        name = buffer.route.name
-        letter = msg.DeadLetter(*record, value, bad.reason, name, self._me)
+        letter = msg.DeadLetter(*record, value, bad.reason, buffer.route.name, self._me)
         return [fx.Tell(self._dead_letters, letter)]
 
     def _file_staged(

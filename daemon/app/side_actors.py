@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from actors.counts import CountsLogic
 from actors.cuts import CutsLogic, Together
@@ -13,7 +13,9 @@ from actors.staging.staged_tables import ParquetTables
 from changes.model.model import TargetName
 from changes.routes.routing import Router
 from daemon.config.config import Config
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipelines import PipelineSection
+from offsets.position import TopicPartition
 
 
 def own_tables_of(
@@ -30,13 +32,21 @@ def own_tables_of(
 
     if (table := section.cuts_table) is not None:
         keep, skips = section.cuts.keep, section.cuts.incomplete == "skip"
-        together = Together(config.together(pipeline), section.cuts.wait / 2)
+        together = Together(PipelineConfig(config, pipeline).together, section.cuts.wait / 2)
         own = pipeline, group, table, keep, time.time, run_id, routed, skips, together
         yield "cuts", CutsLogic(*own), effects
     if section.counts is not None:
         table, known = TargetName.parse(section.counts), filter(routed, recorded)
         more = config.daemon.processors, known, time.time, run_id
         yield "counts", CountsLogic(pipeline, group, table, *more), effects
+
+
+def together_of(
+    config: Config, pipeline: str, until: Mapping[TopicPartition, int] | None
+) -> frozenset[str]:
+    """The sinks whose targets are written at cuts alone: none in a run that ends where the log
+    ends, which is its one moment."""
+    return frozenset() if until is not None else PipelineConfig(config, pipeline).together
 
 
 def letters_of(

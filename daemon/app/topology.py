@@ -34,7 +34,7 @@ from changes.formats.engine.format import Format
 from changes.routes.routing import Router, shard_of
 from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory
-from daemon.app.side_actors import letters_of, own_tables_of
+from daemon.app.side_actors import letters_of, own_tables_of, together_of
 from daemon.config.config import Config
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
 from daemon.state.dead_letters.open import OpenLetters
@@ -159,7 +159,7 @@ class Topology:
 
     def _start_committer(self, parts: PipelineParts) -> None:
         daemon, section = self._config.daemon, self._config.pipeline[parts.name]
-        together = bool(self._config.together(parts.name))
+        together = bool(together_of(self._config, parts.name, parts.until))
         logic = CommitterLogic(
             parts.name,
             parts.recorded,
@@ -251,7 +251,7 @@ class Topology:
             load_spill_bytes=config.load.spill_bytes,
             partitioner=section.partitioner,
             counts=None if section.counts is None else Address(parts.name, "counts"),
-            together=config.together(parts.name) if parts.until is None else frozenset(),
+            together=together_of(config, parts.name, parts.until),
         )
         known = self._run_id, random.random, spills, parts.recorded.targets
         logic = ProcessorLogic(address, format_, router, settings, *known)

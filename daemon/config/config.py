@@ -149,13 +149,6 @@ class Config(Section):
         apart = len(sinks) > 1 and "file" in section.offset_stores
         return section.away_after_s if apart else None
 
-    def together(self, pipeline: str) -> frozenset[str]:
-        """The sinks whose targets are written at cuts alone, in one transaction each."""
-        section = self.pipeline[pipeline]
-        sinks = {route.template.split(".")[0] for route in section.routes()}
-        atomic = section.cut_every is not None and section.cuts.atomic
-        return frozenset(name for name in sinks if atomic and self.sink[name].transactions)
-
     def _with_options(self, route: Route) -> Route:
         sink = self.sink[route.template.split(".")[0]]
         options = sink.route_options(dict(route.options))

@@ -56,6 +56,19 @@ class PipelineConfig:
         return self._config.pipeline[self.name]
 
     @property
+    def together(self) -> frozenset[str]:
+        """The sinks whose targets are written at cuts alone, in one transaction each."""
+        section, sinks = self.section, self._config.sink
+        written = {route.template.split(".")[0] for route in section.routes()}
+        atomic = section.cut_every is not None and section.cuts.atomic
+        return frozenset(name for name in written if atomic and sinks[name].transactions)
+
+    @property
+    def versioned(self) -> frozenset[str]:
+        """The sinks that keep former versions of their tables."""
+        return frozenset(name for name, sink in self._config.sink.items() if sink.tags)
+
+    @property
     def group(self) -> str:
         """Its consumer group."""
         return self._config.group(self.name)

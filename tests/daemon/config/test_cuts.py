@@ -10,6 +10,7 @@ import pytest
 from changes.model.model import TargetName
 from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
+from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.checks import check
 from offsets.cuts import KeepCuts
 
@@ -85,12 +86,12 @@ def test_tables_of_a_database_go_from_cut_to_cut(tmp_path: Path) -> None:
     """By choice, and those of a lake beside them by their versions."""
     atomic = 'cut_every = "1m"\ncuts.atomic = true\n'
     alone = read(tmp_path, atomic + BASE)
-    assert alone.together("p") == {"base"}
+    assert PipelineConfig(alone, "p").together == {"base"}
     assert str(alone.pipeline["p"].cuts_table) == "base.binlogd.cuts"
     both = SQLITE.replace("copy.a.b", "base.a.b")
     found = read(tmp_path, atomic.replace("true", 'true\ncuts.table = "base.b.c"') + both)
-    assert found.together("p") == {"base"}
-    assert read(tmp_path, ALL).together("p") == frozenset()
+    assert PipelineConfig(found, "p").together == {"base"}
+    assert PipelineConfig(read(tmp_path, ALL), "p").together == frozenset()
 
 
 @pytest.mark.parametrize(

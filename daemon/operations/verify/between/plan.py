@@ -68,8 +68,9 @@ def _in_cut(
     number = asked.get("cut")
     if number is None:
         return {}
+    config = PipelineConfig(look.config, pipeline)
     try:
-        cut = read_cut(PipelineConfig(look.config, pipeline), int(number))
+        cut = read_cut(config, int(number))
     except EditRefused as error:
         raise EditRefused(*map(look.config.redactor.text, error.lines)) from error
-    return {CUT: at_cut(cut, [one.target for one, _ in own]).document()}
+    return {CUT: at_cut(cut, [one.target for one, _ in own], config.versioned).document()}

@@ -191,9 +191,9 @@ def _in_cut(look: Look, wanted: JobRequest, found: Chosen) -> dict[str, object]:
     number = wanted.params.get("cut")
     if number is None:
         return {}
-    cut = read_cut(PipelineConfig(look.config, wanted.pipeline), int(number))
-    kept = {name for name, sink in look.config.sink.items() if sink.tags}
-    return {CUT: at_cut(cut, [one.target for one in found.tables], kept).document()}
+    pipeline = PipelineConfig(look.config, wanted.pipeline)
+    cut = read_cut(pipeline, int(number))
+    return {CUT: at_cut(cut, [one.target for one in found.tables], pipeline.versioned).document()}
 
 
 def _progress(work: Work) -> JobProgress:
