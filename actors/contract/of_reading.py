@@ -33,9 +33,11 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """The client's state: whether it is connected to any broker."""
+    """The client's state: whether it is connected to any broker. ``away``: the partitions that no
+    broker to which it is connected has."""
 
     connected: bool
+    away: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

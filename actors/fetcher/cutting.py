@@ -143,16 +143,18 @@ class Cutting:
         """A partition is read from here on, and all below is applied: maybe in no cut yet."""
         self._latest[source], self._latest_at[source] = msg.Fetched(source, [], [], start), now
 
-    def idle(self, read: Read, now: float, *, unread: bool = False) -> list[fx.FetcherEffect]:
+    def idle(
+        self, read: Read, now: float, unread: Collection[TopicPartition] = ()
+    ) -> list[fx.FetcherEffect]:
         """The cut that is due behind the last messages that came, where no others follow them: a
         poll has brought none. One that did says nothing of those whose messages wait behind.
 
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
-        makes none where no table is another than in the last one. ``unread``: nothing is read, so
-        the end of a transaction may be in the log.
+        makes none where no table is another than in the last one. ``unread``: of these nothing is
+        read, so the end of a transaction may be in the log.
         """
-        if unread:
-            self._latest_at = dict.fromkeys(self._latest_at, now)
+        self._latest_at |= {source: now for source in unread if source in self._latest_at}
+        if read.keys() <= set(unread):
             self._sought_since = self._sought_since and now
             self._overdue_at = now + 2 * (self._every_s or 0.0) + self._patience_s
         if self.at_rest or not self._seeks(read, now):

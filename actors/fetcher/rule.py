@@ -8,7 +8,7 @@ overtake its registration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -71,6 +71,7 @@ class FetcherLogic:
         self._was_assigned = False
         self._gone: frozenset[str] = frozenset()
         self._unreachable_since: float | None = None
+        self._away: Collection[TopicPartition] = ()
         self._messages = 0
 
     def handle(self, message: object, now: float) -> list[fx.FetcherEffect]:
@@ -159,8 +160,9 @@ class FetcherLogic:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
         if not polled.batches:
-            unread = self._paused or self._unreachable_since is not None
-            out += self._cutting.idle(self._partitions, now, unread=unread)
+            silent = self._paused or self._unreachable_since is not None
+            unread = self._partitions if silent else self._away
+            out += self._cutting.idle(self._partitions, now, unread)
         out += self._behind_cut(self._cutting.lapsed(now), now)
         if polled.error is not None:
             out += self._fail(polled.error)
@@ -470,10 +472,8 @@ class FetcherLogic:
     # --- figures
 
     def _hear(self, state: msg.SourceState, now: float) -> None:
-        if state.connected:
-            self._unreachable_since = None
-        elif self._unreachable_since is None:
-            self._unreachable_since = now
+        since, self._away = self._unreachable_since, state.away
+        self._unreachable_since = None if state.connected else now if since is None else since
 
     def _figures(self, now: float) -> FetcherFigures:
         since = self._unreachable_since

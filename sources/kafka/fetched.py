@@ -127,18 +127,38 @@ def offsets_of(places: Iterable[KafkaPartition]) -> dict[TopicPartition, int]:
 
 class _Broker(msgspec.Struct):
     state: str = ""
+    nodeid: int = -1
+
+
+class _Partition(msgspec.Struct):
+    broker: int = -1
+    desired: bool = False
+
+
+class _Topic(msgspec.Struct):
+    partitions: dict[str, _Partition] = {}
 
 
 class _Statistics(msgspec.Struct):
     """The part of librdkafka's statistics that is used. They have a page for each partition."""
 
     brokers: dict[str, _Broker] = {}
+    topics: dict[str, _Topic] = {}
 
 
 def source_state(statistics: str) -> SourceState:
-    """The connection's state in librdkafka's statistics (JSON)."""
-    brokers = msgspec.json.decode(statistics, type=_Statistics).brokers
-    return SourceState(any(broker.state == "UP" for broker in brokers.values()))
+    """The connections' state in librdkafka's statistics (JSON). A partition is fetched from the
+    broker ``broker``, its leader or a follower near by; ``desired``: somebody reads it."""
+    told = msgspec.json.decode(statistics, type=_Statistics)
+    up = [broker for broker in told.brokers.values() if broker.state == "UP"]
+    nodes = {broker.nodeid for broker in up if broker.nodeid >= 0}
+    away = (
+        TopicPartition(topic, int(number))
+        for topic, each in told.topics.items()
+        for number, partition in each.partitions.items()
+        if partition.desired and partition.broker not in nodes
+    )
+    return SourceState(bool(up), frozenset(away))
 
 
 ERROR_LOG_INTERVAL_S = 10.0

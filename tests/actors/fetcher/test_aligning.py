@@ -253,6 +253,20 @@ def test_a_partition_is_not_quiet_while_no_broker_answers() -> None:
     assert asked.positions == {P0: 2, P1: 2}
 
 
+def test_a_partition_whose_own_broker_is_away_costs_the_cut_alone() -> None:
+    """It is not quiet: what is older than the others may come of it. They go on, and it is named."""
+    logic = fetcher()
+    assert offers(answered(logic, polled(batch(P0, 2, 51)), 1.0)) == []
+    state = msg.SourceState(connected=True, away=frozenset({P1}))
+    answered(logic, msg.Polled(state=state), 1.1)
+    for second in range(2, 11):
+        assert asked_of(answered(logic, msg.Polled(), float(second))) is None
+    goes_on = answered(logic, msg.Polled(), 11.5)
+    assert offers(goes_on) == [(P0, 2)]
+    (said,) = [each for each in goes_on if isinstance(each, fx.Log)]
+    assert str(P1) in said.fields["reason"]
+
+
 def test_nothing_that_was_handed_out_is_later_than_the_cut() -> None:
     """Commits that ended together may come in another order than that of their times."""
     cutting = Cutting("p", CANAL, Reassembly(CANAL, 1 << 20), 1.0)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from actors.contract.messages import SourceState
 from daemon.config.pipelines import PipelineSection
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
@@ -151,9 +152,16 @@ def test_positions_of_thousands_of_partitions_are_queried_less_often() -> None:
     assert fetched.positions_every_s(1, busy=True) == 1.0
 
 
-def test_of_the_statistics_only_the_brokers_are_read() -> None:
-    """They have a page for each partition."""
-    text = '{"brokers": {"a": {"state": "UP", "id": 1}}, "topics": {"t": {"partitions": {}}}}'
-    assert fetched.source_state(text).connected
-    assert not fetched.source_state(text.replace("UP", "DOWN")).connected
-    assert not fetched.source_state("{}").connected
+def test_the_statistics_tell_what_is_connected() -> None:
+    """A partition is away where no broker has it, or its own is not connected. Those that nobody
+    reads, such as the client's own of number -1, say nothing. In the client's own form."""
+    text = """{"brokers": {
+        "h:1/1": {"state": "UP", "nodeid": 1}, "h:2/2": {"state": "DOWN", "nodeid": 2},
+        "GroupCoordinator": {"state": "UP", "nodeid": -1}}, "topics": {"t": {"partitions": {
+        "0": {"broker": 1, "desired": true}, "1": {"broker": 2, "desired": true},
+        "2": {"broker": -1, "desired": true}, "3": {"broker": 2, "desired": false},
+        "-1": {"broker": -1, "desired": false}}}}}"""
+    away = frozenset({TopicPartition("t", 1), TopicPartition("t", 2)})
+    assert fetched.source_state(text) == SourceState(True, away)
+    assert not fetched.source_state(text.replace("UP", "INIT")).connected
+    assert fetched.source_state("{}") == SourceState(False)
