@@ -15,8 +15,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def cut_of(row: Mapping[str, Any]) -> Cut:
     """The cut that a row of the table tells. Raises ValueError where it is none. A time without a
-    zone is UTC: some databases' clients give it so."""
+    zone is UTC: some databases' clients give it so; SQLite has it as text."""
     time = row["source_time"]
+    if isinstance(time, str):
+        time = datetime.fromisoformat(time)
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     if row["boundary"] not in ("transaction", "time"):

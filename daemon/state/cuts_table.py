@@ -41,7 +41,7 @@ class CutsTable:
             rows = self._ask("number", "true")
         except NoTable:
             return []
-        numbers = sorted((int(number) for (number,) in rows), reverse=True)
+        numbers = sorted((int(row["number"]) for row in rows), reverse=True)
         keep, later = self.section.cuts.keep, [*numbers[:1]]
         found = []
         for number in numbers:
@@ -53,15 +53,15 @@ class CutsTable:
         """These, in this order. Raises NoAnswer for one that is not listed, by its number."""
         if not numbers:
             return []
-        names = "number, pipeline, boundary, source_time, transaction, positions, tables, left_out"
         text = ", ".join(map(str, numbers))
         try:
-            rows = self._ask(names, f"number IN ({text})")
+            # All columns: one has the name of a word of SQLite's, and databases quote otherwise.
+            rows = self._ask("*", f"number IN ({text})")
         except NoTable as error:
             raise NoAnswer(f"pipeline {self.pipeline} has made no cut yet: {error}") from error
         try:
-            cuts = [cut_of(dict(zip(names.split(", "), row, strict=True))) for row in rows]
-        except (ValueError, TypeError) as error:
+            cuts = [*map(cut_of, rows)]
+        except (ValueError, TypeError, KeyError) as error:
             raise NoAnswer(f"{self.table} has a row that is no cut: {error}") from error
         found = {cut.number: cut for cut in cuts}
         for number in numbers:
@@ -69,10 +69,10 @@ class CutsTable:
                 raise NoAnswer(f"{self.table} lists no cut {number} of pipeline {self.pipeline}")
         return [found[number] for number in numbers]
 
-    def _ask(self, columns: str, where: str) -> list[Sequence[Any]]:
+    def _ask(self, columns: str, where: str) -> list[dict[str, Any]]:
         sql = (
             f"SELECT {columns} FROM {self._queries.spell(self.table)} "
             f"WHERE pipeline = {quoted(self.pipeline)} AND {where}"
         )
         with self._queries.answer(sql, [self.table], None) as answer:
-            return list(answer.rows)
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

@@ -14,6 +14,8 @@ from sparkwriter.kit.section import SinkSection
 class SqliteSection(SinkSection):
     """``kind = "sqlite"``: a file on this machine."""
 
+    transactions = True
+
     kind: Literal["sqlite"]
     path: Path = Field(strict=False)
 

@@ -60,6 +60,7 @@ class SqliteStore(LedgeredStore):
         """``timeout_s``: for one call. Raises SinkUnavailable where the file can't be opened."""
         self._timeout_s = timeout_s
         self._deadline = math.inf
+        self._joined = False
         try:
             self._connection = sqlite3.connect(
                 path, timeout=min(BUSY_S, timeout_s), isolation_level=None, check_same_thread=False
@@ -112,8 +113,7 @@ class SqliteStore(LedgeredStore):
         absent: TargetName | None = None,
     ) -> str:
         """One transaction."""
-        with self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._transaction():
             for row in seen:
                 self._ledger.check(row)
             if absent is not None and not isinstance(self._ledger.look(absent), Absent):
@@ -127,6 +127,26 @@ class SqliteStore(LedgeredStore):
             for entry in entries:
                 self._note(entry)
             return self._ledger.version(entries[0].target)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """One transaction: statements about tables are part of it."""
+        with self._transaction():
+            self._joined = True
+            try:
+                yield
+            finally:
+                self._joined = False
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """That of a step, or a part of the one that is under way."""
+        if self._joined:
+            yield
+            return
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
 
     def hanging(self, target: TargetName) -> Sequence[str]:
         """Its triggers, which go with a table. Views name it, and so do foreign keys."""

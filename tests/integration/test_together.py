@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,13 +25,23 @@ __all__ = ["follower"]
 TABLES = 5
 
 
-@pytest.fixture(params=["postgres", "mariadb"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+@pytest.fixture(params=["postgres", "mariadb", "sqlite"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server | None]:
+    """None: a file of SQLite."""
+    if request.param == "sqlite":
+        yield None
+        return
     with running(request.param) as started:
         yield started
 
 
-def write_config(rig: Rig, server: Server) -> Path:
+def sink_of(server: Server | None) -> str:
+    if server is None:
+        return 'kind = "sqlite"\npath = "copy.db"'
+    return f'kind = "jdbc"\nurl = "{server.url}"\nuser = "{server.user}"'
+
+
+def write_config(rig: Rig, server: Server | None) -> Path:
     """One pipeline into ``db``, whose tables go from cut to cut."""
     text = f"""
 [daemon]
@@ -46,9 +58,7 @@ max_age_s = 0.2
 [kafka]
 "bootstrap.servers" = "{rig.broker.bootstrap}"
 [sink.db]
-kind = "jdbc"
-url = "{server.url}"
-user = "{server.user}"
+{sink_of(server)}
 [pipeline.p]
 topics = ["{rig.topic}"]
 format = "maxwell-json"
@@ -67,21 +77,29 @@ cuts = {{atomic = true, table = "db.{rig.db}.cuts"}}
 class Looks:
     """Reads all tables again and again, in one snapshot each time, and table by table."""
 
-    def __init__(self, rig: Rig, server: Server) -> None:
+    def __init__(self, rig: Rig, server: Server | None) -> None:
         self._names = [f"{rig.db}.accounts{number}" for number in range(TABLES)]
-        self._session = server.connect()
-        mine = "SESSION CHARACTERISTICS AS" if "postgresql" in server.url else "SESSION"
-        self._session.run(f"SET {mine} TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         self.seen: list[Sums] = []
+        if server is None:
+            file = sqlite3.connect(
+                rig.folder / "copy.db", isolation_level=None, check_same_thread=False
+            )
+            self._ask: Callable[[str], Any] = lambda text: file.execute(text).fetchall()
+            self._names = [f'"{name}"' for name in self._names]
+            return
+        session = server.connect()
+        mine = "SESSION CHARACTERISTICS AS" if "postgresql" in server.url else "SESSION"
+        session.run(f"SET {mine} TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self._ask = lambda text: (session.rows if text[:6] == "SELECT" else session.run)(text)
 
     def look(self) -> Sums:
         held = transfers = 0
-        self._session.begin()
+        self._ask("BEGIN")
         for name in self._names:
-            rows = self._session.rows(f"SELECT SUM(held), SUM(transfers), COUNT(*) FROM {name}")
+            rows = self._ask(f"SELECT SUM(held), SUM(transfers), COUNT(*) FROM {name}")
             assert int(rows[0][2]) == ACCOUNTS
             held, transfers = held + int(rows[0][0]), transfers + int(rows[0][1])
-        self._session.commit()
+        self._ask("COMMIT")
         return Sums(held, transfers)
 
     @contextmanager
@@ -107,7 +125,9 @@ class Looks:
 
 @pytest.mark.long
 @pytest.mark.timeout(400)
-def test_readers_see_whole_transactions_alone(rig: Rig, follower: Follower, server: Server) -> None:
+def test_readers_see_whole_transactions_alone(
+    rig: Rig, follower: Follower, server: Server | None
+) -> None:
     """At any time, also when the daemon is killed, stopped and started again."""
     config, bank = write_config(rig, server), Bank(rig, TABLES)
     bank.open()

@@ -254,7 +254,7 @@ def test_a_partition_is_not_quiet_while_no_broker_answers() -> None:
 
 
 def test_a_partition_whose_own_broker_is_away_costs_the_cut_alone() -> None:
-    """It is not quiet: what is older than the others may come of it. They go on, and it is named."""
+    """It is not quiet: what is older than the others may come of it. It is named."""
     logic = fetcher()
     assert offers(answered(logic, polled(batch(P0, 2, 51)), 1.0)) == []
     state = msg.SourceState(connected=True, away=frozenset({P1}))

@@ -102,7 +102,7 @@ def test_tables_of_a_database_go_from_cut_to_cut(tmp_path: Path) -> None:
         ('cut_every = "1m"\ncuts.table = "cuts"\n' + ALL, "not a target's name"),
         ('cut_every = "1m"\ncuts.wait = 0\n' + ALL, "cuts.wait"),
         ('cut_every = "1m"\n' + TWO, 'writes to lake, other: say where .* "lake.binlogd.cuts"'),
-        ('cut_every = "1m"\n' + SQLITE, "cut_every: sink copy is of kind sqlite, which keeps no"),
+        ('cut_every = "1m"\ncuts.table = "lake.b.c"\n' + SQLITE, "copy keeps no former versions"),
         ('cut_every = "1m"\ncuts.table = "copy.b.c"\n' + ALL, "'copy.b.c': sink copy is of kind"),
         ('cut_every = "1m"\ncuts.table = "nix.b.c"\n' + ALL, "'nix.b.c' names no sink; have: base"),
         ('cut_every = "1m"\ncuts.table = "other.a.b"\n' + TWO, "'other.a.b' is a route's target"),
