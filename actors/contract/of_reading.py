@@ -33,8 +33,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """The client's state: whether it is connected to any broker. ``away``: the partitions that no
-    broker to which it is connected has."""
+    """Whether it is connected to any broker; ``away``: partitions that none of those has."""
 
     connected: bool
     away: frozenset[TopicPartition] = frozenset()
@@ -42,8 +41,7 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """What one ``consume`` brought. Empty ``batches`` with ``positions``: the log's end moved on
-    over transaction markers, or nothing happened."""
+    """What one ``consume`` brought. No ``batches``: the log's end moved on over markers, or not."""
 
     batches: tuple[Fetched, ...] = ()
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
