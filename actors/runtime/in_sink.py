@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from actors.contract import messages as msg
 from actors.contract.ports import BatchWriter, OneFailed, Tags, WritesTogether
 from actors.contract.writes import StagedBatch
-from changes.model.errors import LostRace, SinkUnavailable, TargetRefused, WaitsForName
+from changes.model.errors import (
+    LostRace,
+    SinkUnavailable,
+    TargetRefused,
+    WaitsForName,
+    WaitsForRows,
+)
 from changes.model.model import TargetName
 from changes.model.printable import reason_of
 from offsets.fence import Fenced, Straggler
@@ -32,7 +38,7 @@ def published_together(
         states = sink.write_together([write.batch for write in writes])
     except OneFailed as one:
         why = one.__cause__ or one
-        if one.target is None and isinstance(why, TargetRefused):
+        if one.target is None and isinstance(why, TargetRefused | WaitsForRows):
             return msg.NotTogether(tuple(writes), None, reason_of(why))
         first = one.target or writes[0].batch.target
         return msg.NotTogether(tuple(writes), failed(first, why), reason_of(why))

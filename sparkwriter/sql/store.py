@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.contract.writes import StagedBatch
-from changes.model.errors import LostRace, TargetRefused
+from changes.model.errors import LostRace, TargetRefused, WaitsForRows
 from changes.model.model import TargetName
 from databases.base.errors import DatabaseError
 from databases.base.session import transaction
@@ -133,6 +133,8 @@ class JdbcStore(LedgeredStore):
         session.begin()
         self._joined = True
         try:
+            for statement in session.dialect.checks_at_commit():
+                session.run(statement)
             yield
             session.commit()
         except BaseException:
@@ -140,6 +142,16 @@ class JdbcStore(LedgeredStore):
             raise
         finally:
             self._joined = False
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """What waits for another table's rows is taken back alone."""
+        self.session.run("SAVEPOINT part")
+        try:
+            yield
+        except WaitsForRows:
+            self.session.run("ROLLBACK TO SAVEPOINT part")
+            raise
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -95,7 +95,7 @@ class RowWriter:
             session.load(STAGE, [_staged(part, column, texts, keys) for column in columns])
             live += pc.sum(pc.equal(part.column(OP), "U")).as_py()
         if self.table.deferrable:
-            session.run("SET CONSTRAINTS ALL DEFERRED")
+            _run_all(session, session.dialect.checks_at_commit())
         _run_all(session, session.dialect.filled())
         _run_all(session, plan.complete())
         session.run("SAVEPOINT before_rows")

@@ -214,6 +214,10 @@ class LedgeredStore(ABC):
         of sinks whose section says that they have ``transactions``."""
         raise NotImplementedError
 
+    def part(self) -> AbstractContextManager[None]:
+        """One step of those: where it waits for another table's rows, it alone is taken back."""
+        raise NotImplementedError
+
     def bury(self, target: TargetName, marks: Marks) -> None:
         """Have a name that no table has show the marks."""
         self.step([], [Shows(target, marks, None)])

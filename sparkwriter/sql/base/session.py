@@ -80,6 +80,11 @@ class SqlDialect(ABC):
     def wait_for_locks(self, within_s: float) -> str:
         """The statement by which a session waits so long for a lock, and no longer."""
 
+    def checks_at_commit(self) -> list[str]:
+        """The statements that have constraints checked at the commit, where they can be: for the
+        present transaction."""
+        return []
+
     @abstractmethod
     def same(self, left: str, right: str) -> str:
         """A comparison for which a null equals a null."""

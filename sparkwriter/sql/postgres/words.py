@@ -50,6 +50,10 @@ class PostgreSqlDialect(SqlDialect):
         """In milliseconds."""
         return f"SET lock_timeout = {max(1, int(within_s * 1000))}"
 
+    def checks_at_commit(self) -> list[str]:
+        """Also those of other tables that point to one that is written."""
+        return ["SET CONSTRAINTS ALL DEFERRED"]
+
     def literal(self, text: str) -> str:
         """With standard_conforming_strings a backslash is a character."""
         return quoted(text)
