@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
+from actors.runtime.backoff import RETRY_MAX_S
 from offsets.position import NO_OFFSET, TopicPartition
 
 GIVEN_UP = "the cut that it waited for is given up"
@@ -30,13 +31,14 @@ class Gathering:
         self._me, self._sinks, self._patience_s = me, sinks, patience_s
         self._pending: Pending = {}
         self._waiting: dict[str, msg.WriteBatch] = {}
-        self._since: float | None = None
+        self._until: dict[str, float] = {}
+        self._again: dict[str, set[str]] = {}
+        # Of each sink: when its writes wait no more, and which of them failed together.
 
     def take(self, write: msg.WriteBatch, now: float) -> list[fx.OwnTableEffect]:
         """A target's write is to come with the others'."""
         self._waiting[str(write.batch.target)] = write
-        if self._since is None:
-            self._since = now
+        self._until.setdefault(write.batch.target.sink, now + self._patience_s)
         return self._whole(now)
 
     def awaits(self, said: msg.CutAwaits, now: float) -> list[fx.OwnTableEffect]:
@@ -53,7 +55,8 @@ class Gathering:
 
     def not_together(self, said: msg.NotTogether, now: float) -> list[fx.OwnTableEffect]:
         """One failed: it hears so, and the others wait for it to come again. Where it is no single
-        one's fault, each is written by itself, and hears its own."""
+        one's fault, each is written by itself, and hears its own. Where no connection can be made
+        no other could be written: then they wait for as long as that may take."""
         failed = said.failed
         fields = {"reason": said.reason, "targets": len(said.writes)}
         if failed is None:
@@ -64,53 +67,72 @@ class Gathering:
             if write.batch.target == failed.target:
                 out.append(fx.Tell(write.reply_to, failed))
             else:
-                out += self.take(write, now)
-        return out
+                self._waiting[str(write.batch.target)] = write
+        sink, longest_s = failed.target.sink, RETRY_MAX_S if said.away else 0.0
+        self._again[sink] = {str(write.batch.target) for write in said.writes}
+        self._until[sink] = now + self._patience_s + longest_s
+        return out + self._whole(now)
 
     def due(self, now: float) -> list[fx.OwnTableEffect]:
         """What waits in vain is written without the others."""
-        if self._since is None:
-            return []
-        if now < self._since + self._patience_s:
-            return [fx.WakeAt(self._since + self._patience_s)]
-        missing = sorted(self._pending.keys() - self._waiting.keys())
-        fields = {"targets": sorted(self._waiting), "without": missing}
-        return [fx.Log("warning", "written_without_others", fields), *self._send(self._waiting)]
+        out: list[fx.OwnTableEffect] = []
+        for sink in sorted(sink for sink, until in self._until.items() if until <= now):
+            wanted = {name for name in self._pending if _sink(name) == sink}
+            here = self._here(sink)
+            missing = sorted((wanted | self._again.pop(sink, set())).difference(here))
+            fields = {"targets": here, "without": missing}
+            out += [fx.Log("warning", "written_without_others", fields), *self._send(sink, here)]
+        wakes = [fx.WakeAt(min(self._until.values()))] if self._until else []
+        return [*out, *wakes]
 
     def _whole(self, now: float) -> list[fx.OwnTableEffect]:
-        """Send what is complete: of each sink all of it at once."""
+        """Send what is complete: of each sink all of it at once. So goes, too, what failed together
+        once all of it has come again, whichever cut is waited for now."""
         out: list[fx.OwnTableEffect] = []
-        for name, write in [*self._waiting.items()]:
-            ends = self._pending.get(name, {})
-            if any(write.through.get(source, NO_OFFSET) < at for source, at in ends.items()):
-                del self._waiting[name]
-                out += [fx.Log("info", "written_ahead", {"target": name}), fx.Tell(WRITERS, write)]
-        for sink in sorted(set(map(_sink, self._pending))):
+        for sink in [*self._until]:
+            if (again := self._again.get(sink)) and again <= self._waiting.keys():
+                out += self._send(sink, again)
+            kept = self._again.get(sink, set())
+            ahead = [n for n in self._here(sink) if n not in kept and self._falls_short(n)]
+            out += [fx.Log("info", "written_ahead", {"target": name}) for name in ahead]
+            out += self._send(sink, ahead)
             wanted = {name for name in self._pending if _sink(name) == sink}
-            if wanted <= self._waiting.keys():
-                out += self._send(wanted)
+            if wanted and wanted <= self._waiting.keys():
+                out += self._send(sink, wanted)
         return out + self.due(now)
 
-    def _send(self, names: Collection[str]) -> list[fx.OwnTableEffect]:
-        """To the writers, those of one sink as one."""
-        sinks: dict[str, list[msg.WriteBatch]] = {}
-        for name in sorted(names):
-            sinks.setdefault(_sink(name), []).append(self._waiting.pop(name))
-        self._since = None if not self._waiting else self._since
-        return [fx.Tell(WRITERS, _as_one(writes, self._me)) for writes in sinks.values()]
+    def _falls_short(self, name: str) -> bool:
+        """Whether more is to come of a target before the boundary."""
+        through = self._waiting[name].through
+        ends = self._pending.get(name, {})
+        return any(through.get(source, NO_OFFSET) < at for source, at in ends.items())
+
+    def _here(self, sink: str) -> list[str]:
+        return sorted(name for name in self._waiting if _sink(name) == sink)
+
+    def _send(self, sink: str, names: Collection[str]) -> list[fx.OwnTableEffect]:
+        """To the writers, as one."""
+        writes = [self._waiting.pop(name) for name in sorted(names)]
+        self._again = {s: left for s, every in self._again.items() if (left := every - {*names})}
+        if not self._here(sink):
+            self._until.pop(sink, None)
+        return [fx.Tell(WRITERS, self._as_one(writes))] if writes else []
+
+    def _as_one(self, writes: list[msg.WriteBatch]) -> msg.WriteBatch | msg.WriteTogether:
+        """With half of the patience for a lock: the others then go without it in time."""
+        if len(writes) == 1:
+            return writes[0]
+        return msg.WriteTogether(tuple(writes), self._me, self._patience_s / 2)
 
     def _give_up(self) -> list[fx.OwnTableEffect]:
         """Partitions went away: who still has some offers its write again."""
-        waiting, self._waiting, self._pending, self._since = self._waiting, {}, {}, None
+        waiting, self._waiting = self._waiting, {}
+        self._pending, self._until, self._again = {}, {}, {}
         retry = msg.FailureKind.RETRY
         return [
             fx.Tell(write.reply_to, msg.Failed(write.batch.target, retry, GIVEN_UP))
             for write in waiting.values()
         ]
-
-
-def _as_one(writes: list[msg.WriteBatch], gatherer: Address) -> msg.WriteBatch | msg.WriteTogether:
-    return writes[0] if len(writes) == 1 else msg.WriteTogether(tuple(writes), gatherer)
 
 
 def _sink(target: str) -> str:

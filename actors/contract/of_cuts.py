@@ -61,6 +61,8 @@ class WriteTogether:
 
     writes: tuple[WriteBatch, ...]
     reply_to: Address
+    locks_s: float
+    """How long it waits for a lock that somebody else has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,13 @@ class PublishedTogether:
 @dataclass(frozen=True, slots=True)
 class NotTogether:
     """None of the writes is published, since one failed. ``failed``: which one and why; None where
-    the transaction failed for no single one's sake, and trying again can't help."""
+    the transaction failed for no single one's sake, and trying again can't help. ``away``: no
+    other could be written either."""
 
     writes: tuple[WriteBatch, ...]
     failed: Failed | None
     reason: str
+    away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

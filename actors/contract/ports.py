@@ -82,10 +82,12 @@ class OneFailed(Exception):
 class WritesTogether(Protocol):
     """A sink that can publish batches of several targets at once. On a writer's thread."""
 
-    def write_together(self, batches: Sequence[StagedBatch]) -> list[TargetState]:
+    def write_together(self, batches: Sequence[StagedBatch], locks_s: float) -> list[TargetState]:
         """As ``BatchWriter.write`` of each, but readers see all of them or none. No batch is a
-        barrier. Tables are made, and get columns, before that, each in a step of its own. Raises
-        OneFailed, from what ``write`` would have raised; readers then saw nothing."""
+        barrier. Tables are made, and get columns, before that, each in a step of its own.
+        ``locks_s``: how long it waits for a lock that somebody else has. Raises OneFailed, from
+        what ``write`` would have raised; readers then saw nothing. Its target is None where it is
+        no single one's fault."""
         ...
 
 

@@ -249,7 +249,8 @@ class WriterEffects:
             case fx.Publish(batch):
                 return self._guard(batch.target, lambda sink: published(sink, batch))
             case msg.WriteTogether(writes):
-                return published_together(self._sinks[writes[0].batch.target.sink], writes)
+                sink = self._sinks[writes[0].batch.target.sink]
+                return published_together(sink, writes, effect.locks_s)
             case msg.TagVersion(target):
                 return self._guard(target, lambda sink: tagged(sink, effect))
             case fx.RemoveStaged(paths):

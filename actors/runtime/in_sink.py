@@ -10,6 +10,7 @@ from actors.contract.ports import BatchWriter, OneFailed, Tags, WritesTogether
 from actors.contract.writes import StagedBatch
 from changes.model.errors import (
     LostRace,
+    SinkAway,
     SinkUnavailable,
     TargetRefused,
     WaitsForName,
@@ -28,20 +29,21 @@ def published(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
 
 
 def published_together(
-    sink: BatchWriter, writes: Sequence[msg.WriteBatch]
+    sink: BatchWriter, writes: Sequence[msg.WriteBatch], locks_s: float
 ) -> msg.PublishedTogether | msg.NotTogether:
     """Publish batches of several targets at once, and tell how long that took; or whose is in the
     way of the others."""
     assert isinstance(sink, WritesTogether)  # the configuration was checked
     begun = time.monotonic()
     try:
-        states = sink.write_together([write.batch for write in writes])
+        states = sink.write_together([write.batch for write in writes], locks_s)
     except OneFailed as one:
         why = one.__cause__ or one
         if one.target is None and isinstance(why, TargetRefused | WaitsForRows):
             return msg.NotTogether(tuple(writes), None, reason_of(why))
         first = one.target or writes[0].batch.target
-        return msg.NotTogether(tuple(writes), failed(first, why), reason_of(why))
+        away = isinstance(why, SinkAway)
+        return msg.NotTogether(tuple(writes), failed(first, why), reason_of(why), away)
     took, at_ms = time.monotonic() - begun, time.time_ns() // 1_000_000
     return msg.PublishedTogether(tuple(msg.Published(state, took, at_ms) for state in states))
 

@@ -13,6 +13,10 @@ class LostRace(SinkUnavailable):
     """Another writer published first. The sink is well: the same batch may be offered at once."""
 
 
+class SinkAway(SinkUnavailable):
+    """No connection can be made: none of the sink's targets can be written."""
+
+
 class WaitsForName(SinkUnavailable):
     """The sink is well: what ``other`` has still to write comes first, in a renaming."""
 

@@ -60,11 +60,12 @@ class JdbcStore(LedgeredStore):
         for one call. ``or_null``: a value that the database can't hold becomes null."""
         self._connect, self._schema = connect, schema
         self._timeout_s, self._or_null = timeout_s, or_null
+        self._locks_s = min(LOCK_WITHIN_S, timeout_s / 2)  # the server's word comes first
         self._session: Session | None = None
         self._ledger: Ledger | None = None
         self._seen: tuple[TargetName, DbTable] | None = None
         self._triggers = Triggers()
-        self._joined = False
+        self._joined = self._reached = False
 
     def close(self) -> None:
         """Release the connection."""
@@ -79,9 +80,9 @@ class JdbcStore(LedgeredStore):
             try:
                 yield
             except DatabaseError as error:
+                said = for_port(error, away=not self._reached)
                 if error.ends_session:
                     self.close()
-                said = for_port(error)
                 raise type(said)(f"{target}: {said}") from error
             except TargetRefused as error:
                 raise TargetRefused(f"{target}: {error}") from error
@@ -108,15 +109,15 @@ class JdbcStore(LedgeredStore):
     def session(self) -> Session:
         """The connection, made where there is none. Raises DatabaseError."""
         if self._session is None:
+            self._reached = False
             session = self._connect()
             try:
-                limit_s = min(LOCK_WITHIN_S, self._timeout_s / 2)  # the server's word comes first
-                session.run(session.dialect.wait_for_locks(limit_s))
+                session.run(session.dialect.wait_for_locks(self._locks_s))
                 self._ledger = Ledger(session, self._schema)
             except BaseException:
                 session.close()
                 raise
-            self._session = session
+            self._session, self._reached = session, True
         return self._session
 
     @property
@@ -127,16 +128,18 @@ class JdbcStore(LedgeredStore):
         return self._ledger
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self, locks_s: float = math.inf) -> Iterator[None]:
         """One transaction. Where it fails its connection ends, and the server takes it back."""
-        session = self.session
+        session, words = self.session, self.session.dialect
+        session.run(words.wait_for_locks(min(locks_s, self._locks_s)))
         session.begin()
         self._joined = True
         try:
-            for statement in session.dialect.checks_at_commit():
+            for statement in words.checks_at_commit():
                 session.run(statement)
             yield
             session.commit()
+            session.run(words.wait_for_locks(self._locks_s))
         except BaseException:
             self.close()
             raise

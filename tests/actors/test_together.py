@@ -27,6 +27,11 @@ def awaits(*tables: str, at: int = 9) -> msg.CutAwaits:
     return msg.CutAwaits({name: {P0: at} for name in tables})
 
 
+def together(*writes: msg.WriteBatch) -> msg.WriteTogether:
+    """With half of the patience for locks."""
+    return msg.WriteTogether(writes, ME, 2.5)
+
+
 def told(effects: list[Any], to: Address = WRITERS) -> list[Any]:
     return [each.message for each in effects if isinstance(each, fx.Tell) and each.to == to]
 
@@ -44,8 +49,7 @@ def test_they_are_sent_when_all_are_there() -> None:
     one = gathering()
     assert told(one.take(write("b"), 0.0)) == []
     assert told(one.awaits(awaits("pg.s.a", "pg.s.b", "lake.s.c"), 0.1)) == []
-    together = msg.WriteTogether((write("a"), write("b")), ME)
-    assert told(one.take(write("a"), 0.2)) == [together]
+    assert told(one.take(write("a"), 0.2)) == [together(write("a"), write("b"))]
 
 
 def test_each_server_has_its_own_transaction() -> None:
@@ -54,7 +58,7 @@ def test_each_server_has_its_own_transaction() -> None:
     one.awaits(awaits("pg.s.a", "pg.s.b", "my.s.c"), 0.0)
     assert told(one.take(write("c", sink="my"), 0.1)) == [write("c", sink="my")]
     one.take(write("a"), 0.2)
-    assert told(one.take(write("b"), 0.3)) == [msg.WriteTogether((write("a"), write("b")), ME)]
+    assert told(one.take(write("b"), 0.3)) == [together(write("a"), write("b"))]
 
 
 def test_a_write_that_does_not_reach_the_boundary_goes_ahead() -> None:
@@ -65,7 +69,7 @@ def test_a_write_that_does_not_reach_the_boundary_goes_ahead() -> None:
     ahead = one.take(write("a", through=5), 0.2)
     assert told(ahead) == [write("a", through=5)]
     assert logged(ahead) == [("written_ahead", {"target": "pg.s.a"})]
-    assert told(one.take(write("a"), 0.3)) == [msg.WriteTogether((write("a"), write("b")), ME)]
+    assert told(one.take(write("a"), 0.3)) == [together(write("a"), write("b"))]
 
 
 def test_what_is_waited_for_in_vain_is_named() -> None:
@@ -77,7 +81,7 @@ def test_what_is_waited_for_in_vain_is_named() -> None:
     assert fx.WakeAt(6.0) in waits
     assert one.due(5.9) == [fx.WakeAt(6.0)]
     late = one.due(6.0)
-    assert told(late) == [msg.WriteTogether((write("a"), write("b")), ME)]
+    assert told(late) == [together(write("a"), write("b"))]
     fields = {"targets": ["pg.s.a", "pg.s.b"], "without": ["pg.s.c"]}
     assert logged(late) == [("written_without_others", fields)]
     assert one.due(20.0) == []
@@ -94,7 +98,7 @@ def test_the_others_wait_for_one_that_failed() -> None:
     out = one.not_together(msg.NotTogether(writes, failed, "locked"), 1.0)
     assert told(out, TARGETS) == [failed]
     assert told(out) == []
-    assert told(one.take(write("a"), 2.0)) == [msg.WriteTogether(writes, ME)]
+    assert told(one.take(write("a"), 2.0)) == [together(*writes)]
 
 
 def test_a_transaction_that_no_single_one_spoils_is_given_up() -> None:
@@ -122,3 +126,52 @@ def test_what_the_last_cut_awaited_says_nothing_of_the_next_one() -> None:
     assert told(one.take(write("a", 19), 1.0) + one.take(write("b", 19), 1.0)) == []
     assert told(one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c", at=19), 1.1)) == []
     assert len(told(one.take(write("c", 19), 1.2))) == 1
+
+
+FAILED = msg.Failed(write("a").batch.target, msg.FailureKind.RETRY, "locked")
+
+
+def test_what_failed_together_goes_together_again_when_its_cut_is_over() -> None:
+    """The next one awaits more of each of them: what came before is no reason to tear it."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c"), 0.0)
+    writes = write("a"), write("b"), write("c")
+    one.over()
+    one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c", at=19), 30.0)
+    out = one.not_together(msg.NotTogether(writes, FAILED, "locked"), 31.0)
+    assert told(out, TARGETS) == [FAILED]
+    assert told(out) == []
+    assert told(one.take(write("a"), 32.0)) == [together(*writes)]
+
+
+def test_without_the_one_that_fails_the_others_still_go_as_one() -> None:
+    """Also where their cut is over, and where the next one begins meanwhile."""
+    one = gathering()
+    writes = write("a"), write("b"), write("c")
+    assert told(one.not_together(msg.NotTogether(writes, FAILED, "locked"), 1.0)) == []
+    assert told(one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c", at=19), 2.0)) == []
+    late = one.due(6.0)
+    assert told(late) == [together(*writes[1:])]
+    fields = {"targets": ["pg.s.b", "pg.s.c"], "without": ["pg.s.a"]}
+    assert logged(late) == [("written_without_others", fields)]
+
+
+def test_all_wait_for_a_server_that_is_away() -> None:
+    """None could be written without the one that tries; nor is it waited for for ever."""
+    one = gathering()
+    writes = write("a"), write("b"), write("c")
+    one.not_together(msg.NotTogether(writes, FAILED, "no connection", away=True), 1.0)
+    assert told(one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c", at=19), 20.0)) == []
+    assert told(one.due(20.0)) == []
+    assert told(one.take(write("a"), 30.0)) == [together(*writes)]
+    one.not_together(msg.NotTogether(writes, FAILED, "no connection", away=True), 31.0)
+    assert told(one.due(31.0 + 35.0)) == [together(*writes[1:])]
+
+
+def test_the_next_write_has_its_own_patience() -> None:
+    """Not what is left of one that has gone ahead."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b"), 0.0)
+    one.take(write("a", through=5), 0.1)
+    assert one.due(6.0) == []
+    assert told(one.take(write("a"), 7.0)) == []

@@ -209,9 +209,10 @@ class LedgeredStore(ABC):
         """What ``publish`` would do to the table before its step: nothing."""
         return None
 
-    def together(self) -> AbstractContextManager[None]:
-        """Steps that are carried out inside are one. Raises LostRace for one that can't be. Only
-        of sinks whose section says that they have ``transactions``."""
+    def together(self, locks_s: float) -> AbstractContextManager[None]:
+        """Steps that are carried out inside are one. ``locks_s``: as of ``write_together``. Raises
+        LostRace for one that can't be. Only of sinks whose section says that they have
+        ``transactions``."""
         raise NotImplementedError
 
     def part(self) -> AbstractContextManager[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from actors.contract.ports import OneFailed
@@ -26,7 +27,9 @@ class LedgeredWriter(TargetWriter[Row]):
         with self.tables.call(swap.old):
             return self.tables.swap(swap)
 
-    def write_together(self, batches: Sequence[StagedBatch]) -> list[TargetState]:
+    def write_together(
+        self, batches: Sequence[StagedBatch], locks_s: float = math.inf
+    ) -> list[TargetState]:
         """See ``actors.contract.ports.WritesTogether``."""
         at: TargetName | None = None
         try:
@@ -37,7 +40,7 @@ class LedgeredWriter(TargetWriter[Row]):
             # In one order for all: two that lock the same tables then wait for each other in turn.
             waiting = sorted(batches, key=lambda batch: batch.target)
             states: dict[TargetName, TargetState] = {}
-            with self.tables.call(batches[0].target), self.tables.together():
+            with self.tables.call(batches[0].target), self.tables.together(locks_s):
                 while waiting:
                     waiting = self._write_all(waiting, states)
         except (SinkUnavailable, TargetRefused, Fenced) as error:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 
-from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
+from changes.model.errors import SinkAway, SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model.model import TargetName
 from changes.sql.quoted import quoted
 from databases.base.errors import Cause, DatabaseError
@@ -128,10 +128,12 @@ def target_name(dialect: SqlDialect, target: TargetName) -> str:
     return f"{dialect.quote(target.namespace)}.{dialect.quote(target.table)}"
 
 
-def for_port(error: DatabaseError) -> SinkUnavailable | TargetRefused:
-    """A database's error as a sink raises it."""
+def for_port(error: DatabaseError, *, away: bool = False) -> SinkUnavailable | TargetRefused:
+    """A database's error as a sink raises it. ``away``: there was no connection."""
     if error.cause is Cause.OTHER_ROW:
         return WaitsForRows(str(error))
+    if error.ends_session and away:
+        return SinkAway(str(error))
     if error.ends_session or error.cause is Cause.LATER:
         return SinkUnavailable(str(error))
     return TargetRefused(str(error))

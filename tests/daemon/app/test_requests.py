@@ -91,7 +91,7 @@ def test_several_targets_that_are_written_together_have_an_answer_each() -> None
     """One writer has them, and is free with the last one; or all are answered at once."""
     targets = [TARGET._replace(table=name) for name in ("t", "u", "v")]
     batches = [replace(WRITE.batch, target=each) for each in targets]
-    several = msg.WriteTogether(tuple(replace(WRITE, batch=each) for each in batches), CUTS)
+    several = msg.WriteTogether(tuple(replace(WRITE, batch=each) for each in batches), CUTS, 1.0)
     given, whole = Kept(), Directory()
     requests = Requests({"lake": given}, 2)
     for role in ("processor", "cuts"):

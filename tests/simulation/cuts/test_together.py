@@ -132,7 +132,7 @@ class TogetherWorld(World):
         fate, one = self.rng.random() * 3, self.rng.choice(writes).batch.target
         failed = msg.Failed(one, msg.FailureKind.RETRY, "away")
         if fate < self.sink_fails:
-            return msg.NotTogether(writes, failed, "away")
+            return msg.NotTogether(writes, failed, "away", away=fate < self.sink_fails / 2)
         sink = self.durable.sink
         assert isinstance(sink, Transactional)
         states = sink.together(writes, self)

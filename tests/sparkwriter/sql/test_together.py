@@ -12,10 +12,12 @@ import pytest
 
 from actors.contract.ports import OneFailed
 from actors.contract.writes import StagedBatch
-from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.errors import LostRace, SinkAway, SinkUnavailable, TargetRefused
 from changes.model.model import Column, TableSchema, TargetName
+from databases.base.errors import Cause
 from offsets.fence import Fenced
 from sparkwriter.kit.marks_table.writer import LedgeredWriter
+from sparkwriter.sql.base.session import Session
 from sparkwriter.sql.store import JdbcStore
 from tests.sparkwriter.conftest import Staging
 from tests.sparkwriter.databases import JdbcTables, Server
@@ -163,3 +165,37 @@ def test_a_statement_that_would_end_the_transaction_is_no_part_of_it(
     assert shown() == [[(1, "a", 1)]] * 3
     writer.write_together(batches)
     assert shown() == [[(1, "b", 2)]] * 3
+
+
+def test_a_lock_is_waited_for_no_longer_than_the_others_can(
+    server: Server, writer, several, shown
+) -> None:
+    """Who waits for it is named. A write by itself waits as long as ever."""
+    writer.write_together(several.batches(("U", 1, "a", 1), through=1))
+    batches, locked = several.batches(("U", 1, "b", 2), through=2), several.names[1]
+    session = server.connect()
+    session.begin()
+    session.run(f"UPDATE shop.{locked.table} SET n = 7 WHERE id = 1")
+    with pytest.raises(OneFailed) as failed:
+        writer.write_together(batches, 1.0)
+    assert failed.value.target == locked
+    assert type(failed.value.__cause__) is SinkUnavailable
+    session.close()
+    asked = "SELECT @@innodb_lock_wait_timeout"
+    if server.is_postgres:
+        asked = "SELECT setting::int / 1000 FROM pg_settings WHERE name = 'lock_timeout'"
+    writer.write_together(batches, 1.0)
+    assert shown() == [[(1, "b", 2)]] * 3
+    assert writer.tables.session.rows(asked) == [(30,)]
+
+
+def test_a_server_that_takes_no_connection_is_nobodys_fault(server: Server, several) -> None:
+    """None of the targets could be written: so they say."""
+
+    def refuse() -> Session:
+        raise server.connect().error(Cause.AWAY, "no connection")
+
+    store = JdbcStore(refuse, "binlogd")
+    with pytest.raises(OneFailed) as failed:
+        LedgeredWriter(store).write_together(several.batches(("U", 1, "a", 1), through=1))
+    assert isinstance(failed.value.__cause__, SinkAway)

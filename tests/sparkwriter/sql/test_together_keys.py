@@ -110,6 +110,6 @@ def test_what_the_commit_refuses_is_tried_one_by_one(
         WriteBatch(batch, {}, {}, None, None)  # type: ignore[arg-type]
         for batch in family.batches(1, ("U", 1, None), ("U", 5, 7))
     ]
-    said = published_together(writer, writes)
+    said = published_together(writer, writes, 5.0)
     assert isinstance(said, NotTogether)
     assert said.failed is None
