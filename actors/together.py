@@ -113,7 +113,8 @@ class Gathering:
     def _send(self, sink: str, names: Collection[str]) -> list[fx.OwnTableEffect]:
         """To the writers, as one."""
         writes = [self._waiting.pop(name) for name in sorted(names)]
-        self._again = {s: left for s, every in self._again.items() if (left := every - {*names})}
+        if not self._again.get(sink, set()).isdisjoint(names):
+            del self._again[sink]
         if not self._here(sink):
             self._until.pop(sink, None)
         return [fx.Tell(WRITERS, self._as_one(writes))] if writes else []

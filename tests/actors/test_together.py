@@ -175,3 +175,16 @@ def test_the_next_write_has_its_own_patience() -> None:
     one.take(write("a", through=5), 0.1)
     assert one.due(6.0) == []
     assert told(one.take(write("a"), 7.0)) == []
+
+
+def test_one_that_never_came_again_is_no_group_of_its_own() -> None:
+    """It was quarantined, and nothing is awaited of it: what it writes in a later cut waits."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b", "pg.s.c"), 0.0)
+    writes = write("a"), write("b"), write("c")
+    one.not_together(msg.NotTogether(writes, FAILED, "refused"), 1.0)
+    assert told(one.awaits(awaits("pg.s.b", "pg.s.c"), 1.1)) == [together(*writes[1:])]
+    one.over()
+    one.awaits(awaits("pg.s.a", "pg.s.b", at=19), 9.0)
+    assert told(one.take(write("a", 19), 9.1)) == []
+    assert len(told(one.take(write("b", 19), 9.2))) == 1
