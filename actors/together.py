@@ -14,6 +14,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.runtime.backoff import RETRY_MAX_S
+from changes.model.model import TargetName
 from offsets.position import NO_OFFSET, TopicPartition
 
 GIVEN_UP = "the cut that it waited for is given up"
@@ -33,7 +34,9 @@ class Gathering:
         self._waiting: dict[str, msg.WriteBatch] = {}
         self._until: dict[str, float] = {}
         self._again: dict[str, set[str]] = {}
-        # Of each sink: when its writes wait no more, and which of them failed together.
+        self._failed: dict[str, tuple[str, float]] = {}
+        # Of each sink: when its writes wait no more, which of them failed together, and the batch
+        # for which they last did, with when it first was so.
 
     def take(self, write: msg.WriteBatch, now: float) -> list[fx.OwnTableEffect]:
         """A target's write is to come with the others'."""
@@ -68,10 +71,18 @@ class Gathering:
                 out.append(fx.Tell(write.reply_to, failed))
             else:
                 self._waiting[str(write.batch.target)] = write
-        sink, longest_s = failed.target.sink, RETRY_MAX_S if said.away else 0.0
-        self._again[sink] = {str(write.batch.target) for write in said.writes}
-        self._until[sink] = now + self._patience_s + longest_s
+        self._again[failed.target.sink] = {str(write.batch.target) for write in said.writes}
+        self._until[failed.target.sink] = self._patient_until(said, failed.target, now)
         return out + self._whole(now)
+
+    def _patient_until(self, said: msg.NotTogether, target: TargetName, now: float) -> float:
+        """Of one write that fails again and again the first time counts."""
+        if said.away:
+            return now + RETRY_MAX_S + self._patience_s
+        (batch,) = (write.batch for write in said.writes if write.batch.target == target)
+        if self._failed.get(target.sink, ("", now))[0] != batch.batch_id:
+            self._failed[target.sink] = batch.batch_id, now
+        return self._failed[target.sink][1] + self._patience_s
 
     def due(self, now: float) -> list[fx.OwnTableEffect]:
         """What waits in vain is written without the others."""

@@ -188,3 +188,15 @@ def test_one_that_never_came_again_is_no_group_of_its_own() -> None:
     one.awaits(awaits("pg.s.a", "pg.s.b", at=19), 9.0)
     assert told(one.take(write("a", 19), 9.1)) == []
     assert len(told(one.take(write("b", 19), 9.2))) == 1
+
+
+def test_one_that_fails_again_is_waited_for_no_longer() -> None:
+    """Its tries are soon at first: each of them would have the others wait anew."""
+    one = gathering()
+    writes = write("a"), write("b")
+    one.not_together(msg.NotTogether(writes, FAILED, "locked"), 1.0)
+    assert told(one.take(write("a"), 1.5)) == [together(*writes)]
+    one.not_together(msg.NotTogether(writes, FAILED, "locked"), 4.0)
+    assert told(one.take(write("a"), 5.0)) == [together(*writes)]
+    out = one.not_together(msg.NotTogether(writes, FAILED, "locked"), 7.5)
+    assert told(out) == [write("b")]
