@@ -96,9 +96,14 @@ class Cutting:
         overdue = self._overdue_at is not None and now >= self._overdue_at
         begins = not self._flushed if self.at_rest else overdue
         self._flushed |= self.at_rest
-        if begins and self._every_s is not None:
-            self._overdue_at = now + 2 * self._every_s + self._patience_s
+        if begins:
+            self._put_off(now)
         return begins
+
+    def _put_off(self, now: float) -> None:
+        """From now on a cut has its time. Where none is made, nothing is ever overdue."""
+        if self._every_s is not None:
+            self._overdue_at = now + 2 * self._every_s + self._patience_s
 
     @property
     def at_rest(self) -> bool:
@@ -156,7 +161,7 @@ class Cutting:
         self._latest_at |= {source: now for source in unread if source in self._latest_at}
         if read.keys() <= set(unread):
             self._sought_since = self._sought_since and now
-            self._overdue_at = now + 2 * (self._every_s or 0.0) + self._patience_s
+            self._put_off(now)
         if self.at_rest or not self._seeks(read, now):
             return []
         end: TransactionEnd | None = None
@@ -202,8 +207,7 @@ class Cutting:
             return None
         behind = sorted(set(self._among) - self._reached.keys())
         ahead = self._until_ms, self._ahead, self._patience_s
-        names = in_short(behind)
-        self.behind = BEHIND.format(counted(len(behind), "partition"), *ahead, names)
+        self.behind = BEHIND.format(counted(len(behind), "partition"), *ahead, in_short(behind))
         said = fx.Log("warning", "cut_not_made", {"reason": self.behind})
         return GoesOn(self._go_on(now), (said,))
 
@@ -229,7 +233,7 @@ class Cutting:
             return False
         if self._due_at is None:
             self._due_at = now + self._every_s
-            self._overdue_at = now + 2 * self._every_s + self._patience_s
+            self._put_off(now)
         if now < self._due_at:
             return False
         if self._among:
@@ -267,8 +271,7 @@ class Cutting:
         source, until_ms = fetched.source, self._until_ms
         if until_ms is None:
             return behind_all_whole(whole)
-        begins = self._parts.is_whole(source)
-        found = before_later(self._format, fetched, whole, until_ms, begins)
+        found = before_later(self._format, fetched, whole, until_ms, self._parts.is_whole(source))
         if found is not None:
             return found
         if latest_ms(self._format, fetched) is not None:

@@ -221,3 +221,10 @@ def test_positions_are_not_reported_past_what_is_held(every: float | None) -> No
         if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.Dispatched)
     ]
     assert ends == ([2] if every else [3, 9])
+
+
+def test_without_cuts_nothing_is_flushed_however_long_nothing_is_read() -> None:
+    """Else each poll would have all targets write, be it one row."""
+    cutting = Cutting("p", DEBEZIUM, Reassembly(DEBEZIUM, 1 << 20), None)
+    assert cutting.idle({}, 0.0, unread=True) == []
+    assert not any(cutting.flush(now) for now in (0.0, 20.0, 20.1))
