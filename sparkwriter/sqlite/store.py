@@ -129,8 +129,9 @@ class SqliteStore(LedgeredStore):
             return self._ledger.version(entries[0].target)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """One transaction: statements about tables are part of it."""
+    def together(self, locks_s: float) -> Iterator[None]:
+        """One transaction: statements about tables are part of it. A lock is the whole file's, so
+        no table could be written without the others."""
         with self._transaction():
             self._joined = True
             try:
