@@ -153,11 +153,9 @@ class Cutting:
     ) -> list[fx.FetcherEffect]:
         """The cut that is due behind the last messages that came, where no others follow them: a
         poll has brought none. One that did says nothing of those whose messages wait behind.
-
         Also where one was made there: it may have failed, or left a target out. Who makes cuts
         makes none where no table is another than in the last one. ``unread``: of these nothing is
-        read, so the end of a transaction may be in the log.
-        """
+        read, so the end of a transaction may be in the log."""
         self._latest_at |= {source: now for source in unread if source in self._latest_at}
         if read.keys() <= set(unread):
             self._sought_since = self._sought_since and now

@@ -226,5 +226,5 @@ def test_positions_are_not_reported_past_what_is_held(every: float | None) -> No
 def test_without_cuts_nothing_is_flushed_however_long_nothing_is_read() -> None:
     """Else each poll would have all targets write, be it one row."""
     cutting = Cutting("p", DEBEZIUM, Reassembly(DEBEZIUM, 1 << 20), None)
-    assert cutting.idle({}, 0.0, unread=True) == []
+    assert cutting.idle({}, 0.0) == []
     assert not any(cutting.flush(now) for now in (0.0, 20.0, 20.1))
