@@ -11,7 +11,7 @@ from changes.model.model import TargetName
 from changes.sql.spark import checksums
 from changes.sql.spark.checksums import Grid, Interval, Lake
 from changes.sql.spark.words import dotted, quote
-from daemon.operations.verify.columns import ComparedShape
+from daemon.operations.verify.columns import ComparedShape, NotComparable
 from daemon.operations.verify.partition import PartitionBounds
 from databases.base.port import Key, Texts
 
@@ -49,7 +49,8 @@ class Side(Protocol):
     def hashes(
         self, intervals: Sequence[Interval], digits: int, groups: Collection[Group]
     ) -> Mapping[Key, str | None]:
-        """The hash of each row in these groups; None where it has none."""
+        """The hash of each row in these groups; None where it has none. Raises NotComparable where
+        several rows have one key."""
         ...
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
@@ -147,7 +148,13 @@ class LakeSide:
         if not groups:
             return {}
         rows = self._ask(checksums.hashes(self._summed, intervals, digits, groups), "hashes")
-        return {tuple(map(str, key)): str(hashed) for *key, hashed in rows}
+        found: dict[Key, str | None] = {}
+        for *texts, hashed in rows:
+            key = self._key(texts)
+            if key in found:
+                raise NotComparable(f"{self._target} has several rows of the key {', '.join(key)}")
+            found[key] = str(hashed)
+        return found
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Texts]:
         """See ``Side``."""
@@ -156,6 +163,13 @@ class LakeSide:
         parts = len(keys[0])
         rows = self._ask(checksums.look_up(self._lake, keys), "rows")
         return {tuple(map(str, row[:parts])): tuple(row[parts:]) for row in rows}
+
+    def _key(self, texts: Sequence[Any]) -> Key:
+        """A key as it can be looked up. Raises NotComparable: a catalog keeps no key unique, and
+        not its columns without NULL, so another tool may leave rows that no key tells apart."""
+        if None in texts:
+            raise NotComparable(f"{self._target} has a row with NULL in its key")
+        return tuple(map(str, texts))
 
     def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:
         """The key columns of these rows, as they are stored."""

@@ -65,6 +65,16 @@ def test_what_is_wrong_on_either_side_is_told(pair: PairRig) -> None:
     assert not table["undecided"]
 
 
+@pytest.mark.parametrize("more", ["id", "NULL"])
+def test_rows_that_no_key_tells_apart_are_named(pair: PairRig, more: str) -> None:
+    """A row that is there twice has the hash that the other side has."""
+    pair.lake(f"INSERT INTO {{t}} SELECT {more}, note, price, made FROM {{t}} WHERE id = 5")
+    table = pair.compared()
+    assert not table["equal"], table
+    named = "several rows of the key 5" if more == "id" else "a row with NULL in its key"
+    assert table["skipped"] == f"{pair.first} has {named}"
+
+
 @pytest.mark.parametrize("behind", ["first", "second"])
 def test_a_side_that_lags_is_waited_for(pair: PairRig, behind: str) -> None:
     """Rows on their way are no differences; one that is wrong beside them is told."""
