@@ -166,7 +166,7 @@ def _why_not(
             of = counted(len(side), "target is", "targets are")
             return f"{of} of {side[0].table}: {names}; name one of them"
     one, other = firsts[0], seconds[0]
-    if one.target == other.target:
+    if _place(look, one.target) == _place(look, other.target):
         return "it is the same table on both sides"
     for each in (one, other):
         section = look.config.sink[each.target.sink]
@@ -176,6 +176,13 @@ def _why_not(
                 " a lake, PostgreSQL, MySQL and MariaDB"
             )
     return _of_two_logs(look, one.pipeline, other.pipeline)
+
+
+def _place(look: Look, target: TargetName) -> tuple[object, str, str]:
+    """Where a table is: two sinks may be of one database, or of one catalog."""
+    section = look.config.sink[target.sink]
+    store = getattr(section, "url", None) or getattr(section, "catalog", None) or target.sink
+    return store, target.namespace, target.table
 
 
 def _of_two_logs(look: Look, one: str, other: str) -> str | None:
