@@ -23,6 +23,10 @@ one, as ``OtherSide.document`` has it."""
 LONE = "only_one_side"
 """The parameter of such a job that names the targets which only one side has, and why."""
 
+UNFIT = "not_compared"
+"""The parameter of such a job that names the targets that can't be compared, and why: the result
+has them among its tables."""
+
 LIKE_THIS = "--between FIRST SECOND: two targets, two patterns of targets, or two sinks"
 
 

@@ -13,6 +13,7 @@ from daemon.operations.verify.between.pairs import (
     BETWEEN,
     LIKE_THIS,
     LONE,
+    UNFIT,
     FilledTarget,
     OtherSide,
     Pairs,
@@ -43,7 +44,7 @@ def plan_between(look: Look, kind: str, first: str, second: str, asked: Mapping[
 
 
 def _jobs(look: Look, kind: str, pairs: Pairs, asked: Mapping[str, Any]) -> Iterator[JobRequest]:
-    lone = [one._asdict() for one in (*pairs.unfit, *pairs.lone)]
+    lone, unfit = ([one._asdict() for one in some] for some in (pairs.lone, pairs.unfit))
     for pipeline in dict.fromkeys(one.pipeline for one, _ in pairs.found):
         own = [pair for pair in pairs.found if pair[0].pipeline == pipeline]
         yield JobRequest(
@@ -56,10 +57,11 @@ def _jobs(look: Look, kind: str, pairs: Pairs, asked: Mapping[str, Any]) -> Iter
                 "tables": [str(one.table) for one, _ in own],
                 BETWEEN: [OtherSide(two.pipeline, str(two.target)).document() for _, two in own],
                 LONE: lone,
+                UNFIT: unfit,
                 **_in_cut(look, pipeline, own, asked),
             },
         )
-        lone = []
+        lone = unfit = []
 
 
 def _in_cut(

@@ -16,7 +16,14 @@ from daemon.operations.engine.record import Job, JobProgress, JobRequest
 from daemon.operations.engine.requested import wrong_tables
 from daemon.operations.engine.source_targets import Chosen, Compared, chosen, named, unmatched
 from daemon.operations.verify.at_cut import CUT, AtCut, at_cut, read_cut
-from daemon.operations.verify.between.pairs import BETWEEN, LONE, OtherSide, filled, other_of
+from daemon.operations.verify.between.pairs import (
+    BETWEEN,
+    LONE,
+    UNFIT,
+    OtherSide,
+    filled,
+    other_of,
+)
 from daemon.operations.verify.between.run import PairRun
 from daemon.operations.verify.columns import NotComparable
 from daemon.operations.verify.in_flight_here import Interrupted
@@ -111,7 +118,8 @@ class VerifyKind:
         work, wanted = Work.of(job.memory), job.wanted
         if len(work.done) == len(wanted.targets):
             sample, cut = float(wanted.params["sample"]), wanted.params.get(CUT)
-            result = result_of(work.done, sample, cut, wanted.params.get(PARTITION))
+            left = [skipped(one["target"], "", one["why"]) for one in wanted.params.get(UNFIT, ())]
+            result = result_of([*work.done, *left], sample, cut, wanted.params.get(PARTITION))
             if (lone := wanted.params.get(LONE)) is not None:
                 result["only_one_side"] = lone
             return Finished(result, summary(result), _progress(work))

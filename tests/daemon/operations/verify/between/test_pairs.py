@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ from changes.model.model import TableName, TargetName
 from daemon.config.config import Config
 from daemon.operations.engine.operation import parsed
 from daemon.operations.engine.port import Plan
-from daemon.operations.engine.record import JobRequest
-from daemon.operations.verify.between.pairs import BETWEEN, LONE, tables_to
+from daemon.operations.engine.record import JobRequest, new_job
+from daemon.operations.verify.between.pairs import BETWEEN, LONE, UNFIT, tables_to
 from daemon.operations.verify.between.plan import plan_between
 from daemon.operations.verify.job.kind import VerifyKind
 from daemon.operations.verify.job.operation import VerifyOperation
+from daemon.operations.verify.report import table_result
+from daemon.operations.verify.work import Table, Work
 from daemon.state.edits import EditRefused
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
@@ -27,6 +29,7 @@ SINKS = {
     "pg": {"kind": "jdbc", "url": "jdbc:postgresql://127.0.0.1:1/x", "user": "u"},
     "small": {"kind": "sqlite", "path": "/tmp/small"},
 }
+SINKS |= {"lake2": dict(SINKS["lake"]), "pg2": SINKS["pg"] | {"user": "other"}}
 TWO = [
     {"tables": ["shop.*"], "target": "lake.{database}.{table}"},
     {"tables": ["shop.*"], "target": "pg.copy.{table}"},
@@ -88,6 +91,27 @@ def test_targets_of_one_table_are_a_pair(first: str, second: str) -> None:
     assert not VerifyKind().wrong(wanted)
 
 
+def test_what_can_t_be_compared_makes_the_result_unequal() -> None:
+    """Beside pairs that are equal, too. What only one side has does not."""
+    routes = [*TWO, {"tables": ["shop.b"], "target": "pg.more.{table}"}]
+    targets = [
+        "lake.shop.a",
+        "lake.shop.b",
+        "lake.shop.only",
+        "pg.copy.a",
+        "pg.copy.b",
+        "pg.more.b",
+    ]
+    (wanted,) = Recorded({"p": routes}, {"p": targets}).plan("lake", "pg").wanted
+    assert [one["target"] for one in wanted.params[LONE]] == ["lake.shop.only"]
+    assert [one["target"] for one in wanted.params[UNFIT]] == ["lake.shop.b"]
+    equal = table_result("lake.shop.a", "shop.a", Table(0), 0, between="pg.copy.a")
+    job = replace(new_job(wanted, 0), memory=Work((equal,)).document())
+    ended: Any = VerifyKind().step(job, Recorded({}, {}))  # type: ignore[arg-type]
+    assert (ended.result["equal"], ended.result["skipped"]) == (False, 1)
+    assert "name one of them" in ended.result["tables"][1]["skipped"]
+
+
 def test_two_pipelines_over_one_topic() -> None:
     """A job is that of the pipeline that fills the first target."""
     look = Recorded({"p": TWO[:1], "q": TWO[1:]}, {"p": ["lake.shop.a"], "q": ["pg.copy.a"]})
@@ -130,6 +154,18 @@ def test_what_is_no_pair_is_refused_by_name(
     plan = Recorded({"p": routes}, {"p": targets}).plan(*pair)
     assert not plan.wanted
     assert why in "; ".join(plan.refusals)
+
+
+@pytest.mark.parametrize("sink", ["lake", "pg"])
+def test_two_sinks_may_be_of_one_store(sink: str) -> None:
+    """A table in it is equal to itself, whatever it holds; another one there is compared."""
+    for other, why in (("shop", ""), ("copy", "it is the same table on both sides")):
+        names = f"{sink}.copy", f"{sink}2.{other}"
+        routes = [{"tables": ["shop.*"], "target": f"{name}.{{table}}"} for name in names]
+        look = Recorded({"p": routes}, {"p": [f"{name}.a" for name in names]})
+        plan = look.plan(sink, f"{sink}2")
+        assert bool(plan.refusals) == bool(why)
+        assert why in "".join(plan.refusals)
 
 
 def test_pipelines_of_other_brokers_have_no_log_in_common() -> None:
