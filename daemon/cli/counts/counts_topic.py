@@ -35,6 +35,10 @@ EARLY_MS = 600_000
 AHEAD_MINUTES = 1440
 """A minute that is further ahead of its message is none: a number of seconds, say."""
 
+COUNT, CLOSING = {"table", "minute", "operation", "n", "part"}, {"table", "closed"}
+"""The members of each. A name that is misspelt may be a part's, whose count would replace another;
+and a closing with a count would close without it."""
+
 Piece = tuple[int, int, str]
 """Minute, operation, part."""
 
@@ -128,8 +132,12 @@ def _parsed(told: Any, record: LogRecord) -> tuple[str, Piece | None, int]:
     NoCount."""
     if not isinstance(told, dict):
         raise NoCount("it is no object, and no array of them")
+    closes = "closed" in told
+    if others := told.keys() - (CLOSING if closes else COUNT):
+        what = "closing" if closes else "count"
+        raise NoCount(f"{min(others)!r} is no member of a {what}")
     table = table_of(told.get("table"))
-    if "closed" in told:
+    if closes:
         return table, None, _minute(told["closed"], record)
     part = told.get("part", "")
     if not isinstance(part, str):

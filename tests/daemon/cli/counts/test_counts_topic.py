@@ -108,6 +108,8 @@ def test_a_closed_table_without_counts_had_no_change() -> None:
         (count(0, "insert", 1, minute=MINUTE * 60), "is more than a day behind its message"),
         ({"table": "shop.t", "closed": MINUTE * 60_000}, "is more than a day behind its message"),
         ({"table": "shop.t", "closed": None}, "None is no minute since 1970"),
+        (count(0, "insert", 1, Part="b"), "'Part' is no member of a count"),
+        (count(0, "insert", 1) | CLOSED, "'minute' is no member of a closing"),
         ([count(0, "insert", 1), count(0, "insert", -1)], "-1 is no number of changes"),
     ],
 )
