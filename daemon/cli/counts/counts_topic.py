@@ -49,9 +49,8 @@ class TopicCounts:
     def __init__(self, topic: str, minutes: range, most: int = MOST_COUNTS) -> None:
         self._topic, self._minutes, self._most = topic, minutes, most
         self._pieces: dict[str, dict[Piece, int]] = {}
-        self._home: dict[str, TopicPartition] = {}
-        self._closed_ms: dict[str, int] = {}
-        self._scattered: dict[str, str] = {}
+        self._homes: dict[str, dict[TopicPartition, None]] = {}
+        self._closed_ms: dict[str, dict[TopicPartition, int]] = {}
         self._late: dict[TopicPartition, str] = {}
         self._unread: tuple[int, str] | None = None
         self._number = 0
@@ -76,21 +75,13 @@ class TopicCounts:
                 self._unread = at_ms, f"{source}:{record.offset} can't be read: {why}"
             return
         for table, piece, number in parsed:
-            if not self._matters(table, piece):
-                continue
-            home = self._home.setdefault(table, source)
-            if home != source:
-                self._scattered[table] = f"its messages are in {home} and in {source}"
-            if piece is None:
-                if number >= self._minutes.stop:
-                    self._closed_ms[table] = record.time_ms or 0
-            else:
+            homes = self._homes.setdefault(table, {})
+            closed_ms = self._closed_ms.setdefault(table, {})
+            if piece is None and number >= self._minutes.stop:
+                closed_ms.setdefault(source, record.time_ms or 0)
+            elif piece is not None and piece[0] in self._minutes:
+                homes[source] = None
                 self._put(table, piece, number)
-
-    def _matters(self, table: str, piece: Piece | None) -> bool:
-        """Closings of other ranges do not, and nor do their counts: a table's messages may move to
-        another partition between two ranges."""
-        return table not in self._closed_ms if piece is None else piece[0] in self._minutes
 
     def _put(self, table: str, piece: Piece, number: int) -> None:
         mine = self._pieces.setdefault(table, {})
@@ -104,8 +95,8 @@ class TopicCounts:
         """What all of that says."""
         found: dict[str, dict[int, RowCounts]] = {}
         why: dict[str, str] = {}
-        for table, home in self._home.items():
-            if (reason := self._why(table, home)) is not None:
+        for table in self._homes:
+            if (reason := self._why(table)) is not None:
                 why[table] = reason
                 continue
             minutes: dict[int, RowCounts] = {}
@@ -116,15 +107,21 @@ class TopicCounts:
         unread = "" if self._unread is None else self._unread[1]
         return ExpectedCounts(f"topic {self._topic}", found, why, "", unread or "no closing")
 
-    def _why(self, table: str, home: TopicPartition) -> str | None:
-        if table in self._scattered:
-            return self._scattered[table]
-        closed_ms = self._closed_ms.get(table)
-        if self._unread is not None and (closed_ms is None or self._unread[0] <= closed_ms):
+    def _why(self, table: str) -> str | None:
+        """Its counts of the range are in one partition, and so is their closing. What is of other
+        ranges does not matter: a table's messages may move between two ranges."""
+        homes, closed_ms = [*self._homes[table]], self._closed_ms[table]
+        if not homes and closed_ms:
+            homes = [min(closed_ms, key=lambda source: closed_ms[source])]
+        places = homes[:2] if closed_ms.keys() & {*homes} else [*homes[:1], *closed_ms][:2]
+        if len(places) > 1:
+            return f"its messages are in {places[0]} and in {places[1]}"
+        at_ms = closed_ms[places[0]] if closed_ms else None
+        if self._unread is not None and (at_ms is None or self._unread[0] <= at_ms):
             return self._unread[1]
-        if closed_ms is None:
+        if at_ms is None:
             return f"{table} is not closed through {time_text(self._minutes.stop * 60_000)[:16]}Z"
-        return self._late.get(home)
+        return self._late.get(places[0])
 
 
 def _parsed(told: Any, record: LogRecord) -> tuple[str, Piece | None, int]:

@@ -135,6 +135,23 @@ def test_a_table_in_two_partitions_is_not_told() -> None:
     assert topic.expected().tables == {"shop.t": {MINUTE: RowCounts(1, 0, 0)}}
 
 
+@pytest.mark.parametrize(("before", "now"), [(AT, OTHER), (OTHER, AT)])
+def test_a_table_that_moves_between_two_ranges_is_told(
+    before: TopicPartition, now: TopicPartition
+) -> None:
+    """As when the topic gets more partitions. Partitions are read in their order."""
+    later = count(99, "insert", 1), {"table": "shop.t", "closed": RANGE.stop + 99}
+    early = {"table": "shop.t", "closed": RANGE.start}
+    mine = count(0, "insert", 1), CLOSED
+    for sent in ({before: mine, now: later}, {before: (early,), now: mine}):
+        topic = Topic()
+        for place in (AT, OTHER):
+            topic.send(*sent[place], to=place)
+        assert topic.expected().tables == {"shop.t": {MINUTE: RowCounts(1, 0, 0)}}
+    two = Topic().send(count(0, "insert", 1), CLOSED).send(count(1, "insert", 1), to=OTHER)
+    assert two.why() == "its messages are in counts:0 and in counts:1"
+
+
 def test_a_topic_that_begins_amid_the_range_does_not_tell_it() -> None:
     """What came before is gone, or nobody counted yet."""
     topic = Topic()
