@@ -129,6 +129,8 @@ class CutsLogic:
         match message:
             case msg.WriteBatch():
                 return self._gathering.take(message, now)
+            case msg.PipelineStops():
+                return self._gathering.stop()
             case msg.CutAwaits():
                 return self._gathering.awaits(message, now)
             case msg.NotTogether():

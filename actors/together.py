@@ -18,6 +18,7 @@ from changes.model.model import TargetName
 from offsets.position import NO_OFFSET, TopicPartition
 
 GIVEN_UP = "the cut that it waited for is given up"
+STOPS = "the pipeline stops, and it would be written without others"
 
 Pending = Mapping[str, Mapping[TopicPartition, int]]
 """As of ``CutAwaits``."""
@@ -31,6 +32,7 @@ class Gathering:
         the others, less than a cut takes."""
         self._me, self._sinks, self._patience_s = me, sinks, patience_s
         self._pending: Pending = {}
+        self._stops = False
         self._waiting: dict[str, msg.WriteBatch] = {}
         self._until: dict[str, float] = {}
         self._again: dict[str, set[str]] = {}
@@ -40,6 +42,8 @@ class Gathering:
 
     def take(self, write: msg.WriteBatch, now: float) -> list[fx.OwnTableEffect]:
         """A target's write is to come with the others'."""
+        if self._stops:
+            return [_given_back(write, STOPS)]
         self._waiting[str(write.batch.target)] = write
         self._until.setdefault(write.batch.target.sink, now + self._patience_s)
         return self._whole(now)
@@ -47,9 +51,14 @@ class Gathering:
     def awaits(self, said: msg.CutAwaits, now: float) -> list[fx.OwnTableEffect]:
         """So much has still to be written before the boundary is reached."""
         if said.pending is None:
-            return self._give_up()
+            return self._give_up(GIVEN_UP)
         self._pending = {n: ends for n, ends in said.pending.items() if _sink(n) in self._sinks}
         return self._whole(now)
+
+    def stop(self) -> list[fx.OwnTableEffect]:
+        """Nothing is written from now on but what the writers have: the log has the rest."""
+        self._stops = True
+        return self._give_up(STOPS)
 
     def over(self) -> None:
         """The boundary is reached, or waited for no more: what comes from now on is the next
@@ -61,18 +70,19 @@ class Gathering:
         one's fault, each is written by itself, and hears its own. Where no connection can be made
         no other could be written: then they wait for as long as that may take."""
         failed = said.failed
+        target = None if failed is None else failed.target
+        others = [write for write in said.writes if write.batch.target != target]
         fields = {"reason": said.reason, "targets": len(said.writes)}
-        if failed is None:
-            alone = [fx.Tell(WRITERS, write) for write in said.writes]
-            return [fx.Log("warning", "not_written_together", fields), *alone]
-        out: list[fx.OwnTableEffect] = [fx.Log("info", "not_written_together", fields)]
-        for write in said.writes:
-            if write.batch.target == failed.target:
-                out.append(fx.Tell(write.reply_to, failed))
-            else:
-                self._waiting[str(write.batch.target)] = write
-        self._again[failed.target.sink] = {str(write.batch.target) for write in said.writes}
-        self._until[failed.target.sink] = self._patient_until(said, failed.target, now)
+        level = "warning" if failed is None else "info"
+        out: list[fx.OwnTableEffect] = [fx.Log(level, "not_written_together", fields)]
+        out += [fx.Tell(w.reply_to, failed) for w in said.writes if w.batch.target == target]
+        if self._stops:
+            return [*out, *(_given_back(write, STOPS) for write in others)]
+        if target is None:
+            return [*out, *(fx.Tell(WRITERS, write) for write in others)]
+        self._waiting |= {str(write.batch.target): write for write in others}
+        self._again[target.sink] = {str(write.batch.target) for write in said.writes}
+        self._until[target.sink] = self._patient_until(said, target, now)
         return out + self._whole(now)
 
     def _patient_until(self, said: msg.NotTogether, target: TargetName, now: float) -> float:
@@ -136,15 +146,16 @@ class Gathering:
             return writes[0]
         return msg.WriteTogether(tuple(writes), self._me, self._patience_s / 2)
 
-    def _give_up(self) -> list[fx.OwnTableEffect]:
-        """Partitions went away: who still has some offers its write again."""
+    def _give_up(self, why: str) -> list[fx.OwnTableEffect]:
+        """Who still has its partitions offers its write again."""
         waiting, self._waiting = self._waiting, {}
         self._pending, self._until, self._again = {}, {}, {}
-        retry = msg.FailureKind.RETRY
-        return [
-            fx.Tell(write.reply_to, msg.Failed(write.batch.target, retry, GIVEN_UP))
-            for write in waiting.values()
-        ]
+        return [_given_back(write, why) for write in waiting.values()]
+
+
+def _given_back(write: msg.WriteBatch, why: str) -> fx.Tell:
+    """It is no fault of anybody's."""
+    return fx.Tell(write.reply_to, msg.Failed(write.batch.target, msg.FailureKind.RACED, why))
 
 
 def _sink(target: str) -> str:

@@ -49,6 +49,11 @@ class CutAwaits:
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineStops:
+    """Nothing more is written that waits for a cut: to the actor that makes cuts."""
+
+
+@dataclass(frozen=True, slots=True)
 class CutSoon:
     """More is held for the next cut than one write takes: to the fetcher, which seeks a boundary
     now."""

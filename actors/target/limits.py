@@ -78,7 +78,7 @@ class AtCuts:
         self._fetcher, self._cuts = Address(pipeline, "fetcher"), Address(pipeline, "cuts")
         self._sinks, self._much = settings.together, settings.buffer_bytes / 2
         self._flushing, self._holds = flushing, holds
-        self._asked = False
+        self._asked = self._ends = False
 
     def covers(self, buffer: TargetBuffer) -> bool:
         """Whether a target is written at cuts. One that is released or loaded is written by
@@ -94,12 +94,22 @@ class AtCuts:
 
     def waits(self, buffer: TargetBuffer) -> bool:
         """Whether what a target holds is kept."""
-        return self.covers(buffer) and not (self._flushing() or self._holds())
+        now = not self._ends and (self._flushing() or self._holds())
+        return self.covers(buffer) and not now
 
     def is_over(self, buffer: TargetBuffer) -> bool:
-        """Whether nothing of it is to be written any more, in a run that ends."""
+        """Whether nothing of it is to be written any more, in a run that ends. A write that did not
+        come to its cut is in the log."""
         kept = buffer.life.phase is Phase.READY and self.waits(buffer)
-        return buffer.empty or buffer.life.phase is Phase.STOPPED or kept
+        write = buffer.life.waiting
+        missed = write is not None and write.gatherer is not None
+        return buffer.empty or buffer.life.phase is Phase.STOPPED or kept or missed
+
+    def stops(self) -> list[fx.TargetEffect]:
+        """The run ends, maybe for an error: a cut that is under way has all of its tables, or
+        none."""
+        self._ends = True
+        return [fx.Tell(self._cuts, msg.PipelineStops())] if self._sinks else []
 
     def ask(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Have a cut made soon where more than half of what one write takes is kept."""

@@ -127,7 +127,7 @@ class ProcessorLogic:
             case msg.Settle():
                 self._settlements.ask(message)
             case msg.Drain(batches):
-                self._drain_after = batches
+                self._drain_after, out = batches, self._cuts.stops()
             case msg.Flush(batches):
                 self._flush_after = batches
             case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
@@ -469,7 +469,7 @@ class ProcessorLogic:
         paths = buffer.stop(reason, self._now)
         out: list[fx.TargetEffect] = [fx.RemoveStaged(tuple(paths))] if paths else []
         failed = msg.PipelineFailed(self._me.pipeline, reason, buffer.bad_at)
-        return [*out, fx.Tell(self._supervisor, failed)]
+        return [*out, *self._cuts.stops(), fx.Tell(self._supervisor, failed)]
 
     def _forget(self, sources: tuple[TopicPartition, ...], epoch: int) -> list[fx.TargetEffect]:
         for source in sources:

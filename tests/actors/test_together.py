@@ -8,7 +8,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.writes import StagedBatch
-from actors.together import GIVEN_UP, Gathering
+from actors.together import GIVEN_UP, STOPS, Gathering
 from changes.model.model import Mode, TableSchema, TargetName
 from offsets.position import TopicPartition
 
@@ -113,9 +113,27 @@ def test_a_cut_that_is_given_up_gives_the_writes_back() -> None:
     """Their targets then know what became of their partitions."""
     one = gathering()
     one.take(write("a"), 0.0)
-    retry = msg.Failed(write("a").batch.target, msg.FailureKind.RETRY, GIVEN_UP)
-    assert told(one.awaits(msg.CutAwaits(None), 1.0), TARGETS) == [retry]
+    assert told(one.awaits(msg.CutAwaits(None), 1.0), TARGETS) == [back("a", GIVEN_UP)]
     assert one.due(20.0) == []
+
+
+def back(table: str, why: str) -> msg.Failed:
+    """What a target hears of a write that is not written, by nobody's fault."""
+    return msg.Failed(write(table).batch.target, msg.FailureKind.RACED, why)
+
+
+def test_where_the_pipeline_stops_nothing_goes_without_others() -> None:
+    """Not what waits, not what fails together, and nothing that comes later."""
+    one = gathering()
+    one.awaits(awaits("pg.s.a", "pg.s.b"), 0.0)
+    one.take(write("a"), 0.1)
+    assert told(one.stop(), TARGETS) == [back("a", STOPS)]
+    assert told(one.take(write("b"), 0.2), TARGETS) == [back("b", STOPS)]
+    failed = msg.Failed(write("a").batch.target, msg.FailureKind.REFUSED, "too long")
+    both = write("a"), write("b")
+    out = one.not_together(msg.NotTogether(both, failed, "too long"), 0.3)
+    assert told(out, TARGETS) == [failed, back("b", STOPS)]
+    assert [told(out), one.due(60.0)] == [[], []]
 
 
 def test_what_the_last_cut_awaited_says_nothing_of_the_next_one() -> None:

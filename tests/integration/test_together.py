@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.integration.bank import ACCOUNTS, Bank, Sums
 from tests.integration.rig import Rig
 from tests.integration.test_process import CHECKOUT, Follower, daemon, ended, follower
 from tests.sparkwriter.databases import Server, running
+from tests.sparkwriter.sql.waiting import until
 
 __all__ = ["follower"]
 
@@ -162,3 +164,40 @@ def test_readers_see_whole_transactions_alone(
     assert all(cut["boundary"] == "transaction" for cut in cuts[:-1])
     process.send_signal(signal.SIGTERM)
     assert ended(process, 120)[0] == 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+def test_a_pipeline_that_stops_for_one_table_leaves_the_others_where_it_is(
+    rig: Rig, follower: Follower, server: Server
+) -> None:
+    """One is refused: the others stay at the cut before, until somebody resumes it. One is locked,
+    and the daemon is stopped: it does not wait for that."""
+    config, bank = write_config(rig, server), Bank(rig, TABLES)
+    bank.open()
+    process = daemon("run", "--config", str(config), start_new_session=True)
+    follower.wait_for("cut")
+    looks, owner = Looks(rig, server), server.connect()
+    first = f"{rig.db}.accounts0"
+    with bank.open_for_business(500), looks.all_the_time():
+        follower.wait_for("cut", times=2)
+        ((most,),) = owner.rows(f"SELECT MAX(transfers) FROM {first}")
+        owner.run(f"ALTER TABLE {first} ADD CONSTRAINT few CHECK (transfers < {most + 5})")
+        follower.wait_for("pipeline_ended")
+        stopped = len(looks.seen)
+        until(lambda: len(looks.seen) > stopped + 3)
+        owner.run(f"ALTER TABLE {first} DROP CONSTRAINT few")
+        resumed = daemon("resume", "p", "--config", str(config))
+        assert ended(resumed)[0] == 0
+        follower.wait_for("cut", times=2)
+        owner.begin()
+        owner.run(f"LOCK TABLE {first} IN SHARE MODE")
+        follower.wait_for("written_without_others")
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert ended(process, 120)[0] == 0
+        assert time.monotonic() - begun < 20
+        owner.commit()
+    owner.close()
+    assert {sums.held for sums in looks.seen[: stopped + 3]} == {bank.total}
