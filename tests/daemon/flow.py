@@ -248,9 +248,9 @@ class Flow:
         return {p["pipeline"]: p for p in found["pipelines"]}
 
     def phase(self, target: str) -> str:
-        """A target's phase, of the pipeline p."""
+        """A target's phase, of the pipeline p; empty while new actors know nothing of it."""
         targets = self.pipelines()["p"]["targets"]
-        return next(str(each["phase"]) for each in targets if each["target"] == target)
+        return next((str(each["phase"]) for each in targets if each["target"] == target), "")
 
     def reload(self, **more: Any) -> tuple[list[str], list[str]]:
         """Its lines, and why it was refused."""
