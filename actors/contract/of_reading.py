@@ -41,7 +41,7 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """What one ``consume`` brought. No ``batches``: the log's end moved on over markers, or not."""
+    """What one ``consume`` brought. Without ``batches`` the log's end may have moved on."""
 
     batches: tuple[Fetched, ...] = ()
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)

@@ -209,7 +209,7 @@ def test_one_that_never_came_again_is_no_group_of_its_own() -> None:
 
 
 def test_one_that_fails_again_is_waited_for_no_longer() -> None:
-    """Its tries are soon at first: each of them would have the others wait anew."""
+    """Its tries are soon at first: each of them would have the others wait again."""
     one = gathering()
     writes = write("a"), write("b")
     one.not_together(msg.NotTogether(writes, FAILED, "locked"), 1.0)

@@ -85,12 +85,12 @@ def _serve(runner: GateRunner, config: Path | None, gates: Sequence[str]) -> Exi
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     runner.start()
     while asked.get() == signal.SIGHUP:
-        _begin_anew(config, gates)
+        _run_again(config, gates)
     runner.close()
     return Exit.OK
 
 
-def _begin_anew(config: Path | None, gates: Sequence[str]) -> None:
+def _run_again(config: Path | None, gates: Sequence[str]) -> None:
     """Have this process run the same command once more, where the configuration can be used now:
     what it does is recorded, so nothing is lost that is not repeated."""
     try:
