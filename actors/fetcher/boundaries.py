@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from actors.contract import effects as fx
 from actors.contract import messages as msg
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
-from offsets.position import EpochSpan, TopicPartition
+from offsets.position import TopicPartition
 
 
 class CutAt(NamedTuple):
@@ -18,13 +17,6 @@ class CutAt(NamedTuple):
 
     place: int
     end: TransactionEnd | None
-
-
-class GoesOn(NamedTuple):
-    """What was held, and what there is to say."""
-
-    held: tuple[msg.Fetched, ...]
-    said: tuple[fx.Log, ...] = ()
 
 
 def between_transactions(
@@ -68,7 +60,7 @@ def before_later(
     """The boundary before the first change that the source made later than ``until_ms``; None where
     the batch has none, or a message of several parts goes on behind it. ``begins``: whether a
     message begins with the batch."""
-    times = map(format_.source_ms, fetched.values)
+    times = _times(format_, fetched)
     later = next((p for p, time in enumerate(times) if time is not None and time > until_ms), None)
     if later is None:
         return None
@@ -81,24 +73,17 @@ def before_later(
 
 
 def latest_ms(format_: Format, fetched: msg.Fetched) -> int | None:
-    """The latest of the source's times that a batch's changes tell: not always the last one's."""
-    times = map(format_.source_ms, fetched.values)
+    """The latest of the source's times that a batch tells: not always the last one's."""
+    times = _times(format_, fetched)
     return max((time for time in times if time is not None), default=None)
 
 
-def behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
-    """What follows a place of a fetched batch, None where that was the last."""
-    if place + 1 == len(fetched.offsets):
-        return None
-    return part_of(fetched, slice(place + 1, None), fetched.next_offset)
-
-
-def part_of(
-    fetched: msg.Fetched, which: slice, next_offset: int, epochs: tuple[EpochSpan, ...] = ()
-) -> msg.Fetched:
-    """Some neighbours of a fetched batch."""
-    offsets, values = fetched.offsets[which], fetched.values[which]
-    return msg.Fetched(fetched.source, offsets, values, next_offset, fetched.time_ms, epochs)
+def _times(format_: Format, fetched: msg.Fetched) -> Iterator[int | None]:
+    """Of changes, and of transactions' ends, which may be alone in their partition."""
+    for value in fetched.values:
+        time = format_.source_ms(value)
+        end = format_.transaction_end(value) if time is None else None
+        yield time if end is None else end.time_ms
 
 
 # What keeps a log from being cut.

@@ -5,43 +5,35 @@ came before it, and the committer says when all of that is written, or for how l
 what was held goes on. So a cut takes no barrier into any target, and a pipeline without cuts is as
 it was.
 
-The partitions of one log have no common order. So where there are several, each is held before its
-first change that the source made later than all that has been handed out, and the cut goes through
-the log at that time.
+The partitions of one log have no common order. So where there are several, each is held where all
+transactions of which something was handed out are whole, as their ends tell. Where these tell
+nothing, each is held before its first change that the source made later than all that has been
+handed out, and the cut goes through the log at that time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.fetcher.boundaries import (
     CutAt,
-    GoesOn,
-    before_later,
-    behind,
     behind_all_whole,
     between_transactions,
-    in_short,
-    latest_ms,
-    part_of,
     why_uncut,
 )
+from actors.fetcher.by_time import NO_END_S, ByTime
+from actors.fetcher.cut_schedule import CutSchedule
+from actors.fetcher.held import GoesOn, Held
+from actors.fetcher.open_transactions import OpenTransactions
 from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import Reassembly
 from changes.formats.engine.format import Format
 from changes.model.places import TransactionEnd
 from offsets.cuts import Boundary
 from offsets.position import TopicPartition
-from settings.counted import counted
-
-NO_END_S = 5.0
-"""How long messages may come without the end of a transaction, until the cut goes through the log
-at a time instead. So long, too, one of several partitions must be quiet to be taken as it is."""
-
-BEHIND = "{} did not come to {}, the source's time of {} in ms, within {:g} s: {}"
 
 Read = Mapping[TopicPartition, AssignedPartition]
 """The partitions that are read."""
@@ -63,17 +55,16 @@ class Cutting:
         self._committer, self._format = Address(pipeline, "committer"), format_
         self._parts = parts
         self._every_s, self._patience_s = every_s, max(patience_s, NO_END_S + 1.0)
-        self._due_at: float | None = None
-        self._overdue_at: float | None = None
+        self._schedule = CutSchedule(every_s, self._patience_s)
         self._sought_since: float | None = None
         self._counts: Mapping[str, int] = {}
         self._asked: msg.CutAsked | None = None
-        self._held: list[msg.Fetched] = []
+        self._held = Held()
         self._latest: dict[TopicPartition, msg.Fetched] = {}
         self._latest_at: dict[TopicPartition, float] = {}
         self._among: Collection[TopicPartition] = ()
-        self._until_ms: int | None = None
-        self._ahead: TopicPartition | None = None
+        self._by_time: ByTime | None = None
+        self._transactions = OpenTransactions(format_)
         self._reached: dict[TopicPartition, int] = {}
         self._void = False
         self._paused_alone = False
@@ -84,26 +75,14 @@ class Cutting:
         """Why the last cut was not made."""
         self.since = float("-inf")
         """When the pipeline was last brought to rest."""
-        self._flushed = False
 
     def counted(self, counts: Mapping[str, int]) -> None:
         """So many partitions the log has, by topic; empty where that is not known now."""
         self._counts = counts or self._counts
 
     def flush(self, now: float) -> bool:
-        """Whether the processors are to write what they have: once a cut, and where none could be
-        made in twice its time. What is written at cuts alone would else be held for ever."""
-        overdue = self._overdue_at is not None and now >= self._overdue_at
-        begins = not self._flushed if self.at_rest else overdue
-        self._flushed |= self.at_rest
-        if begins:
-            self._put_off(now)
-        return begins
-
-    def _put_off(self, now: float) -> None:
-        """From now on a cut has its time. Where none is made, nothing is ever overdue."""
-        if self._every_s is not None:
-            self._overdue_at = now + 2 * self._every_s + self._patience_s
+        """Whether the processors are to write what they have."""
+        return self._schedule.flush(now, at_rest=self.at_rest)
 
     @property
     def at_rest(self) -> bool:
@@ -112,7 +91,7 @@ class Cutting:
 
     def holds(self, source: TopicPartition) -> bool:
         """Whether messages of a partition wait here."""
-        return self.at_rest or source in self._reached
+        return self.at_rest or source in self._reached or source in self._held.sources
 
     def take(
         self, fetched: msg.Fetched, read: Read, now: float
@@ -123,30 +102,53 @@ class Cutting:
             return fetched, []
         source = fetched.source
         if self.holds(source):
-            self._held.append(fetched)
+            self._held.hold(fetched)
             return None, self._pause(source)
-        found = self._boundary(fetched, now) if self._seeks(read, now) else None
-        before, self._latest[source] = self._latest.get(source), fetched
-        if len(self._among) < 2:
-            self._latest_at[source] = now
+        seeks = self._seeks(read, now)
+        if seeks and self._by_ends:
+            return self._take_whole(fetched, read, now)
+        found = self._boundary(fetched, now) if seeks else None
+        head = self._split(fetched, len(fetched.offsets) - 1 if found is None else found.place)
+        self._latest_at[source] = now
+        if len(read) > 1 and head is not None:
+            self._transactions.hand_out(head)
         if found is None:
-            return fetched, []
-        place, end = found
-        head: msg.Fetched | None = fetched
-        if place < 0:
-            assert before is not None, "a partition without a place is no reason to seek"
-            head, self._latest[source] = None, before
-            self._held.append(fetched)
-        elif (rest := behind(fetched, place)) is not None:
-            kept = slice(0, place + 1)
-            head = self._latest[source] = part_of(fetched, kept, rest.offsets[0], fetched.epochs)
-            self._held.append(rest)
+            return head, []
         self._reached[source] = self._latest[source].next_offset
-        return head, self._ask(read, end, now) or self._pause(source)
+        return head, self._ask(read, found.end, now) or self._pause(source)
+
+    def _take_whole(
+        self, fetched: msg.Fetched, read: Read, now: float
+    ) -> tuple[msg.Fetched | None, list[fx.FetcherEffect]]:
+        """Only what completes transactions goes on."""
+        going = self._transactions.hand_out_within(fetched)
+        head = self._split(fetched, going - 1)
+        self._latest_at[fetched.source] = now
+        if asked := self._rest_where_whole(read, now):
+            return head, asked
+        return head, [] if going == len(fetched.offsets) else self._pause(fetched.source)
+
+    def _split(self, fetched: msg.Fetched, place: int) -> msg.Fetched | None:
+        """What goes on, up to that place."""
+        if fetched.source not in self._latest:
+            self._transactions.forget()
+        if (head := self._held.split(fetched, place)) is not None:
+            self._latest[fetched.source] = head
+        return head
+
+    def _rest_where_whole(self, read: Read, now: float) -> list[fx.FetcherEffect]:
+        """Ask for the cut where all transactions that were handed out are whole."""
+        if not self._transactions.whole:
+            return []
+        self._reached = {source: self._latest[source].next_offset for source in self._among}
+        end, doubt = self._transactions.rest_by_ends()
+        said = () if doubt is None else (fx.Log("info", "cut_by_time", {"reason": doubt}),)
+        return [*said, *self._ask(read, end, now)]
 
     def begin(self, source: TopicPartition, start: int, now: float) -> None:
         """A partition is read from here on, and all below is applied: maybe in no cut yet."""
         self._latest[source], self._latest_at[source] = msg.Fetched(source, [], [], start), now
+        self._transactions.forget()
 
     def idle(
         self, read: Read, now: float, unread: Collection[TopicPartition] = ()
@@ -157,11 +159,17 @@ class Cutting:
         makes none where no table is another than in the last one. ``unread``: of these nothing is
         read, so the end of a transaction may be in the log."""
         self._latest_at |= {source: now for source in unread if source in self._latest_at}
+        if self._by_time is not None:
+            self._by_time.unread(unread, now)
         if read.keys() <= set(unread):
             self._sought_since = self._sought_since and now
-            self._put_off(now)
+            self._schedule.put_off(now)
         if self.at_rest or not self._seeks(read, now):
             return []
+        if self._by_ends:
+            if now >= max(self._sought_since or now, *self._latest_at.values()) + NO_END_S:
+                self._transactions.give_up()
+            return self._rest_where_whole(read, now)
         end: TransactionEnd | None = None
         for source in self._among:
             if source in self._reached or not self._parts.is_whole(source):
@@ -169,9 +177,18 @@ class Cutting:
             latest = self._latest[source]
             if len(self._among) == 1 and latest.values:
                 end = self._format.transaction_end(latest.values[-1])
-            if end is not None or now >= self._latest_at[source] + NO_END_S:
+            if end is not None or self._is_quiet(source, now):
                 self._reached[source] = latest.next_offset
         return self._ask(read, end, now)
+
+    def _is_quiet(self, source: TopicPartition, now: float) -> bool:
+        alone = now >= self._latest_at[source] + NO_END_S
+        return alone if self._by_time is None else self._by_time.is_quiet(source, now)
+
+    @property
+    def _by_ends(self) -> bool:
+        """Whether partitions are held where transactions are whole."""
+        return len(self._among) > 1 and self._by_time is None
 
     @property
     def is_aligning(self) -> bool:
@@ -182,7 +199,7 @@ class Cutting:
         """The cut is made, or given up: what was held goes on. None where it is another one, and
         where one is to be made as soon as it can."""
         if isinstance(said, msg.CutSoon):
-            self._due_at = now
+            self._schedule.soon(now)
         elif self._asked is not None and said.asked == self._asked:
             return GoesOn(self._go_on(now))
         return None
@@ -193,46 +210,45 @@ class Cutting:
         return paused
 
     def lapsed(self, now: float) -> GoesOn | None:
-        """What was held, where no cut comes of it: others of its partitions are behind, or went to
-        another member."""
+        """What was held and goes on: no cut comes of it, or it belongs to what was handed out."""
         if self._void:
             return GoesOn(self._go_on(now))
         if self.uncut is not None and self.uncut != self._told:
             self._told = self.uncut
             return GoesOn((), (fx.Log("warning", "cuts_not_made", {"what": self.uncut}),))
+        waiting = self._held.firsts() if self._by_ends and not self.at_rest else ()
+        if any(map(self._transactions.lets_pass, waiting)):
+            return GoesOn(self._held.let_go())
         since = self._sought_since
         if not self.is_aligning or since is None or now < since + self._patience_s:
             return None
-        behind = sorted(set(self._among) - self._reached.keys())
-        ahead = self._until_ms, self._ahead, self._patience_s
-        self.behind = BEHIND.format(counted(len(behind), "partition"), *ahead, in_short(behind))
-        said = fx.Log("warning", "cut_not_made", {"reason": self.behind})
-        return GoesOn(self._go_on(now), (said,))
+        if self._by_time is not None:
+            short = set(self._among) - self._reached.keys()
+            self.behind = self._by_time.behind(short, self._patience_s)
+        else:
+            self.behind = self._transactions.give_up()
+        not_made = fx.Log("warning", "cut_not_made", {"reason": self.behind})
+        return GoesOn(self._go_on(now), (not_made,))
 
     def keep(self, sources: Container[TopicPartition]) -> None:
         """Drop what is held of other partitions; they are read again."""
         for source in [s for s in self._latest.keys() | self._reached if s not in sources]:
             self._latest.pop(source, None)
             self._reached.pop(source, None)
+            self._transactions.forget()
         if any(source not in sources for source in self._among):
             self._asked, self._void = None, True
-        self._held = [each for each in self._held if each.source in sources]
+        self._held.keep(sources)
 
     def _go_on(self, now: float) -> tuple[msg.Fetched, ...]:
-        held, self._held = tuple(self._held), []
         self._asked, self._among, self._reached, self._void = None, (), {}, False
-        assert self._every_s is not None
-        self._due_at = now + self._every_s
-        return held
+        self._by_time = None
+        self._schedule.over(now)
+        return self._held.let_go()
 
     def _seeks(self, read: Read, now: float) -> bool:
         """Whether a boundary is sought in each partition now."""
-        if self._every_s is None or self._void:
-            return False
-        if self._due_at is None:
-            self._due_at = now + self._every_s
-            self._put_off(now)
-        if now < self._due_at:
+        if self._void or not self._schedule.due(now):
             return False
         if self._among:
             self._void = read.keys() != set(self._among) or sum(self._counts.values()) > len(read)
@@ -243,40 +259,21 @@ class Cutting:
         self.uncut = why_uncut(sum(self._counts.values()), read, self._latest)
         if self.uncut is not None or not read:
             return False
-        self._among, self._sought_since, self._until_ms = tuple(read), None, None
+        self._among, self._sought_since, self._by_time = tuple(read), None, None
         if len(read) > 1:
-            times = {source: latest_ms(self._format, self._latest[source]) for source in read}
-            known = [(time, source) for source, time in times.items() if time is not None]
-            self._until_ms, self._ahead = max(known, default=(None, None))
-            # What comes now may be older than what others have handed out.
-            self._sought_since, self._latest_at = now, dict.fromkeys(read, now)
+            self._sought_since = now
+            if not self._transactions.usable:
+                self._by_time = ByTime(self._format, self._parts, self._latest, now)
         return True
 
     def _boundary(self, fetched: msg.Fetched, now: float) -> CutAt | None:
         whole = self._parts.whole_behind(fetched)
-        if len(self._among) > 1:
-            return self._by_time(fetched, whole, now)
-        if (found := between_transactions(self._format, fetched, whole)) is not None:
-            return found
+        if self._by_time is not None:
+            return self._by_time.boundary(fetched, whole, now)
         self._sought_since = now if self._sought_since is None else self._sought_since
-        if now < self._sought_since + NO_END_S:
-            return None
-        return behind_all_whole(whole)
-
-    def _by_time(self, fetched: msg.Fetched, whole: Sequence[bool], now: float) -> CutAt | None:
-        """A partition whose messages tell no time for long, such as that of transactions' ends, is
-        taken as it is."""
-        source, until_ms = fetched.source, self._until_ms
-        if until_ms is None:
-            return behind_all_whole(whole)
-        found = before_later(self._format, fetched, whole, until_ms, self._parts.is_whole(source))
-        if found is not None:
-            return found
-        if latest_ms(self._format, fetched) is not None:
-            self._latest_at[source] = now
-        if now < self._latest_at[source] + NO_END_S:
-            return None
-        return behind_all_whole(whole)
+        impatient = now >= self._sought_since + NO_END_S
+        found = between_transactions(self._format, fetched, whole)
+        return found or (behind_all_whole(whole) if impatient else None)
 
     def _ask(self, read: Read, end: TransactionEnd | None, now: float) -> list[fx.FetcherEffect]:
         """Ask for the cut where each partition has come to its boundary."""
@@ -284,12 +281,16 @@ class Cutting:
             return []
         times = [self._latest[source].time_ms for source in self._among]
         logs_ms = max((time for time in times if time is not None), default=None)
+        if self._by_time is not None:
+            logs_ms = self._by_time.until_ms or logs_ms
+            self._transactions.rest_by_time(self._by_time.until_ms)
         boundary: Boundary = "time" if end is None else "transaction"
-        name, time_ms = TransactionEnd(None, self._until_ms or logs_ms) if end is None else end
+        name, time_ms = TransactionEnd(None, logs_ms) if end is None else end
         epochs = {source: each.epoch for source, each in read.items()}
         asked = msg.CutAsked(epochs, dict(self._reached), boundary, time_ms, name)
         self._asked, self.behind = asked, None
-        self.since, self._flushed, self._sought_since = now, False, None
+        self.since, self._sought_since = now, None
+        self._schedule.rest()
         return [fx.Tell(self._committer, asked)]
 
     def _pause(self, source: TopicPartition) -> list[fx.FetcherEffect]:

@@ -14,8 +14,8 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
-from actors.fetcher.boundaries import GoesOn, behind
 from actors.fetcher.cutting import Cutting
+from actors.fetcher.held import GoesOn, behind
 from actors.fetcher.offers import Offers, Rate
 from actors.fetcher.partition import AssignedPartition
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
@@ -163,14 +163,14 @@ class FetcherLogic:
             silent = self._paused or self._unreachable_since is not None
             unread = self._partitions if silent else self._away
             out += self._cutting.idle(self._partitions, now, unread)
-        out += self._behind_cut(self._cutting.lapsed(now), now)
+        while not self._stopped and (goes_on := self._cutting.lapsed(now)) is not None:
+            out += self._behind_cut(goes_on, now)
         if polled.error is not None:
             out += self._fail(polled.error)
         return out + self._undetected(polled, now) + self._flush(now)
 
     def _flush(self, now: float) -> list[fx.FetcherEffect]:
-        """Have what was read written, once all of it is taken: where a run reads only what is
-        there, and where a cut is made."""
+        """Have what was read written: at a cut, and where a run reads only what is there."""
         if self._offers.settled and not self._stopped and self._cutting.flush(now):
             return list(self._offers.flush())
         ends, assigned = self._settings.until, self._partitions
@@ -226,11 +226,11 @@ class FetcherLogic:
         if goes_on is None:
             return []
         out: list[fx.FetcherEffect] = [*goes_on.said]
+        if self._cutting.let_flow() and not self._paused:
+            out += self._schemas.resumed()  # before some are paused again
         for fetched in goes_on.held:
             if not self._stopped:
                 out += self._take_to_cut(fetched, now)
-        if self._cutting.let_flow() and not self._paused:
-            out += self._schemas.resumed()
         return out if self._blocked else [*out, *self._resume(), fx.WakeAt(0.0)]
 
     def _undetected(self, polled: msg.Polled, now: float) -> list[fx.FetcherEffect]:

@@ -37,7 +37,7 @@ from changes.formats.wire.format import WireFormat
 from changes.model.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Mode
 from changes.model.places import Place, TransactionEnd, Transactions
 from changes.model.registry import Registry
-from changes.model.row_events import Told
+from changes.model.row_events import Told, TransactionMark, TransactionPart
 from offsets.parts import Part
 
 ON_ANY_WIRE = {"debezium-json": "debezium"}
@@ -206,6 +206,13 @@ class AutoFormat(Format):
         try:
             mark, plain = self._unmarked(value)
             return self._of(mark).transactions_of(plain)
+        except BadMessage:
+            return None
+
+    def transaction_part(self, value: bytes | None) -> TransactionPart | TransactionMark | None:
+        try:
+            mark, plain = self._unmarked(value)
+            return self._of(mark).transaction_part(plain)
         except BadMessage:
             return None
 

@@ -39,6 +39,19 @@ class TransactionMark(NamedTuple):
     ends: bool
     time_ms: int | None
     tables: Mapping[str, int] | None = None
+    events: int = 0
+    """Of an end how many events it has in all, also those that are of no table."""
+
+
+class TransactionPart(NamedTuple):
+    """One event of a transaction that may lie in several partitions.
+
+    ``order``: its number among all events of its transaction, from 1. ``id`` None: it is a change,
+    and does not say of which transaction.
+    """
+
+    id: str | None
+    order: int
 
 
 Told = RowEvent | TransactionMark

@@ -27,9 +27,10 @@ from changes.formats.debezium.places import (
 )
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.repeated_statements import RepeatedStatements
-from changes.formats.debezium.row_events import events_of, mark_of
+from changes.formats.debezium.row_events import events_of
 from changes.formats.debezium.rows import DebeziumRows
 from changes.formats.debezium.tombstones import Tombstones
+from changes.formats.debezium.transactions import mark_of, part_of_transaction
 from changes.formats.debezium.unsent import Unavailable
 from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.format import (
@@ -56,7 +57,7 @@ from changes.model.model import (
     TruncateTable,
 )
 from changes.model.places import Place, TransactionEnd
-from changes.model.row_events import Told
+from changes.model.row_events import Told, TransactionMark, TransactionPart
 from changes.sql.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
@@ -241,6 +242,9 @@ class DebeziumJson(Format):
         except Refused:
             return None
         return ended(record.payload or {}) if record.letter == "transaction" else None
+
+    def transaction_part(self, value: bytes | None) -> TransactionPart | TransactionMark | None:
+        return None if value is None else part_of_transaction(value, self._names)
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         self._tombstones.turn_to(partition)

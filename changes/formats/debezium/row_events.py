@@ -1,8 +1,7 @@
-"""Counts with the transaction's part of a record: a row's number, an end's numbers."""
+"""Counts: the row event that a record is, with its number in its transaction."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import msgspec
@@ -11,18 +10,12 @@ from msgspec import Raw, Struct
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.parts import NEW_KEY, OLD_KEY
 from changes.formats.debezium.places import LIVE, Names
+from changes.formats.debezium.transactions import number_in, transaction_name
 from changes.formats.engine.format import VALUE_AT, packed_header, sizes
 from changes.formats.engine.json_text import milliseconds
 from changes.formats.engine.layout import Refused
-from changes.model.digits import is_digits
 from changes.model.model import Head, Kind, TableName
-from changes.model.row_events import RowEvent, TransactionMark
-
-_OWN = "io.debezium."
-"""Begins the name of what an end counts beside tables: PostgreSQL's messages."""
-
-_GROWING = re.compile(r"([0-9]+):[0-9]+")
-"""PostgreSQL's name of a transaction: its number and the LSN of the event that says it."""
+from changes.model.row_events import RowEvent
 
 _OPS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -47,21 +40,7 @@ class _Envelope(Struct, gc=False):
     transaction: _Transaction | None = None
 
 
-class _Count(Struct, gc=False):
-    data_collection: str
-    event_count: int | str
-
-
-class _Mark(Struct, gc=False):
-    id: str
-    status: str
-    event_count: int | str | None = None
-    data_collections: list[_Count] | None = None
-    ts_ms: int | None = None
-
-
 _envelope = msgspec.json.Decoder(_Envelope).decode
-_mark = msgspec.json.Decoder(_Mark).decode
 
 
 def events_of(packed: bytes, head: Head, names: Names, *, deletes: bool) -> tuple[RowEvent, ...]:
@@ -83,7 +62,7 @@ def _event(packed: bytes, table: TableName, op: str, found: _Envelope) -> RowEve
     source = found.source or _Source()
     read = found.op == "r" or bytes(source.snapshot) not in LIVE
     told = found.transaction or _Transaction()
-    order = _number(told.data_collection_order)
+    order = number_in(told.data_collection_order)
     id_ = None if told.id is None or order is None else transaction_name(told.id)
     time_ms = None if read else milliseconds(source.ts_ms)
     return RowEvent(table, _halved(packed, op), time_ms, read, id_, order, source.name)
@@ -121,48 +100,6 @@ def _flattened(packed: bytes, table: TableName, op: str, row: Mapping[str, Raw])
     read = snapshot not in LIVE or letter == b'"r"'
     time_ms = None if read else milliseconds(row.get("__source_ts_ms", Raw(b"")))
     return RowEvent(table, _halved(packed, op), time_ms, read)
-
-
-def mark_of(packed: bytes, names: Names) -> TransactionMark | None:
-    """The begin or the end of a transaction; None of other records. Raises Refused."""
-    if b'"event_count"' not in packed or b'"status"' not in packed:
-        return None
-    record = careful.read(packed, names)
-    if record.letter != "transaction" or record.payload is None:
-        return None
-    try:
-        found = _mark(msgspec.json.encode(record.payload))
-    except msgspec.DecodeError as error:
-        raise Refused(f"a transaction's record that can't be read: {error}") from error
-    tables = _counts(found) if found.status == "END" else None
-    return TransactionMark(transaction_name(found.id), found.status == "END", found.ts_ms, tables)
-
-
-def _counts(found: _Mark) -> Mapping[str, int] | None:
-    """By table the number of events, None where their sum is another one than the end says."""
-    total, tables, count = 0, dict[str, int](), _number(found.event_count)
-    if found.data_collections is None and count != 0:
-        return None
-    for each in found.data_collections or ():
-        number = _number(each.event_count)
-        if number is None:
-            return None
-        total += number
-        if not each.data_collection.startswith(_OWN):
-            tables[each.data_collection] = tables.get(each.data_collection, 0) + number
-    return tables if total == count else None
-
-
-def transaction_name(id_: str) -> str:
-    """The part of a transaction's id that all its records have."""
-    found = _GROWING.fullmatch(id_)
-    return id_ if found is None else found[1]
-
-
-def _number(told: int | str | None) -> int | None:
-    if isinstance(told, str):
-        return int(told) if is_digits(told) and len(told) < 20 else None
-    return told
 
 
 def _is_object(raw: Raw) -> bool:

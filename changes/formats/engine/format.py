@@ -26,7 +26,7 @@ from changes.model.model import (
     TableSchema,
 )
 from changes.model.places import Place, TransactionEnd, Transactions, transactions_among
-from changes.model.row_events import RowEvent, Told
+from changes.model.row_events import RowEvent, Told, TransactionMark, TransactionPart
 from offsets.parts import Part
 
 if TYPE_CHECKING:
@@ -407,6 +407,12 @@ class Format(ABC):
         rows that were read from a table. Raises nothing."""
         place = self.place(value)
         return None if place is None else transactions_among((place.gtid,))
+
+    def transaction_part(self, value: bytes | None) -> TransactionPart | TransactionMark | None:
+        """What a message is of a transaction whose messages may lie in several partitions: one of
+        its events, its begin, its end. None of others, and where no end says how many events there
+        are. Raises nothing."""
+        return None
 
     def row_events(self, value: bytes | None, head: Head) -> tuple[Told, ...]:
         """The row events of a message, or the begin or end of a transaction that it is. ``head``:

@@ -11,7 +11,8 @@ import pytest
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.fetcher.boundaries import OTHERS, UNSEEN
-from actors.fetcher.cutting import NO_END_S, Cutting
+from actors.fetcher.by_time import NO_END_S
+from actors.fetcher.cutting import Cutting
 from actors.fetcher.reassembly import Reassembly
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings

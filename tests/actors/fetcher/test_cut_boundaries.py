@@ -8,7 +8,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.fetcher.cutting import NO_END_S
+from actors.fetcher.by_time import NO_END_S
 from actors.fetcher.rule import FetcherLogic
 from actors.fetcher.settings import FetcherSettings
 from changes.formats import FORMATS
