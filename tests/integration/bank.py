@@ -30,12 +30,14 @@ class Sums(NamedTuple):
 
 
 class Bank:
-    """Writes as Maxwell does. One thread's."""
+    """Writes as Maxwell does, or as Debezium. One thread's."""
 
-    def __init__(self, rig: Rig, tables: int, partitions: int = 1) -> None:
-        """Each table is in one of the topic's partitions."""
+    def __init__(
+        self, rig: Rig, tables: int, partitions: int = 1, *, debezium: bool = False
+    ) -> None:
+        """Each table is in one of the topic's partitions; Debezium's transactions in one more."""
         self._rig, self._tables, self._rng, self._xid = rig, tables, random.Random(1), 0
-        self._partitions = partitions
+        self._partitions, self._debezium = partitions, debezium
         self._held = {(t, a): (START, 0) for t in range(tables) for a in range(ACCOUNTS)}
         self._producer = Producer({"bootstrap.servers": rig.broker.bootstrap, "linger.ms": 5})
 
@@ -82,21 +84,61 @@ class Bank:
 
     def _transaction(self, kind: str, accounts: list[tuple[int, int]]) -> None:
         self._xid += 1
+        if self._debezium:
+            self._mark("BEGIN", None)
         for number, (table, account) in enumerate(accounts, 1):
-            held, transfers = self._held[table, account]
-            told: dict[str, Any] = {
-                "database": self._rig.db, "table": f"accounts{table}", "type": kind,
-                "ts": 1_700_000_000 + self._xid, "xid": self._xid,
-            }  # fmt: skip
-            told |= {"commit": True} if number == len(accounts) else {"xoffset": number - 1}
-            told["data"] = {"id": account, "held": held, "transfers": transfers}
-            if kind == "update":
-                told["old"] = {"held": 0, "transfers": 0}
-            key = {"database": self._rig.db, "table": f"accounts{table}", "pk.id": account}
-            value = json.dumps(told, separators=(",", ":"))
-            place = table % self._partitions
-            self._producer.produce(self._rig.topic, value, key=json.dumps(key), partition=place)
+            as_it_is = self._as_debezium if self._debezium else self._as_maxwell
+            key, value = as_it_is(kind, table, account, number, len(accounts))
+            self._produce(value, key, table % self._partitions)
+        if self._debezium:
+            self._mark("END", len(accounts))
         self._producer.poll(0)
+
+    def _produce(self, value: Any, key: Any, partition: int) -> None:
+        texts = (json.dumps(each, separators=(",", ":")) for each in (value, key))
+        self._producer.produce(self._rig.topic, *texts, partition=partition)
+
+    def _as_maxwell(
+        self, kind: str, table: int, account: int, number: int, count: int
+    ) -> tuple[Any, Any]:
+        held, transfers = self._held[table, account]
+        told: dict[str, Any] = {
+            "database": self._rig.db, "table": f"accounts{table}", "type": kind,
+            "ts": 1_700_000_000 + self._xid, "xid": self._xid,
+        }  # fmt: skip
+        told |= {"commit": True} if number == count else {"xoffset": number - 1}
+        told["data"] = {"id": account, "held": held, "transfers": transfers}
+        if kind == "update":
+            told["old"] = {"held": 0, "transfers": 0}
+        return {"database": self._rig.db, "table": f"accounts{table}", "pk.id": account}, told
+
+    def _as_debezium(
+        self, kind: str, table: int, account: int, number: int, count: int
+    ) -> tuple[Any, Any]:
+        """Each statement has a time of its own, and a transaction that began earlier may end
+        later."""
+        held, transfers = self._held[table, account]
+        row = {"id": account, "held": held, "transfers": transfers}
+        time_ms = 1_700_000_000_000 + 10 * self._xid - self._rng.randrange(200)
+        source = {
+            "version": "3.4.0.Final", "connector": "mariadb", "name": "bank", "ts_ms": time_ms,
+            "snapshot": "false", "db": self._rig.db, "table": f"accounts{table}",
+        }  # fmt: skip
+        told = {
+            "before": row if kind == "update" else None, "after": row, "source": source,
+            "transaction": {
+                "id": f"0-1-{self._xid}", "total_order": number, "data_collection_order": 1,
+            },
+            "op": "u" if kind == "update" else "c", "ts_ms": time_ms,
+        }  # fmt: skip
+        return {"id": account}, told
+
+    def _mark(self, status: str, events: int | None) -> None:
+        name, time_ms = f"0-1-{self._xid}", 1_700_000_000_000 + 10 * self._xid
+        counts = [{"data_collection": f"{self._rig.db}.accounts", "event_count": events}]
+        told = {"status": status, "id": name, "ts_ms": time_ms, "event_count": events}
+        told["data_collections"] = None if events is None else counts
+        self._produce(told, {"id": name}, self._partitions)
 
     def flush(self) -> None:
         """Wait until the broker has it all."""
