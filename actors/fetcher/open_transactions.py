@@ -41,15 +41,6 @@ class _Open:
     first: dict[TopicPartition, int] = field(default_factory=dict)
     latest: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def add(self, source: TopicPartition, offset: int, order: int) -> None:
-        """One of its events."""
-        before = self.latest.get(source)
-        if before is None:
-            self.first[source] = offset
-        if before is None or order > before:
-            self.latest[source] = order
-            self.found += 1
-
 
 class OpenTransactions:
     """One per pipeline; used by the fetcher's thread alone.
@@ -107,13 +98,10 @@ class OpenTransactions:
         return self._passes(self._format.transaction_part(fetched.values[0]))
 
     def _passes(self, part: TransactionPart | TransactionMark | None) -> bool:
-        match part:
-            case TransactionMark():
-                return bool(self._endless)
-            case TransactionPart(id=str(name)):
-                return name in self._open
-            case _:
-                return True  # a statement, a tombstone: as what comes before it
+        if isinstance(part, TransactionMark):
+            return bool(self._endless)
+        # A statement, a tombstone goes on as what comes before it.
+        return part is None or part.id is None or part.id in self._open
 
     def rest_by_time(self, until_ms: int | None) -> None:
         """A cut is made by time. Where that is behind the first end that was handed out, so is all
@@ -147,17 +135,23 @@ class OpenTransactions:
     def _note(
         self, part: TransactionPart | TransactionMark | None, source: TopicPartition, offset: int
     ) -> None:
-        match part:
-            case None:
-                pass
-            case TransactionMark():
-                self._mark(part)
-            case TransactionPart(None, _):
-                self._sleep(UNTOLD.format(source))
-            case TransactionPart(str(name), order):
-                one = self._opened(name)
-                one.add(source, offset, order)
-                self._close_whole(name, one)
+        if part is None:
+            return
+        if isinstance(part, TransactionMark):
+            return self._mark(part)
+        name, order = part
+        if name is None:
+            return self._sleep(UNTOLD.format(source))
+        one = self._open.get(name) or self._opened(name)
+        before = one.latest.get(source)
+        if before is None:
+            one.first[source] = offset
+        elif order <= before:
+            return  # sent again
+        one.latest[source] = order
+        one.found += 1
+        if one.needs is not None:
+            self._close_whole(name, one)
 
     def _mark(self, mark: TransactionMark) -> None:
         name = mark.id
@@ -170,7 +164,7 @@ class OpenTransactions:
             self._first_ms = mark.time_ms
         self._told, self._begun = True, None
         self._last = TransactionEnd(name, mark.time_ms)
-        one = self._opened(name)
+        one = self._open.get(name) or self._opened(name)
         self._endless.discard(name)
         self._drop_endless(one)
         if one.needs is not None:
@@ -182,12 +176,10 @@ class OpenTransactions:
         self._close_whole(name, one)
 
     def _opened(self, name: str) -> _Open:
-        one = self._open.get(name)
-        if one is None:
-            if len(self._open) >= MOST:
-                self._sleep(UNBOUNDED.format(MOST))
-            one = self._open[name] = _Open()
-            self._endless.add(name)
+        if len(self._open) >= MOST:
+            self._sleep(UNBOUNDED.format(MOST))
+        one = self._open[name] = _Open()
+        self._endless.add(name)
         return one
 
     def _close_whole(self, name: str, one: _Open) -> None:

@@ -93,7 +93,7 @@ def transaction_name(id_: str) -> str:
 def part_of_transaction(packed: bytes, names: Names) -> TransactionPart | TransactionMark | None:
     """What a record is of its transaction; None of records that are no part of any: statements,
     tombstones, rows that were read from the table. About half a microsecond for a row."""
-    end = VALUE_AT + sizes(packed)[0]
+    end = VALUE_AT + sizes(packed)[0] if len(packed) > VALUE_AT else 0
     if end <= VALUE_AT:
         return None
     at = packed.rfind(_MEMBER, VALUE_AT, end)
@@ -117,7 +117,7 @@ def _carefully(packed: bytes, names: Names) -> TransactionPart | None:
     if record.added is None and "transaction" in payload:
         told = _numbered(bytes(payload["transaction"]))
     order = None if told is None else number_in(told.total_order)
-    if told is None or told.id is None or order is None:
+    if told is None or told.id is None or order is None or order < 1:
         return TransactionPart(None, 0)
     return TransactionPart(transaction_name(told.id), order)
 

@@ -104,12 +104,12 @@ def test_an_end_says_the_numbers_of_its_tables() -> None:
     own = "io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$Id@1"
     listed = [{"data_collection": n, "event_count": c} for n, c in (("d.t", 2), (own, 1))]
     told = {"status": "END", "id": "733:26369904", "ts_ms": 5000, "data_collections": listed}
-    end = TransactionMark("733", True, 5000, {"d.t": 2})
+    end = TransactionMark("733", True, 5000, {"d.t": 2}, 3)
     assert events({**told, "event_count": 3}) == (end,)
     assert events({"payload": {**told, "event_count": 3}, "schema": None}) == (end,)
-    assert events({**told, "event_count": 4}) == (end._replace(tables=None),)
+    assert events({**told, "event_count": 4}) == (end._replace(tables=None, events=4),)
     none = {**told, "event_count": 0, "data_collections": None}
-    assert events(none) == (end._replace(tables={}),)
+    assert events(none) == (end._replace(tables={}, events=0),)
     begin = {"status": "BEGIN", "id": "733:1", "event_count": None, "ts_ms": 5000}
     assert events(begin) == (TransactionMark("733", False, 5000),)
 
