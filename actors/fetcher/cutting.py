@@ -5,10 +5,9 @@ came before it, and the committer says when all of that is written, or for how l
 what was held goes on. So a cut takes no barrier into any target, and a pipeline without cuts is as
 it was.
 
-The partitions of one log have no common order. So where there are several, each is held where all
-transactions of which something was handed out are whole, as their ends tell. Where these tell
-nothing, each is held before its first change that the source made later than all that has been
-handed out, and the cut goes through the log at that time.
+The partitions of one log have no common order. Of several each is held where all transactions that
+were handed out are whole, as their ends tell; or else before its first change that the source made
+later than all that was handed out: then the cut goes through the log at that time.
 """
 
 from __future__ import annotations

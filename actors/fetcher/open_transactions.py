@@ -41,6 +41,26 @@ class _Open:
     first: dict[TopicPartition, int] = field(default_factory=dict)
     latest: dict[TopicPartition, int] = field(default_factory=dict)
 
+    def add(self, source: TopicPartition, offset: int, order: int) -> bool:
+        """One of its events. Whether it may be the last one that was lacking."""
+        before = self.latest.get(source)
+        if before is None:
+            self.first[source] = offset
+        elif order <= before:
+            return False
+        self.latest[source] = order
+        self.found += 1
+        return self.needs is not None
+
+    def ended(self, mark: TransactionMark) -> bool:
+        """Its end came. Whether that says how many events of tables it has; else it has those that
+        were found. A reader that restarts may end one again, with nothing: the first one counts."""
+        if self.needs is not None:
+            return True
+        told = mark.tables is not None and sum(mark.tables.values()) == mark.events
+        self.needs, self.time_ms = mark.events if told else self.found, mark.time_ms
+        return told
+
 
 class OpenTransactions:
     """One per pipeline; used by the fetcher's thread alone.
@@ -143,14 +163,7 @@ class OpenTransactions:
         if name is None:
             return self._sleep(UNTOLD.format(source))
         one = self._open.get(name) or self._opened(name)
-        before = one.latest.get(source)
-        if before is None:
-            one.first[source] = offset
-        elif order <= before:
-            return  # sent again
-        one.latest[source] = order
-        one.found += 1
-        if one.needs is not None:
+        if one.add(source, offset, order):
             self._close_whole(name, one)
 
     def _mark(self, mark: TransactionMark) -> None:
@@ -167,12 +180,8 @@ class OpenTransactions:
         one = self._open.get(name) or self._opened(name)
         self._endless.discard(name)
         self._drop_endless(one)
-        if one.needs is not None:
-            return  # a reader that restarts may end a finished one again, with nothing
-        one.needs, one.time_ms = mark.events, mark.time_ms
-        if mark.tables is None or sum(mark.tables.values()) != mark.events:
+        if not one.ended(mark):
             self._doubt = NO_COUNT.format(name)
-            one.needs = one.found
         self._close_whole(name, one)
 
     def _opened(self, name: str) -> _Open:

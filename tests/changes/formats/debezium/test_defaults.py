@@ -1,4 +1,5 @@
-"""Defaults that a schema block tells: Kafka Connect may have written them where NULL stands."""
+"""Defaults that a schema block tells: Kafka Connect may have written them where NULL stands. And those
+of BINARY, which Debezium fills up with zero bytes."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ import pytest
 
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.engine.column_changes import ColumnChange
-from changes.model.model import FormatOptions, Mode
+from changes.model.model import AddColumn, FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
+    FORMAT,
     envelope,
     field,
     key_with_schema,
@@ -87,3 +89,22 @@ def test_a_null_in_the_record_that_tells_the_schema_shows_that_nulls_come() -> N
 def test_a_schema_that_says_it_otherwise_is_read_as_before(optional: Any) -> None:
     """What is not Connect's word for it is no reason to refuse rows."""
     assert changes_of((with_defaults("c", {"n": 1.5}, ROW, optional=optional),)) == []
+
+
+BINARIES = [
+    ("BINARY(4) NOT NULL", bytes(4)), ("BINARY NOT NULL", bytes(1)), ("BINARY(4)", None),
+    ("CHAR(3) BYTE NOT NULL", bytes(3)), ("VARBINARY(4) NOT NULL", b""),
+    ("BINARY(4) DEFAULT x'22'", b"\x22\0\0\0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("definition", "stored"), BINARIES)
+def test_stored_rows_of_an_added_binary_are_as_those_that_come(
+    definition: str, stored: Any
+) -> None:
+    """Debezium fills a BINARY up with zero bytes, which the binary log leaves away."""
+    ddl = {"ddl": f"ALTER TABLE orders ADD c {definition}", "tableChanges": []}
+    source = {"connector": "mysql", "db": "shop", "table": "orders"}
+    (step,) = FORMAT.ddl(record({"source": source, "databaseName": "shop", **ddl}))[0].steps
+    assert isinstance(step, AddColumn)
+    assert step.default == stored

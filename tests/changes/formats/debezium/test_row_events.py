@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from changes.formats import make_format
-from changes.formats.debezium.row_events import transaction_name
+from changes.formats.debezium.transactions import transaction_name
 from changes.formats.engine.format import pack
 from changes.model.model import BadMessage, FormatOptions, Head, Kind, TableName
 from changes.model.row_events import RowEvent, Told, TransactionMark
