@@ -1,5 +1,7 @@
-"""Defaults that a schema block tells: Kafka Connect may have written them where NULL stands. And those
-of BINARY, which Debezium fills up with zero bytes."""
+"""Defaults that a schema block tells: Kafka Connect may have written them where NULL stands.
+
+And those of BINARY, which Debezium fills up with zero bytes.
+"""
 
 from __future__ import annotations
 
