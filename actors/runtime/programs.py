@@ -146,9 +146,9 @@ def gist(log: str) -> str:
     return "; ".join([line for line in said if not line.startswith(_FRAMES)][-2:])
 
 
-def free_port() -> int:
+def free_port(*, other_than: int = 0) -> int:
     """A port of the loopback interface that nobody listens on, below those that the kernel gives to
-    connections.
+    connections. ``other_than``: one that is chosen, and not taken yet.
 
     One of those may be taken while its server is down: by any connection, or by a server that gets
     whatever is free, which the clients of the one that is gone then speak to.
@@ -159,7 +159,7 @@ def free_port() -> int:
     for _ in range(100):
         # Not of the module's own generator, which a test may set to one seed in two processes.
         port = _LOWEST_PORT + secrets.randbelow(max(lowest - _LOWEST_PORT, 1))
-        if is_free(port):
+        if port != other_than and is_free(port):
             return port
     with socket.socket() as probe:
         probe.bind((HOST, 0))

@@ -60,7 +60,7 @@ class Broker:
         self.program.launch([*_java(*_JVM, *heap, temporary), "kafka.Kafka", written])
 
     def _properties(self, logs: Path, port: int) -> Mapping[str, str]:
-        return properties(self._settings, logs, port, free_port())
+        return properties(self._settings, logs, port, free_port(other_than=port))
 
     def _format(self, port: int) -> None:
         """Make the data folder with the user in it: beside it, so that it is whole or not there."""

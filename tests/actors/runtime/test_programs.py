@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from actors.runtime import programs
 from actors.runtime.program_keeper import ProgramFigures, ProgramKeeper, ProgramTimes
-from actors.runtime.programs import Program, ProgramError
+from actors.runtime.programs import Program, ProgramError, free_port
 from tests.test_ratchet import ROOT
 
 _WITHIN_S = 30.0
@@ -269,3 +270,13 @@ def test_a_long_log_of_a_program_that_runs_is_put_aside(
     toy.stop()
     assert toy.log.read_text() == "more\n"
     assert (tmp_path / "toy.log.1").read_text() == "a long line\n"
+
+
+def test_a_second_port_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chance gives the same twice, which a broker then can't listen on."""
+    first = free_port()
+    drawn = iter([first - programs._LOWEST_PORT] * 3)
+    draw = secrets.randbelow
+    monkeypatch.setattr(secrets, "randbelow", lambda most: next(drawn, None) or draw(most))
+    assert free_port(other_than=first) != first
+    assert next(drawn, None) is None, "it was never drawn"

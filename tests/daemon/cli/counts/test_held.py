@@ -129,3 +129,32 @@ def test_what_is_written_and_not_in_the_table_yet_cannot_be_told(world: World) -
     status, found = told(world)
     assert status == 2
     assert found["why"] == [f"144 changes are not counted in the target, first {world.topic}:0:4"]
+
+
+def fold(world: World) -> Any:
+    """All is written, and put into the table of counts, as at each start. What is told then."""
+    finish(world)
+    process = daemon(world)
+    try:
+        return until_folded(world, process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_table_of_counts_that_is_lost_is_filled_from_the_log(world: World) -> None:
+    """Until then nothing is told. A reset has the log read again, and its writes counted anew. A
+    table that a database lost needs another name: its ledger knows the old one."""
+    world.write(busy(1))
+    before = fold(world)
+    with sqlite3.connect(world.config.parent / "lake.db") as connection:
+        connection.execute('DROP TABLE "binlogd.counts"')
+    world.config.write_text(world.config.read_text().replace("binlogd.counts", "binlogd.anew"))
+    status, found = told(world)
+    assert (status, found["verdict"]) == (2, "not told")
+    words = "offsets", "reset", "--to", "earliest", "--execute", "-c", str(world.config)
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    after = fold(world)
+    assert (after["verdict"], after["target"]["held"]) == ("agrees", before["target"]["held"])
+    assert after["target"]["differences"] == []
