@@ -30,7 +30,7 @@ from changes.formats.debezium.repeated_statements import RepeatedStatements
 from changes.formats.debezium.row_events import events_of
 from changes.formats.debezium.rows import DebeziumRows
 from changes.formats.debezium.tombstones import Tombstones
-from changes.formats.debezium.transactions import mark_of, part_of_transaction
+from changes.formats.debezium.transactions import mark_of, name_of_transaction, part_of_transaction
 from changes.formats.debezium.unsent import Unavailable
 from changes.formats.engine.decoder import TableEngine
 from changes.formats.engine.format import (
@@ -56,7 +56,7 @@ from changes.model.model import (
     TableName,
     TruncateTable,
 )
-from changes.model.places import Place, TransactionEnd
+from changes.model.places import Place, TransactionEnd, Transactions, transactions_among
 from changes.model.row_events import Told, TransactionMark, TransactionPart
 from changes.sql.mysql.ddl import read_ddl
 
@@ -242,6 +242,13 @@ class DebeziumJson(Format):
         except Refused:
             return None
         return ended(record.payload or {}) if record.letter == "transaction" else None
+
+    def transactions_of(self, value: bytes | None) -> Transactions | None:
+        return (
+            None
+            if value is None
+            else transactions_among((name_of_transaction(value, self._names),))
+        )
 
     def transaction_part(self, value: bytes | None) -> TransactionPart | TransactionMark | None:
         return None if value is None else part_of_transaction(value, self._names)

@@ -82,6 +82,8 @@ class _Source(Struct, gc=False):
     file: Raw = Raw(b"")
     pos: Raw = Raw(b"")
     lsn: Raw = Raw(b"")
+    txId: Raw = Raw(b"")
+    connector: Raw = Raw(b"")
 
 
 class _Flat(Struct, gc=False):
@@ -94,6 +96,8 @@ class _Flat(Struct, gc=False):
     flat_file: Raw = msgspec.field(default=Raw(b""), name="__source_file")
     flat_pos: Raw = msgspec.field(default=Raw(b""), name="__source_pos")
     flat_lsn: Raw = msgspec.field(default=Raw(b""), name="__source_lsn")
+    flat_number: Raw = msgspec.field(default=Raw(b""), name="__source_txId")
+    flat_connector: Raw = msgspec.field(default=Raw(b""), name="__source_connector")
     flat_op: Raw = msgspec.field(default=Raw(b""), name="__op")
 
     @property
@@ -108,7 +112,8 @@ class _Flat(Struct, gc=False):
     def told(self) -> tuple[Raw, _Source]:
         """Its letter, and its source."""
         place = self.flat_gtid, self.flat_file, self.flat_pos, self.flat_lsn
-        return self.flat_op, _Source(self.flat_time, self.flat_snapshot, *place)
+        more = self.flat_number, self.flat_connector
+        return self.flat_op, _Source(self.flat_time, self.flat_snapshot, *place, *more)
 
 
 class _Record(_Flat, gc=False):
@@ -157,6 +162,17 @@ def source_place(value: bytes) -> SourcePlace | None:
         _text(found.gtid), _text(found.file), _number(found.pos), _number(found.lsn)
     )
     return None if place == NOWHERE else place
+
+
+def source_transaction(value: bytes) -> str | None:
+    """What the source calls a change's transaction: its GTID, or in PostgreSQL its number. Empty
+    where the record does not say; None of rows that were read from a table. Raises what msgspec
+    raises."""
+    found = _live_source(value)
+    if found is None:
+        return None
+    numbered = bytes(found.connector) == b'"postgresql"' and _number(found.txId) is not None
+    return _text(found.gtid) or (bytes(found.txId).decode() if numbered else "")
 
 
 def _text(raw: Raw) -> str | None:

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from changes.formats.debezium import record as careful
-from changes.formats.debezium.places import Names
-from changes.formats.engine.format import VALUE_AT, sizes
+from changes.formats.debezium.places import Names, source_transaction
+from changes.formats.engine.format import VALUE_AT, sizes, unpack
 from changes.formats.engine.layout import Refused
 from changes.model.digits import is_digits
 from changes.model.model import Kind
@@ -88,6 +88,19 @@ def transaction_name(id_: str) -> str:
     """The part of a transaction's id that all its records have."""
     found = _GROWING.fullmatch(id_)
     return id_ if found is None else found[1]
+
+
+def name_of_transaction(packed: bytes, names: Names) -> str | None:
+    """What a change's transaction is called, by its source or by the transaction's part."""
+    try:
+        value = unpack(packed).value
+        name = None if value is None else source_transaction(value)
+    except (ValueError, RecursionError):
+        return None
+    if name != "":
+        return name
+    part = part_of_transaction(packed, names)
+    return part.id if isinstance(part, TransactionPart) else None
 
 
 def part_of_transaction(packed: bytes, names: Names) -> TransactionPart | TransactionMark | None:

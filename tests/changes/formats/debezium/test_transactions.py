@@ -10,7 +10,14 @@ from changes.formats import FORMATS, make_format
 from changes.formats.engine.format import Packed, pack
 from changes.model.model import FormatOptions
 from changes.model.row_events import TransactionMark, TransactionPart
-from tests.changes.formats.debezium.messages import POSTGRES, dumps, envelope, record, wrapped
+from tests.changes.formats.debezium.messages import (
+    MYSQL,
+    POSTGRES,
+    dumps,
+    envelope,
+    record,
+    wrapped,
+)
 
 DEBEZIUM = FORMATS["debezium-json"](FormatOptions())
 TOLD = {"id": "0-1-7", "total_order": 3, "data_collection_order": 2}
@@ -97,3 +104,35 @@ def test_a_pipeline_that_tells_formats_from_messages_finds_the_same() -> None:
     assert DEBEZIUM.recognise(Packed(None, value))
     marked = b"\xfe\xff\xff\xff" + bytes([13]) + b"debezium-json" + pack(None, value)
     assert auto.transaction_part(marked) == TransactionPart("0-1-7", 3)
+
+
+def named(**source: Any) -> str | None:
+    """What the transaction of a change with this source is called."""
+    told = DEBEZIUM.transactions_of(record(envelope("c", ROW, source=source), ROW))
+    assert told is None or told.first == told.last
+    return None if told is None else told.first
+
+
+def test_neighbours_are_of_one_transaction_where_the_source_calls_it_alike() -> None:
+    """PostgreSQL numbers its own; elsewhere such a member means other things."""
+    assert named(**POSTGRES) == "5"
+    assert named(**{**POSTGRES, "txId": None}) is None
+    assert named(**{**POSTGRES, "connector": "oracle"}) is None
+    assert named(**{**POSTGRES, "snapshot": "true"}) is None
+    assert named(**{**POSTGRES, "gtid": "u:7"}) == "u:7"
+    flat = {"id": 1, "__op": "c", "__source_txId": 5, "__source_connector": "postgresql"}
+    told = DEBEZIUM.transactions_of(record(flat, ROW))
+    assert told is not None
+    assert told.last == "5"
+
+
+def test_where_it_calls_it_nothing_the_transactions_part_does() -> None:
+    """Its topic may be read by nobody."""
+    told = {**MYSQL, "gtid": None}
+    for transaction, wanted in ((TOLD, ("0-1-7", "0-1-7")), (None, None)):
+        value = record(envelope("u", ROW, source=told, transaction=transaction), ROW)
+        assert DEBEZIUM.transactions_of(value) == wanted
+    read = record(envelope("r", ROW, source=told, transaction=TOLD), ROW)
+    assert DEBEZIUM.transactions_of(read) is None
+    assert DEBEZIUM.transactions_of(record(None, ROW)) is None
+    assert DEBEZIUM.transactions_of(b"x") is None
