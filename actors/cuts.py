@@ -133,6 +133,8 @@ class CutsLogic:
                 return self._gathering.stop()
             case msg.CutAwaits():
                 return self._gathering.awaits(message, now)
+            case msg.Forget():
+                return self._gathering.forget(message)
             case msg.NotTogether():
                 return self._gathering.not_together(message, now)
             case msg.CutReached():

@@ -32,6 +32,7 @@ class Gathering:
         the others, less than a cut takes."""
         self._me, self._sinks, self._patience_s = me, sinks, patience_s
         self._pending: Pending = {}
+        self._epochs: dict[TopicPartition, int] = {}
         self._stops = False
         self._waiting: dict[str, msg.WriteBatch] = {}
         self._until: dict[str, float] = {}
@@ -42,8 +43,8 @@ class Gathering:
 
     def take(self, write: msg.WriteBatch, now: float) -> list[fx.OwnTableEffect]:
         """A target's write is to come with the others'."""
-        if self._stops:
-            return [_given_back(write, STOPS)]
+        if (why := self._why_not(write)) is not None:
+            return [_given_back(write, why)]
         self._waiting[str(write.batch.target)] = write
         self._until.setdefault(write.batch.target.sink, now + self._patience_s)
         return self._whole(now)
@@ -59,6 +60,18 @@ class Gathering:
         """Nothing is written from now on but what the writers have: the log has the rest."""
         self._stops = True
         return self._give_up(STOPS)
+
+    def forget(self, gone: msg.Forget) -> list[fx.OwnTableEffect]:
+        """Partitions went away. Their next owner waits until no write of them is under way."""
+        self._epochs |= dict.fromkeys(gone.sources, gone.epoch + 1)
+        is_over = any(write.over(self._epochs) for write in self._waiting.values())
+        return self._give_up(GIVEN_UP) if is_over else []
+
+    def _why_not(self, write: msg.WriteBatch) -> str | None:
+        """Why a write waits no more for others."""
+        if self._stops:
+            return STOPS
+        return GIVEN_UP if write.over(self._epochs) else None
 
     def over(self) -> None:
         """The boundary is reached, or waited for no more: what comes from now on is the next
@@ -76,8 +89,8 @@ class Gathering:
         level = "warning" if failed is None else "info"
         out: list[fx.OwnTableEffect] = [fx.Log(level, "not_written_together", fields)]
         out += [fx.Tell(w.reply_to, failed) for w in said.writes if w.batch.target == target]
-        if self._stops:
-            return [*out, *(_given_back(write, STOPS) for write in others)]
+        if (why := next(filter(None, map(self._why_not, others)), None)) is not None:
+            return [*out, *(_given_back(write, why) for write in others)]
         if target is None:
             return [*out, *(fx.Tell(WRITERS, write) for write in others)]
         self._waiting |= {str(write.batch.target): write for write in others}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from actors.contract.addresses import Address
+from actors.contract.of_targets import OF_SPILL
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model.model import TargetName
 from offsets.position import TopicPartition
@@ -40,6 +41,18 @@ class WriteBatch:
     gatherer: Address | None = None
     """Who has it written together with other targets' (``actors.together``); None: it goes to the
     writers by itself."""
+
+    def over(self, epochs: Mapping[TopicPartition, int]) -> bool:
+        """Whether it holds a lane whose assignment has ended. ``epochs``: of each partition, the
+        oldest assignment whose messages are still taken.
+
+        What a release writes belongs to no assignment: the spill has it, and a revoke ends the
+        release.
+        """
+        return any(
+            epoch != OF_SPILL and epoch < epochs.get(source, 0)
+            for source, epoch in self.epochs.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)

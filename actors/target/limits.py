@@ -111,6 +111,10 @@ class AtCuts:
         self._ends = True
         return [fx.Tell(self._cuts, msg.PipelineStops())] if self._sinks else []
 
+    def forget(self, gone: msg.Forget) -> list[fx.TargetEffect]:
+        """Partitions went away: the writes that wait for a cut of them come back."""
+        return [fx.Tell(self._cuts, gone)] if self._sinks else []
+
     def ask(self, buffer: TargetBuffer) -> list[fx.TargetEffect]:
         """Have a cut made soon where more than half of what one write takes is kept."""
         if self._flushing():

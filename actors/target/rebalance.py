@@ -29,17 +29,6 @@ Epochs = dict[TopicPartition, int]
 """Of each partition, the oldest assignment whose messages are still taken."""
 
 
-def over(write: msg.WriteBatch, epochs: Epochs) -> bool:
-    """Whether the write holds a lane whose assignment has ended.
-
-    What a release writes belongs to no assignment: the spill has it, and a revoke ends the release.
-    """
-    return any(
-        epoch != msg.OF_SPILL and epoch < epochs.get(source, 0)
-        for source, epoch in write.epochs.items()
-    )
-
-
 def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[fx.TargetEffect]:
     """Drop the write, and all that waits behind it in the lanes that are still owned.
 

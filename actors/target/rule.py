@@ -27,7 +27,7 @@ from actors.target.loads import Awaited, Loads
 from actors.target.pending import DeadRecord, PendingShare
 from actors.target.quarantine import Quarantines
 from actors.target.quarantine_state import Quarantine
-from actors.target.rebalance import Settlements, as_staged, give_up, over
+from actors.target.rebalance import Settlements, as_staged, give_up
 from actors.target.release import Releases
 from actors.target.rollback import BEGINS_LATE, PublishHistory
 from actors.target.settings import OpenSpill, ProcessorSettings
@@ -123,7 +123,7 @@ class ProcessorLogic:
             case msg.Failed():
                 out = self._failed(message, now)
             case msg.Forget(sources, epoch):
-                out = self._forget(sources, epoch)
+                out = [*self._forget(sources, epoch), *self._cuts.forget(message)]
             case msg.Settle():
                 self._settlements.ask(message)
             case msg.Drain(batches):
@@ -337,7 +337,7 @@ class ProcessorLogic:
         write = None if kind is msg.FailureKind.REFUSED else buffer.life.write
         if kind is not msg.FailureKind.RETRY:
             buffer.answered()
-        if write is not None and (straggler or over(write, self._epochs)):
+        if write is not None and (straggler or write.over(self._epochs)):
             buffer.history.gave_up(buffer.state.hwms if fenced else {})
             return self._give_up(buffer, failed.reason)
         if kind is msg.FailureKind.RACED:
@@ -483,7 +483,7 @@ class ProcessorLogic:
             if buffer.quarantine is not None:
                 out += self._quarantines.forget(buffer, frozenset(sources), self._now)
             waiting = buffer.life.waiting
-            if waiting is not None and over(waiting, self._epochs):
+            if waiting is not None and waiting.over(self._epochs):
                 out += self._give_up(buffer)
         return [fx.RemoveStaged(tuple(gone)), *out] if gone else out
 

@@ -146,6 +146,27 @@ def test_what_the_last_cut_awaited_says_nothing_of_the_next_one() -> None:
     assert len(told(one.take(write("c", 19), 1.2))) == 1
 
 
+def test_what_waits_for_partitions_that_went_away_is_given_back() -> None:
+    """At once, whether a cut is under way or not: their next owner waits for it. So is what comes
+    back from the writers later."""
+    one = gathering()
+    both = write("a"), write("b")
+    one.not_together(msg.NotTogether(both, FAILED, "no connection", away=True), 1.0)
+    assert told(one.forget(msg.Forget((P0,), 1)), TARGETS) == [back("b", GIVEN_UP)]
+    assert told(one.take(write("a"), 1.5), TARGETS) == [back("a", GIVEN_UP)]
+    out = one.not_together(msg.NotTogether(both, FAILED, "no connection", away=True), 2.0)
+    assert told(out, TARGETS) == [FAILED, back("b", GIVEN_UP)]
+    assert [told(out), told(one.due(60.0))] == [[], []]
+
+
+def test_what_is_of_other_partitions_goes_on_waiting() -> None:
+    """Nothing of it went away."""
+    one = gathering()
+    one.take(write("a"), 0.0)
+    assert told(one.forget(msg.Forget((TopicPartition("binlog", 1),), 1)), TARGETS) == []
+    assert told(one.due(5.0)) == [write("a")]
+
+
 FAILED = msg.Failed(write("a").batch.target, msg.FailureKind.RETRY, "locked")
 
 

@@ -98,6 +98,14 @@ def test_who_was_refused_what_is_lent_goes_on_when_it_comes_back() -> None:
     assert fx.Hold(False) in logic.handle(Tick(), 2.0)
 
 
+def test_who_has_writes_wait_for_a_cut_hears_which_partitions_went_away() -> None:
+    """Before the revoke waits for what is under way: else it would wait for those."""
+    gone = msg.Forget((SOURCE,), 1)
+    asked = fx.Tell(Address("p", "cuts"), gone)
+    assert asked in processor(together=frozenset({"lake"})).handle(gone, 0.0)
+    assert asked not in processor().handle(gone, 0.0)
+
+
 def test_a_wait_for_another_target_is_said_once_and_is_no_sink_that_is_away() -> None:
     """Dozens of ``sink_unavailable`` for a renaming made operators look for what was not broken."""
     logic = processor(writers=1)

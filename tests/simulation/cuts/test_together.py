@@ -54,6 +54,8 @@ class Gatherer:
                 return self.gathering.take(message, now)
             case msg.CutAwaits():
                 return self.gathering.awaits(message, now)
+            case msg.Forget():
+                return self.gathering.forget(message)
             case msg.NotTogether():
                 return self.gathering.not_together(message, now)
             case msg.CutReached():
