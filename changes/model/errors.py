@@ -14,7 +14,8 @@ class LostRace(SinkUnavailable):
 
 
 class SinkAway(SinkUnavailable):
-    """No connection can be made: none of the sink's targets can be written."""
+    """No connection can be made, or the server takes no writes: none of the sink's targets can be
+    written."""
 
 
 class WaitsForName(SinkUnavailable):

@@ -17,8 +17,10 @@ class Cause(Enum):
     AWAY = "away"
     """Another connection, later: this one has ended, or the server ends."""
     SERVER = "server"
-    """The same, once the server is repaired: a login, a database that is missing, a server
-    that can't be written, a fault inside it. A stream waits for that; a job ends with the line."""
+    """The same, once the server is repaired: a login, a database that is missing, a fault inside
+    it. A stream waits for that; a job ends with the line."""
+    READ_ONLY = "read only"
+    """Another connection, later: none of the server's tables can be written, whichever it is."""
     LATER = "later"
     """The same again, later: a lock, a deadlock, a full disk, a limit of time or memory."""
     OTHER_ROW = "other row"
@@ -39,7 +41,7 @@ class DatabaseError(Exception):
     @property
     def ends_session(self) -> bool:
         """Whether the next call needs another connection."""
-        return self.cause in (Cause.AWAY, Cause.SERVER)
+        return self.cause in (Cause.AWAY, Cause.SERVER, Cause.READ_ONLY)
 
 
 class DatabaseAway(DatabaseError):
@@ -58,7 +60,7 @@ class DatabaseRefused(DatabaseError):
 
 def database_error(cause: Cause, text: str) -> DatabaseError:
     """The error of a cause, of the kind that jobs know."""
-    if cause in (Cause.AWAY, Cause.LATER, Cause.OTHER_ROW):
+    if cause in (Cause.AWAY, Cause.READ_ONLY, Cause.LATER, Cause.OTHER_ROW):
         return DatabaseAway(text, cause)
     return DatabaseRefused(text, cause)
 
@@ -77,8 +79,9 @@ _MYSQL = {
     # Locks, disks, memory, statements that were killed.
     Cause.LATER: MYSQL_FULL
     | {1180, 1205, 1206, 1213, 1317, 1412, 1568, 1969, 3024, 3058, 3101, 3572, 3675},
-    # Logins, read-only servers; 1105 is an error that has no number of its own.
-    Cause.SERVER: {1045, 1105, 1129, 1130, 1290, 1698, 1792, 1836},
+    # Logins; 1105 is an error that has no number of its own.
+    Cause.SERVER: {1045, 1105, 1129, 1130, 1698},
+    Cause.READ_ONLY: {1290, 1792, 1836},
     Cause.AWAY: {1040, 1042, 1043, 1053, 1077, 1080, 1152, 1158, 1159, 1160, 1161, 1184, 1203,
                  1226, 1927, 3032, 3168, 4031},
 }  # fmt: skip
@@ -88,7 +91,8 @@ _CLIENT = range(2000, 3000)
 _POSTGRESQL = {
     "23505": Cause.UNIQUE,
     **dict.fromkeys(("23503", "23001"), Cause.OTHER_ROW),  # the second from PostgreSQL 18 on
-    **dict.fromkeys(("08", "57P", "53300", "25006"), Cause.AWAY),
+    **dict.fromkeys(("08", "57P", "53300"), Cause.AWAY),
+    "25006": Cause.READ_ONLY,
     **dict.fromkeys(("28", "3D", "55", "XX"), Cause.SERVER),
     **dict.fromkeys(("40", "53", "55006", "55P03", "57", "58"), Cause.LATER),
 }

@@ -132,7 +132,7 @@ def for_port(error: DatabaseError, *, away: bool = False) -> SinkUnavailable | T
     """A database's error as a sink raises it. ``away``: there was no connection."""
     if error.cause is Cause.OTHER_ROW:
         return WaitsForRows(str(error))
-    if error.ends_session and away:
+    if error.cause is Cause.READ_ONLY or (error.ends_session and away):
         return SinkAway(str(error))
     if error.ends_session or error.cause is Cause.LATER:
         return SinkUnavailable(str(error))

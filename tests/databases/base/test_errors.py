@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
+from changes.model.errors import SinkAway, SinkUnavailable, TargetRefused, WaitsForRows
 from databases.base.errors import (
     Cause,
     DatabaseAway,
@@ -17,14 +17,14 @@ from sparkwriter.sql.base.session import for_port
 
 MYSQL = {
     1205: Cause.LATER, 1412: Cause.LATER, 1114: Cause.LATER, 2013: Cause.AWAY, 0: Cause.AWAY,
-    1053: Cause.AWAY, 1045: Cause.SERVER, 1290: Cause.SERVER, 1062: Cause.UNIQUE,
-    1451: Cause.OTHER_ROW, 1146: Cause.REFUSED, 1690: Cause.REFUSED,
+    1053: Cause.AWAY, 1045: Cause.SERVER, 1290: Cause.READ_ONLY, 1062: Cause.UNIQUE,
+    1792: Cause.READ_ONLY, 1451: Cause.OTHER_ROW, 1146: Cause.REFUSED, 1690: Cause.REFUSED,
 }  # fmt: skip
 POSTGRESQL = {
     "53100": Cause.LATER, "53300": Cause.AWAY, "57014": Cause.LATER, "57P01": Cause.AWAY,
     "55P03": Cause.LATER, "55000": Cause.SERVER, "28P01": Cause.SERVER, "3D000": Cause.SERVER,
     "XX001": Cause.SERVER, "23505": Cause.UNIQUE, "23503": Cause.OTHER_ROW,
-    "23502": Cause.REFUSED, "42P01": Cause.REFUSED, "25006": Cause.AWAY,
+    "23502": Cause.REFUSED, "42P01": Cause.REFUSED, "25006": Cause.READ_ONLY,
 }  # fmt: skip
 
 
@@ -57,6 +57,7 @@ def test_a_full_disk_is_later_whatever_its_number() -> None:
         (Cause.LATER, DatabaseAway, SinkUnavailable),
         (Cause.OTHER_ROW, DatabaseAway, WaitsForRows),
         (Cause.SERVER, DatabaseRefused, SinkUnavailable),
+        (Cause.READ_ONLY, DatabaseAway, SinkAway),
         (Cause.UNIQUE, DatabaseRefused, TargetRefused),
         (Cause.REFUSED, DatabaseRefused, TargetRefused),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.errors import SinkAway, SinkUnavailable, TargetRefused
 from changes.model.model import Column, TableSchema
 from databases.base.errors import Cause, DatabaseError, database_error
 from databases.base.url import parse_url
@@ -100,6 +100,17 @@ def test_a_session_that_an_administrator_ends(
         asking.run(f"KILL {pid}")
     batch = table.batch(orders(("U", 1, "z", 1)), 2)
     with pytest.raises(SinkUnavailable):
+        writer.write(batch)
+    writer.write(batch)
+    assert rows_of()[0] == (1, "z", 1)
+
+
+def test_a_server_that_takes_no_writes(table, writer, tables, rows_of, orders) -> None:
+    """It is a replica now, or read-only: no other target could be written either."""
+    mine = " CHARACTERISTICS AS" if tables.server.is_postgres else ""
+    writer.tables.session.run(f"SET SESSION{mine} TRANSACTION READ ONLY")
+    batch = table.batch(orders(("U", 1, "z", 1)), 2)
+    with pytest.raises(SinkAway):
         writer.write(batch)
     writer.write(batch)
     assert rows_of()[0] == (1, "z", 1)
