@@ -92,6 +92,8 @@ _POSTGRESQL = {
     "23505": Cause.UNIQUE,
     **dict.fromkeys(("23503", "23001"), Cause.OTHER_ROW),  # the second from PostgreSQL 18 on
     **dict.fromkeys(("08", "57P", "53300"), Cause.AWAY),
+    # Sessions that the server ends: one that is idle amid a transaction, or one that takes long.
+    **dict.fromkeys(("25P03", "25P04"), Cause.AWAY),
     "25006": Cause.READ_ONLY,
     **dict.fromkeys(("28", "3D", "55", "XX"), Cause.SERVER),
     **dict.fromkeys(("40", "53", "55006", "55P03", "57", "58"), Cause.LATER),

@@ -25,6 +25,7 @@ POSTGRESQL = {
     "55P03": Cause.LATER, "55000": Cause.SERVER, "28P01": Cause.SERVER, "3D000": Cause.SERVER,
     "XX001": Cause.SERVER, "23505": Cause.UNIQUE, "23503": Cause.OTHER_ROW,
     "23502": Cause.REFUSED, "42P01": Cause.REFUSED, "25006": Cause.READ_ONLY,
+    "25P03": Cause.AWAY, "25P04": Cause.AWAY,
 }  # fmt: skip
 
 
