@@ -20,7 +20,7 @@ from actors.runtime.mailbox import Tick
 from actors.together import Gathering
 from changes.model.cuts_table import SCHEMA
 from changes.model.model import TargetName
-from offsets.cuts import Cut, KeepCuts, next_number
+from offsets.cuts import Boundary, Cut, KeepCuts, next_number
 from offsets.position import NO_OFFSET
 
 OTHERS_CUT = "another daemon has listed a cut of this number"
@@ -252,7 +252,14 @@ class CutsLogic:
             "left_out": making.left_out,
         }
         news = making.left_out and (before is None or before.left_out != making.left_out)
-        return [fx.Log("warning" if news else "debug", "cut", fields)]
+        quiet = "info" if self._may_divide(before, asked.boundary) else "debug"
+        return [fx.Log("warning" if news else quiet, "cut", fields)]
+
+    def _may_divide(self, before: Cut | None, boundary: Boundary) -> bool:
+        """Whether readers of a database may see half of a transaction now, for it took long to
+        come; not where the log tells no ends at all."""
+        ends = before is not None and before.boundary == "transaction"
+        return ends and boundary == "time" and bool(self._together.sinks)
 
     def _give_up(self, reason: str) -> list[fx.OwnTableEffect]:
         """The next cut reads the table again: somebody may have moved its mark."""

@@ -9,9 +9,9 @@ from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures
 from actors.contract.writes import TargetState
-from actors.cuts import OTHERS_CUT, CutsLogic
+from actors.cuts import APART, OTHERS_CUT, CutsLogic, Together
 from changes.model.model import TargetName
-from offsets.cuts import Cut, KeepCuts
+from offsets.cuts import Boundary, Cut, KeepCuts
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 
@@ -21,16 +21,19 @@ KEEP, ME = KeepCuts(3600.0, 7), Address("p", "cuts")
 NOW = 1_800_000_000
 
 
-def reached(offset: int = 10, left_out: Any = None, **versions: str) -> msg.CutReached:
-    asked = msg.CutAsked({P0: 1}, {P0: offset}, "transaction", 7, "x")
+def reached(
+    offset: int = 10, left_out: Any = None, boundary: Boundary = "transaction", **versions: str
+) -> msg.CutReached:
+    asked = msg.CutAsked({P0: 1}, {P0: offset}, boundary, 7, "x")
     return msg.CutReached(asked, {f"lake.d.{n}": v for n, v in versions.items()}, left_out or {})
 
 
 class Maker:
     """Feeds the logic, and answers what a sink does at once."""
 
-    def __init__(self, last: int | None = None) -> None:
-        self.logic = CutsLogic("p", "g", TABLE, KEEP, lambda: NOW, "run")
+    def __init__(self, last: int | None = None, together: Together = APART) -> None:
+        own = "p", "g", TABLE, KEEP, lambda: NOW, "run"
+        self.logic = CutsLogic(*own, together=together)
         self.marks = {} if last is None else {LANE: last}
         self.refused: dict[TargetName, str] = {}
         self.tags: list[msg.TagVersion] = []
@@ -229,3 +232,15 @@ def test_one_cut_is_made_at_a_time() -> None:
     (log,) = logic.handle(reached(12, a="12"), 1.0)
     assert isinstance(log, fx.Log)
     assert log.fields["reason"] == "the cut before it is not listed yet"
+
+
+def test_readers_of_a_database_may_see_a_transaction_that_took_long_to_come() -> None:
+    """They have no other cut to read: the log says so. In a lake each cut says it of itself."""
+    databases = Together(frozenset({"lake"}))
+    for together, level in ((databases, "info"), (APART, "debug")):
+        maker = Maker(together=together)
+        maker.feed(reached(10, boundary="time", a="1"))
+        maker.feed(reached(20, a="2"))
+        maker.feed(reached(30, boundary="time", a="3"))
+        maker.feed(reached(40, boundary="time", a="4"))
+        assert [log.level for log in maker.logs] == ["debug", "debug", level, "debug"]
