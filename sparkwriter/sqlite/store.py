@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.errors import LostRace, SinkAway, SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from sparkwriter.kit.marks_table.sqlite_ledger import SqliteLedger, quote, table_name
 from sparkwriter.kit.marks_table.store import LedgeredStore
@@ -48,6 +48,11 @@ from sparkwriter.sqlite.rows import (
 BUSY_S = 10.0
 """How long a write waits for another one to the file."""
 
+_OF_THE_FILE = frozenset((
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+))  # fmt: skip
+"""Errors that any write into any of its tables would have."""
 
 STEPS_A_LOOK = 100_000
 """Of SQLite's own machine, between two looks at the clock: some milliseconds."""
@@ -57,7 +62,7 @@ class SqliteStore(LedgeredStore):
     """Tables in a file: a step is a transaction."""
 
     def __init__(self, path: Path, timeout_s: float = math.inf) -> None:
-        """``timeout_s``: for one call. Raises SinkUnavailable where the file can't be opened."""
+        """``timeout_s``: for one call. Raises SinkAway where the file can't be opened."""
         self._timeout_s = timeout_s
         self._deadline = math.inf
         self._joined = False
@@ -71,7 +76,7 @@ class SqliteStore(LedgeredStore):
             self._connection.set_progress_handler(self._is_late, STEPS_A_LOOK)
             self._ledger = SqliteLedger(self._connection)
         except sqlite3.Error as error:
-            raise SinkUnavailable(f"{path}: {error}") from error
+            raise SinkAway(f"{path}: {error}") from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -86,7 +91,8 @@ class SqliteStore(LedgeredStore):
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG):
                 raise TargetRefused(f"{target}: {error}") from error
-            raise SinkUnavailable(f"{target}: {error}") from error
+            away = error.sqlite_errorcode & 0xFF in _OF_THE_FILE
+            raise (SinkAway if away else SinkUnavailable)(f"{target}: {error}") from error
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise TargetRefused(f"{target}: {error}") from error
         except TargetRefused as error:

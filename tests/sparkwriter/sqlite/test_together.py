@@ -14,7 +14,7 @@ from actors.contract.ports import OneFailed
 from actors.contract.writes import StagedBatch
 from changes.model.cut_row import cut_of
 from changes.model.cuts_table import staged_row
-from changes.model.errors import TargetRefused
+from changes.model.errors import SinkAway, TargetRefused
 from changes.model.model import Column, TableSchema, TargetName
 from offsets.cuts import Cut
 from offsets.position import TopicPartition
@@ -81,3 +81,20 @@ def test_a_cut_that_is_listed_there_is_read(writer, tmp_path: Path) -> None:
     with queries.answer(f"SELECT * FROM {queries.spell(table)}", [table], None) as answer:
         (row,) = answer.rows
         assert cut_of(dict(zip(answer.columns, row, strict=True))) == cut
+
+
+@pytest.mark.parametrize(
+    ("mine", "anothers"), [("busy_timeout = 0", "BEGIN IMMEDIATE"), ("query_only = on", "SELECT 1")]
+)
+def test_a_file_that_takes_no_writes_is_nobodys_fault(
+    writer, batches, tmp_path: Path, mine: str, anothers: str
+) -> None:
+    """A lock is the file's, and so are its rights: none of the tables could be written."""
+    writer.write_together(batches(1, 10))
+    writer.tables._connection.execute(f"PRAGMA {mine}")
+    other = sqlite3.connect(tmp_path / "f.db", isolation_level=None)
+    other.execute(anothers)
+    with pytest.raises(OneFailed) as failed:
+        writer.write_together(batches(2, 20))
+    other.close()
+    assert isinstance(failed.value.__cause__, SinkAway)
