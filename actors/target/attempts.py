@@ -21,6 +21,9 @@ COUNT_KNOWN_S = 15.0
 """How long a record that is not in its key's partition may wait: more partitions may be there than
 are known. Sources look every 5 s; shorter than two looks refuses tables for nothing."""
 
+Via = tuple[Address | None, list[fx.TargetEffect]]
+"""Who has a write written with others, if it is, and what is to be said of that."""
+
 RACE_WAIT_S = 0.05
 """After the first lost race, growing by as much: about what a small commit takes."""
 

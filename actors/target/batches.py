@@ -10,7 +10,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.writes import StagedBatch
-from actors.target.attempts import offered
+from actors.target.attempts import Via, offered
 from actors.target.barrier import BarrierPlanner, notes_of
 from actors.target.batching import (
     DataError,
@@ -48,7 +48,7 @@ class Batches:
         router: Router,
         settings: ProcessorSettings,
         run_id: str,
-        gatherer: Callable[[TargetBuffer, StagedBatch], Address | None],
+        gatherer: Callable[[TargetBuffer, StagedBatch], Via],
     ) -> None:
         """``run_id`` makes batch names unique over restarts. ``gatherer``: as of ``WriteBatch``."""
         letters, by = settings.dead_letters, settings.partitioner
@@ -289,10 +289,10 @@ class Batches:
         batch = replace(batch, counts=counts, folded=buffer.folded)
         if batch.path is not None:
             batch = with_column_changes(buffer, batch, self._router)
-        via = self._gatherer(buffer, batch)
+        via, said = self._gatherer(buffer, batch)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer, via)
         buffer.hand_over(write, firsts, now)
-        return [offered(write)]
+        return [*said, offered(write)]
 
     def next_id(self) -> str:
         """A name for a batch, unique over restarts."""

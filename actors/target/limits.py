@@ -10,6 +10,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import bare
 from actors.contract.writes import StagedBatch
+from actors.target.attempts import Via
 from actors.target.buffer import TargetBuffer
 from actors.target.quarantine import Quarantines
 from actors.target.release import Releases
@@ -86,11 +87,16 @@ class AtCuts:
         alone = buffer.quarantine is not None or buffer.load is not None
         return buffer.route.name.sink in self._sinks and not alone
 
-    def gatherer(self, buffer: TargetBuffer, batch: StagedBatch) -> Address | None:
-        """Who has a write published with others': also rows that come late to their cut."""
+    def gatherer(self, buffer: TargetBuffer, batch: StagedBatch) -> Via:
+        """Who has a write published with others': also rows that come late to their cut. A
+        statement goes by itself, and is named."""
+        if not self.covers(buffer) or not (self._flushing() or not self._holds()):
+            return None, []
+        if batch.ddl or batch.changes_name:
+            fields = {"target": buffer.name, "what": "a statement"}
+            return None, [fx.Log("info", "written_ahead", fields)]
         rows = batch.path is not None and not batch.is_barrier
-        together = self.covers(buffer) and (self._flushing() or not self._holds())
-        return self._cuts if rows and together else None
+        return self._cuts if rows else None, []
 
     def waits(self, buffer: TargetBuffer) -> bool:
         """Whether what a target holds is kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -20,6 +21,7 @@ from changes.routes.routing import Route, Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from tests.actors.settings import settings_of
+from tests.actors.target.processor_rig import ProcessorRig, canal
 
 SOURCE = TopicPartition("binlog", 0)
 ROUTER = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
@@ -104,6 +106,17 @@ def test_who_has_writes_wait_for_a_cut_hears_which_partitions_went_away() -> Non
     asked = fx.Tell(Address("p", "cuts"), gone)
     assert asked in processor(together=frozenset({"lake"})).handle(gone, 0.0)
     assert asked not in processor().handle(gone, 0.0)
+
+
+@pytest.mark.parametrize(("together", "said"), [({"lake"}, ["a statement"]), (set(), [])])
+def test_a_statement_amid_a_cut_is_named(together: set[str], said: list[str]) -> None:
+    """It is written before the others' rows: readers may see that."""
+    rig = ProcessorRig(together=frozenset(together))
+    rig.states["lake.db.a"] = TargetState(schema=SCHEMA)
+    rig.send("a", (0, canal("a", 1, isDdl=True, type="TRUNCATE", sql="TRUNCATE TABLE a")), ddl=True)
+    rig.feed(msg.Flush(1))
+    rig.settle()
+    assert rig.logged("written_ahead") == said
 
 
 def test_a_wait_for_another_target_is_said_once_and_is_no_sink_that_is_away() -> None:
