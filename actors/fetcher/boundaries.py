@@ -102,8 +102,8 @@ def why_uncut(
     partitions: int, read: Collection[TopicPartition], seen: Collection[TopicPartition]
 ) -> str | None:
     """Why no boundary can be sought in all ``partitions`` of the log; None: it can. ``seen``: those
-    of which it is known where they stand."""
-    if (others := partitions - len(read)) > 0:
+    of which it is known where they stand. Who reads none knows nothing of others."""
+    if read and (others := partitions - len(read)) > 0:
         return OTHERS.format(others, partitions)
     unseen = set(read) - set(seen)
     return UNSEEN.format(in_short(unseen)) if unseen else None

@@ -186,6 +186,16 @@ def test_where_others_read_partitions_of_the_log_none_is_cut_and_that_is_said_on
     assert cutting.uncut is None
 
 
+def test_who_reads_nothing_does_not_say_that_others_do() -> None:
+    """The broker may be away, or the group not have given anything yet."""
+    cutting = due(MAXWELL, row(1, last=True))
+    cutting.counted({"t": 1})
+    cutting.keep({})
+    assert cutting.idle({}, 9.0) == []
+    assert cutting.lapsed(9.0) in (None, GoesOn(()))
+    assert cutting.uncut is None
+
+
 def fetcher() -> FetcherLogic:
     logic = FetcherLogic("p", MAXWELL, ROUTER, 1, FetcherSettings(cut_every_s=1.0))
     logic.handle(msg.Assigned({P0: 0}, {P0: Watermarks(0, 99)}), 0.0)
