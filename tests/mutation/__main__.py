@@ -203,8 +203,8 @@ MUTATIONS = (
     Mutation(
         "stragglers of the own group are told from strangers",
         "actors/target/rule.py",
-        "(straggler or over(write, self._epochs))",
-        "over(write, self._epochs)",
+        "(straggler or write.over(self._epochs))",
+        "write.over(self._epochs)",
         (f"{SIMULATION}/test_group.py",),
     ),
     Mutation(
