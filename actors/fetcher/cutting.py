@@ -51,11 +51,12 @@ class Cutting:
     ) -> None:
         """``every_s``: None: nothing is cut. ``patience_s``: how long a partition is held for
         others that are behind it, longer than it takes to tell a quiet one from those."""
-        self._committer, self._format = Address(pipeline, "committer"), format_
-        self._parts = parts
+        self._committer = Address(pipeline, "committer")
+        self._format, self._parts = format_, parts
         self._every_s, self._patience_s = every_s, max(patience_s, NO_END_S + 1.0)
         self._schedule = CutSchedule(every_s, self._patience_s)
         self._sought_since: float | None = None
+        self._no_end_s = NO_END_S  # longer where the last cut has shown that the log tells ends
         self._counts: Mapping[str, int] = {}
         self._asked: msg.CutAsked | None = None
         self._held = Held()
@@ -65,8 +66,7 @@ class Cutting:
         self._by_time: ByTime | None = None
         self._transactions = OpenTransactions(format_)
         self._reached: dict[TopicPartition, int] = {}
-        self._void = False
-        self._paused_alone = False
+        self._void = self._paused_alone = False
         self.uncut: str | None = None
         """Why nothing can be cut."""
         self._told: str | None = None
@@ -154,9 +154,8 @@ class Cutting:
     ) -> list[fx.FetcherEffect]:
         """The cut that is due behind the last messages that came, where no others follow them: a
         poll has brought none. One that did says nothing of those whose messages wait behind.
-        Also where one was made there: it may have failed, or left a target out. Who makes cuts
-        makes none where no table is another than in the last one. ``unread``: of these nothing is
-        read, so the end of a transaction may be in the log."""
+        Also where one was made there: it may have failed. Where no table is another than in the
+        last one, none is made. ``unread``: of these nothing is read, so an end may be there."""
         self._latest_at |= {source: now for source in unread if source in self._latest_at}
         if self._by_time is not None:
             self._by_time.unread(unread, now)
@@ -270,7 +269,7 @@ class Cutting:
         if self._by_time is not None:
             return self._by_time.boundary(fetched, whole, now)
         self._sought_since = now if self._sought_since is None else self._sought_since
-        impatient = now >= self._sought_since + NO_END_S
+        impatient = now >= self._sought_since + self._no_end_s
         found = between_transactions(self._format, fetched, whole)
         return found or (behind_all_whole(whole) if impatient else None)
 
@@ -278,13 +277,14 @@ class Cutting:
         """Ask for the cut where each partition has come to its boundary."""
         if len(self._reached) < len(self._among):
             return []
-        times = [self._latest[source].time_ms for source in self._among]
+        times = (self._latest[source].time_ms for source in self._among)
         logs_ms = max((time for time in times if time is not None), default=None)
         if self._by_time is not None:
             logs_ms = self._by_time.until_ms or logs_ms
             self._transactions.rest_by_time(self._by_time.until_ms)
         boundary: Boundary = "time" if end is None else "transaction"
-        name, time_ms = TransactionEnd(None, logs_ms) if end is None else end
+        self._no_end_s = NO_END_S if end is None else self._patience_s
+        name, time_ms = end or TransactionEnd(None, logs_ms)
         epochs = {source: each.epoch for source, each in read.items()}
         asked = msg.CutAsked(epochs, dict(self._reached), boundary, time_ms, name)
         self._asked, self.behind = asked, None

@@ -113,6 +113,22 @@ def test_where_nothing_ends_for_long_the_cut_says_that_it_is_by_time() -> None:
     assert asked == msg.CutAsked({P0: 1}, {P0: 4}, "time", 9000, None)
 
 
+def test_a_log_that_tells_ends_is_waited_for_longer() -> None:
+    """Its last cut was behind one: a transaction may take its time. Once none came, no more."""
+    cutting, open_ = due(MAXWELL, row(1, last=True)), [row(3, last=False)]
+    asked = take(cutting, fetched(1, [row(2, last=True)]), 1.0)[1]
+    assert asked is not None
+    cutting.hear(msg.CutOver(asked), 1.0)
+    assert take(cutting, fetched(2, open_), 2.0)[1] is None
+    assert take(cutting, fetched(3, open_), 2.0 + NO_END_S)[1] is None
+    assert take(cutting, fetched(4, open_), 11.9)[1] is None
+    asked = take(cutting, fetched(5, open_), 12.0)[1]
+    assert asked == msg.CutAsked({P0: 1}, {P0: 6}, "time", 9000, None)
+    cutting.hear(msg.CutOver(asked), 13.0)
+    assert take(cutting, fetched(6, open_), 14.0)[1] is None
+    assert take(cutting, fetched(7, open_), 14.0 + NO_END_S)[1] is not None
+
+
 def test_a_quiet_log_is_cut_behind_its_last_message_again_and_again() -> None:
     """A cut there may have failed. In the middle of a transaction it waits for more."""
     cutting = due(MAXWELL, row(1, last=True))
