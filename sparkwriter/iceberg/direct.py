@@ -63,6 +63,42 @@ def publish_update(
     return head
 
 
+class KeptUpdate:
+    """An update that is made main's next snapshot later, with other tables': see
+    ``sparkwriter.iceberg.together.Kept``."""
+
+    def __init__(
+        self,
+        table: LakeTable,
+        expected: int,
+        update: Update,
+        also: Callable[[Java], object] | None,
+    ) -> None:
+        self.table, self._expected, self._update, self._also = table, expected, update, also
+        self._tries = _Tries()
+        table.in_turn(update.java)
+
+    @property
+    def head(self) -> int:
+        """The snapshot's id, whatever it is made on."""
+        return int(self._tries.made[-1].snapshotId())
+
+    def change(self) -> Callable[[Java], object]:
+        """What is to be done to the metadata that the catalog has now. Raises LostRace where main
+        has moved."""
+        snapshot = _applied(self.table, self._expected, self._update, None)
+        self._tries.made.append(snapshot)
+        return partial(_add, snapshot=snapshot, also=self._also)
+
+    def landed(self) -> None:
+        """It is published."""
+        _tidy(self.table, self.head, self._update, self._tries)
+
+    def given_up(self) -> None:
+        """It is not, nor ever will be."""
+        _remove(self.table, self._update)
+
+
 @dataclass(slots=True)
 class _Tries:
     """What has become of one publish so far."""

@@ -10,6 +10,7 @@ again, and finds main moved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import structlog
@@ -140,16 +141,8 @@ def publish_attempt(
 
     Gives that snapshot's id. Raises as ``publish_branch``.
     """
-    made = attempt.made_since(expected)
-    head = int(made[-1].snapshotId())
-
-    def change(builder: Java) -> None:
-        for snapshot in made:
-            builder.addSnapshot(snapshot)
-        builder.setRef(MAIN, table.moved(MAIN, head))
-        if also is not None:
-            also(builder)
-
+    head = int(attempt.made_since(expected)[-1].snapshotId())
+    change = partial(add_attempt, table, attempt, expected, also)
     try:
         _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
     except (Overtaken, NotLanded):
@@ -158,6 +151,22 @@ def publish_attempt(
             discard(table, attempt, expected)
         raise
     return head
+
+
+def add_attempt(
+    table: LakeTable,
+    attempt: LakeTable,
+    since: int,
+    also: Callable[[Java], object] | None,
+    builder: Java,
+) -> None:
+    """Add what was committed to ``attempt`` and point main at the last of it, in metadata."""
+    made = attempt.made_since(since)
+    for snapshot in made:
+        builder.addSnapshot(snapshot)
+    builder.setRef(MAIN, table.moved(MAIN, int(made[-1].snapshotId())))
+    if also is not None:
+        also(builder)
 
 
 def discard(table: LakeTable, attempt: LakeTable, since: int) -> None:

@@ -30,11 +30,11 @@ from sparkwriter.iceberg.store import IcebergStore
 from sparkwriter.iceberg.swap import remove_table, swap_tables
 from sparkwriter.iceberg.tags import tag_version, untag_above
 from sparkwriter.iceberg.upkeep import Upkeep
-from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.kit.together import TogetherWriter
 from sparkwriter.session.java_api import JavaFailure
 
 
-class IcebergWriter(TargetWriter[Seen]):
+class IcebergWriter(TogetherWriter[Seen]):
     """``sparkwriter.session.living_sink.SessionSink`` for Iceberg tables. Used on one thread."""
 
     def __init__(

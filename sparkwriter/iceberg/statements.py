@@ -22,7 +22,7 @@ from changes.model.model import Mode
 from changes.sql.spark.guards import Guard, add_tombstones
 from changes.sql.spark.write_strategy import BatchFacts, WriteWay, choose, tasks_for
 from sparkwriter.iceberg.column_defaults import fillings
-from sparkwriter.iceberg.direct import Update, publish_update
+from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty, plan_files, special
 from sparkwriter.iceberg.equality_files import EqualityPlan, merge_instead
 from sparkwriter.iceberg.java import LakeTable
@@ -30,12 +30,11 @@ from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.plan import key_columns, merge_sql, removal_sql, rows_sql
-from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
+from sparkwriter.iceberg.publish import MAIN, discard, remove_files
 from sparkwriter.iceberg.staged_source import LooseTables, SharedStaging, StagedSource
 from sparkwriter.iceberg.stored_keys import Unseekable
 from sparkwriter.iceberg.swap import NameTombstones
 from sparkwriter.iceberg.vectors import CandidateFile, VectorWrites
-from sparkwriter.session.java_api import Java
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
 log: Any = structlog.get_logger(__name__)
@@ -79,15 +78,9 @@ class StatementWrites:
         self._loose = LooseTables(spark)
         self._staged = StagedSource(spark, self._loose, shared)
 
-    def publish(
-        self,
-        seen: Seen,
-        batch: StagedBatch,
-        path: str,
-        stamp: str,
-        also: Callable[[Java], object] | None,
-    ) -> int:
-        """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
+    def write(self, seen: Seen, batch: StagedBatch, path: str, stamp: str) -> Update | LakeTable:
+        """The batch's write, yet to be published: an update, or an attempt that statements made.
+        Raises as ``BatchWriter``."""
         work = _Work(seen, batch, path, stamp, pq.read_schema(path))
         way, candidates = self._way(work)
         plan = plan_files(seen, batch, empty=way is WriteWay.APPEND)
@@ -101,10 +94,7 @@ class StatementWrites:
             log.debug("not_written_by_us", target=str(batch.target), reason=str(reason))
             way = WriteWay.INSERT if way is WriteWay.APPEND else WriteWay.REPLACE
         log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
-        if update is not None:
-            return publish_update(seen.table, seen.main, update, also)
-        attempt = self._by_statement(work, way, plan)
-        return publish_attempt(seen.table, attempt, seen.main, also)
+        return self._by_statement(work, way, plan) if update is None else update
 
     def _by_statement(self, work: _Work, way: WriteWay, plan: EqualityPlan) -> LakeTable:
         """The write as an attempt that is yet to be published."""

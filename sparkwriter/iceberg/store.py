@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from uuid import uuid4
 
 import pyarrow as pa
@@ -22,9 +22,10 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.column_defaults import added_otherwise
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.ddl import also_of, columns_of, move_table, publish_change, shape_text
-from sparkwriter.iceberg.direct import Update, publish_update
+from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
 from sparkwriter.iceberg.files import TableFiles
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.layout import check_layout
 from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look, look_back
@@ -32,6 +33,7 @@ from sparkwriter.iceberg.marks import delete_whole_files, stamped_removal
 from sparkwriter.iceberg.ownership import anonymous, source_text
 from sparkwriter.iceberg.partitions import Scattered
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg.publisher import Publisher
 from sparkwriter.iceberg.refusals import only_names, reasons
 from sparkwriter.iceberg.section import CompactionSection, MaintenanceSection, layout_of
 from sparkwriter.iceberg.staged_source import SharedStaging
@@ -102,6 +104,7 @@ class IcebergStore:
             compactions or Compactions(CompactionSection()),
             self.upkeep.foreign,
         )
+        self._publisher = Publisher(self._tidy)
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
@@ -168,19 +171,27 @@ class IcebergStore:
             check_not_null(seen.table.required(), batch.path)
         stamp = facts.marks.text()
         also = also_of(seen, facts, layout.properties)
-        update = None
+        update: Update | LakeTable | None = None
         if batch.path is None:
             update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
         elif plan := self._equality.plan(seen, batch, batch.path):
             with suppress(Scattered):
                 update = self._equality.update(seen.table, plan, batch.path, stamp)
-        if update is not None:
-            head = publish_update(seen.table, seen.main, update, also)
-        else:
+        if update is None:
             assert batch.path is not None
-            head = self._statements.publish(seen, batch, batch.path, stamp, also)
-        self._tidy(batch, seen)
-        return str(head)
+            update = self._statements.write(seen, batch, batch.path, stamp)
+        return str(self._publisher.publish(seen, batch, update, also))
+
+    def prepare(self, seen: Seen, batch: StagedBatch) -> None:
+        """See ``sparkwriter.kit.together.StoreTogether``: nothing."""
+
+    def part(self) -> AbstractContextManager[None]:
+        """Likewise: no table waits for another's rows."""
+        return nullcontext()
+
+    def together(self, locks_s: float) -> AbstractContextManager[None]:
+        """Likewise; of a JDBC catalog alone."""
+        return self._publisher.together(locks_s)
 
     def read_rows(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
         """By a job, of the snapshot that was seen."""

@@ -7,14 +7,14 @@ is offered again, and the marks in the target then tell whether the lost call ha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import structlog
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from actors.contract.ports import ResettableSink, Swaps, Tags
+from actors.contract.ports import OneFailed, ResettableSink, Swaps, Tags, WritesTogether
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
@@ -110,7 +110,7 @@ END_SEEN_WITHIN_S = 2.0
 """From a connection that broke to the process's end being noticed: milliseconds, mostly."""
 
 
-class SessionSink(ResettableSink, Swaps, Tags, Protocol):
+class SessionSink(ResettableSink, Swaps, Tags, WritesTogether, Protocol):
     """A sink of one session."""
 
     def cancel(self) -> None:
@@ -155,6 +155,25 @@ class LivingSink(Generic[J]):
         """See ``BatchWriter.write``; SinkUnavailable too where time is over or the JVM ends."""
         return self._call(f"write {batch.target}", batch.target, lambda sink: sink.write(batch))
 
+    def write_together(self, batches: Sequence[StagedBatch], locks_s: float) -> list[TargetState]:
+        """See ``WritesTogether.write_together``; it may take as long as writes one by one."""
+        at: TargetName | None = None
+
+        def act(sink: SessionSink) -> list[TargetState]:
+            nonlocal at
+            try:
+                return sink.write_together(batches, locks_s)
+            except OneFailed as one:
+                at, why = one.target, one.__cause__ or one
+            # Outside: within, each would be behind the other, without end.
+            raise why
+
+        first, many = batches[0].target, len(batches)
+        try:
+            return self._call(f"write {many} targets", first, act, times=many)
+        except (SinkUnavailable, TargetRefused, Fenced) as error:
+            raise OneFailed(at) from error
+
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         """See ``ResettableSink.reset``; SinkUnavailable too as in ``write``."""
         return self._call(f"reset {target}", target, lambda sink: sink.reset(target, moves))
@@ -175,12 +194,15 @@ class LivingSink(Generic[J]):
         """See ``Tags.untag``; SinkUnavailable too where time is over or the JVM ends."""
         self._call(f"untag {target}", target, lambda sink: sink.untag(target, above))
 
-    def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
+    def _call(
+        self, what: str, target: TargetName, act: Callable[[SessionSink], T], times: int = 1
+    ) -> T:
         try:
             generation = self._keeper.current(self._wait_s)
         except SinkUnavailable as error:
             raise SinkUnavailable(f"{target}: {error}") from error
-        deadline = Deadline(what, self._timeout_s, self._grace_s, self._cancel, generation.jvm.kill)
+        timeout_s = self._timeout_s * times
+        deadline = Deadline(what, timeout_s, self._grace_s, self._cancel, generation.jvm.kill)
         try:
             with deadline:
                 return act(self._sink_of(generation))
@@ -190,7 +212,7 @@ class LivingSink(Generic[J]):
             # What a call says that was cut off tells nothing about the batch or the target.
             if deadline.passed:
                 said = str(error).removeprefix(f"{target}: ")
-                text = f"{target}: timed out after {self._timeout_s:g} s: {said}"
+                text = f"{target}: timed out after {timeout_s:g} s: {said}"
                 raise SinkUnavailable(text) from error
             if has_ended(generation, error):
                 raise SinkUnavailable(f"{target}: the JVM has ended") from error
