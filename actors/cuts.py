@@ -29,10 +29,12 @@ OTHERS_CUT = "another daemon has listed a cut of this number"
 @dataclass(frozen=True, slots=True)
 class Together:
     """The sinks whose targets come to a cut in one transaction each. ``patience_s``: how long a
-    write waits for the others', less than a cut takes."""
+    write waits for the others', less than a cut takes. ``untagged``: those of them that keep no
+    former versions."""
 
     sinks: frozenset[str] = frozenset()
     patience_s: float = 5.0
+    untagged: frozenset[str] = frozenset()
 
 
 APART = Together()
@@ -109,8 +111,8 @@ class CutsLogic:
         """``table``: lists the cuts of this pipeline and ``group``. ``unix_s``: the time, in Unix
         seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
         may lead to a target; what is recorded of others is of an earlier configuration. ``skips``:
-        a cut that is without some table is not listed. ``together``: whose targets have no former
-        versions, and come to a cut in one transaction."""
+        a cut that is without some table is not listed. ``together``: whose targets come to a
+        cut in one transaction."""
         self._pipeline, self._keep = pipeline, keep
         self._table = OwnTable("cuts", pipeline, group, table, SCHEMA, run_id)
         self._unix_s, self._routed, self._skips = unix_s, routed, skips
@@ -190,7 +192,7 @@ class CutsLogic:
         making = self._making
         assert making is not None
         last = None if self._table.last == NO_OFFSET else self._table.last
-        new = making.begin(next_number(last, self._unix_s()), self._tagged, self._together.sinks)
+        new = making.begin(next_number(last, self._unix_s()), self._tagged, self._together.untagged)
         above = self._listed_below(last, making.number) if self._unlisted else None
         if not new:
             return self._stage()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import structlog
 
 from actors.counts import CountsLogic
 from actors.cuts import CutsLogic, Together
@@ -16,6 +19,8 @@ from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipelines import PipelineSection
 from offsets.position import TopicPartition
+
+log: Any = structlog.get_logger(__name__)
 
 
 def own_tables_of(
@@ -32,7 +37,11 @@ def own_tables_of(
 
     if (table := section.cuts_table) is not None:
         keep, skips = section.cuts.keep, section.cuts.incomplete == "skip"
-        together = Together(PipelineConfig(config, pipeline).together, section.cuts.wait / 2)
+        own_config = PipelineConfig(config, pipeline)
+        sinks, tagged = own_config.together, own_config.versioned
+        if own_config.apart:
+            log.info("tables_come_one_by_one", pipeline=pipeline, sinks=sorted(own_config.apart))
+        together = Together(sinks, section.cuts.wait / 2, untagged=sinks - tagged)
         own = pipeline, group, table, keep, time.time, run_id, routed, skips, together
         yield "cuts", CutsLogic(*own), effects
     if section.counts is not None:

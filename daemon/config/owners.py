@@ -127,9 +127,13 @@ def unfit_own_tables(
 
 def _uncut(written: Iterable[str], sinks: Mapping[str, AnySink], cuts: CutSection) -> Iterator[str]:
     """Sinks whose tables can't be cut as is asked for, by key."""
-    databases = {name for name in written if name in sinks and sinks[name].transactions}
-    if cuts.atomic and not databases:
-        yield "cuts.atomic: it is for sinks that are databases, and the pipeline writes to none"
+    moved = {name for name in written if name in sinks and sinks[name].transactions}
+    databases = {name for name in moved if not sinks[name].tags}
+    if cuts.atomic and not moved:
+        yield (
+            "cuts.atomic: it is for sinks that are databases, or whose catalog is one (JDBC), and "
+            "the pipeline writes to none"
+        )
     for why in _without_tags(set(written) - databases, sinks):
         yield f"cut_every: {why}"
     for name in sorted(databases if not cuts.atomic else ()):

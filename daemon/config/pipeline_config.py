@@ -58,10 +58,20 @@ class PipelineConfig:
     @property
     def together(self) -> frozenset[str]:
         """The sinks whose targets are written at cuts alone, in one transaction each."""
-        section, sinks = self.section, self._config.sink
-        written = {route.template.split(".")[0] for route in section.routes()}
+        return frozenset(name for name in self._atomic if self._config.sink[name].transactions)
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """The sinks that can't do that, though it is asked for: their targets are tagged alone."""
+        return self._atomic - self.together
+
+    @property
+    def _atomic(self) -> frozenset[str]:
+        """The sinks that are written, where targets are to come to a cut at once."""
+        section = self.section
         atomic = section.cut_every is not None and section.cuts.atomic
-        return frozenset(name for name in written if atomic and sinks[name].transactions)
+        written = (route.template.split(".")[0] for route in section.routes())
+        return frozenset(written if atomic else ())
 
     @property
     def versioned(self) -> frozenset[str]:

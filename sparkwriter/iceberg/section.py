@@ -29,6 +29,9 @@ _OURS = (
 """What properties begin with that binlogd's own files and deletions depend on."""
 
 
+_JDBC_CATALOG = "org.apache.iceberg.jdbc.JdbcCatalog"
+
+
 class Write(Enum):
     """How a batch gets into a keyed table. What the table then shows is the same."""
 
@@ -120,6 +123,13 @@ class IcebergSection(SinkSection):
     write: Literal["merge", "equality"] = "merge"
     maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
+
+    @property
+    def transactions(self) -> bool:
+        """Where the catalog keeps its pointers in a database."""
+        if "catalog-impl" in self.catalog:
+            return self.catalog["catalog-impl"] == _JDBC_CATALOG
+        return self.catalog.get("type", "").lower() == "jdbc"
 
     @field_validator("catalog", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod

@@ -24,14 +24,16 @@ class SinkSection(Section):
     tags: ClassVar[bool] = False
     """Whether former versions of its tables can be named, as cuts do."""
 
-    transactions: ClassVar[bool] = False
-    """Whether several of its tables can change in one transaction."""
-
     needs_spark: ClassVar[bool] = False
     """Whether it is written with Spark."""
 
     kind: str
     write_timeout_s: Seconds = Field(1800.0, gt=0)
+
+    @property
+    def transactions(self) -> bool:
+        """Whether several of its tables can change in one transaction."""
+        return False
 
     def route_options(self, asked: Mapping[str, str]) -> dict[str, str]:
         """What a route asks of the sink, by key. Raises ValueError for what it does not know."""

@@ -16,8 +16,6 @@ from sparkwriter.kit.section import SinkSection
 class JdbcSection(SinkSection):
     """``kind = "jdbc"``: PostgreSQL, MySQL or MariaDB. ``url`` as of ``databases.base.url``."""
 
-    transactions = True
-
     kind: Literal["jdbc"]
     url: str
     user: str | None = None
@@ -27,6 +25,11 @@ class JdbcSection(SinkSection):
     tls_ca: str | None = Field(None, min_length=1)
     ledger_schema: str = Field("binlogd", min_length=1)
     unstorable: Literal["refuse", "null"] = "refuse"
+
+    @property
+    def transactions(self) -> bool:
+        """It is a database."""
+        return True
 
     def settings(self) -> Mapping[str, str]:
         """Where it is, and as whom."""

@@ -14,14 +14,17 @@ from sparkwriter.kit.section import SinkSection
 class SqliteSection(SinkSection):
     """``kind = "sqlite"``: a file on this machine."""
 
-    transactions = True
-
     kind: Literal["sqlite"]
     path: Path = Field(strict=False)
 
     def absolute(self, folder: Path) -> Self:
         """The file's path counts from the configuration's folder."""
         return self.model_copy(update={"path": folder / self.path})
+
+    @property
+    def transactions(self) -> bool:
+        """It is a database."""
+        return True
 
     def settings(self) -> Mapping[str, str]:
         """The file."""

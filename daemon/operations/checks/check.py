@@ -21,6 +21,7 @@ from daemon.config.config import Config
 from daemon.config.loopback import is_loopback
 from daemon.config.pipelines import PipelineSection
 from daemon.config.sections import MetricsSection
+from daemon.operations.checks.check_cuts import planned_cuts
 from daemon.operations.checks.check_databases import missing_drivers, planned
 from daemon.operations.checks.check_gates import gate_warnings, own_topics_missing, planned_gates
 from daemon.operations.checks.check_registries import (
@@ -197,8 +198,7 @@ def plan(config: Config) -> Iterator[str]:
         yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"
         if pipeline.on_bad_record == "dead-letter":
             yield f"  bad records to {pipeline.dead_letters}"
-        if pipeline.cut_every is not None:
-            yield f"  a cut every {pipeline.cut_every:g} s, listed in {pipeline.cuts_table}"
+        yield from planned_cuts(config, name)
         if pipeline.counts is not None:
             yield f"  changes are counted in {pipeline.counts}"
     yield from planned_gates(config)

@@ -12,6 +12,7 @@ from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.operations.checks import check
+from daemon.operations.checks.check_cuts import planned_cuts
 from offsets.cuts import KeepCuts
 
 TEXT = """
@@ -33,6 +34,7 @@ url = "postgresql://h/d"
 topics = ["t"]
 format = "canal-json"
 """
+JDBC = 'type = "jdbc", uri = "jdbc:sqlite:c.db"'
 BASE = 'target = "base.{database}.{table}"\n'
 ALL = 'target = "lake.{database}.{table}"\n'
 TWO = '[[pipeline.p.route]]\ntarget = "lake.a.b"\n[[pipeline.p.route]]\ntarget = "other.a.b"\n'
@@ -92,6 +94,25 @@ def test_tables_of_a_database_go_from_cut_to_cut(tmp_path: Path) -> None:
     found = read(tmp_path, atomic.replace("true", 'true\ncuts.table = "base.b.c"') + both)
     assert PipelineConfig(found, "p").together == {"base"}
     assert PipelineConfig(read(tmp_path, ALL), "p").together == frozenset()
+
+
+@pytest.mark.parametrize(
+    "catalog",
+    [JDBC, 'catalog-impl = "org.apache.iceberg.jdbc.JdbcCatalog", uri = "jdbc:mysql://h"'],
+)
+def test_so_do_those_of_a_lake_whose_catalog_is_one(tmp_path: Path, catalog: str) -> None:
+    """Beside them those of another lake come one by one, and `check-config` says so."""
+    cuts = 'cut_every = "1m"\ncuts = {atomic = true, table = "lake.b.c"}\n'
+    text = (TEXT + cuts + TWO).replace('type = "hadoop"', catalog, 1)
+    (tmp_path / "c.toml").write_text(text)
+    found = load(tmp_path / "c.toml")
+    pipeline = PipelineConfig(found, "p")
+    assert (pipeline.together, pipeline.apart) == ({"lake"}, {"other"})
+    assert pipeline.together <= pipeline.versioned
+    assert [*planned_cuts(found, "p")][1:] == [
+        "  at a cut all tables change in one transaction: lake",
+        "  at a cut tables change one by one, and are tagged: other",
+    ]
 
 
 @pytest.mark.parametrize(
