@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import structlog
@@ -138,8 +138,9 @@ class ConfiguredSinks:
         if self._spark is not None:
             self._spark.warm_up()
 
-    def try_out(self, config: SinksConfiguration) -> Iterator[str]:
+    def try_out(self, config: SinksConfiguration, together: Container[str] = ()) -> Iterator[str]:
         """For the check: start what the sinks need, try each, stop. One line for each problem.
+        ``together``: the sinks whose tables are to change in one step.
 
         Raises SinkUnavailable where Spark does not start.
         """
@@ -147,8 +148,9 @@ class ConfiguredSinks:
         routes = [route for name in config.pipeline for route in config.routes(name)]
         try:
             self._start_spark(config, sinks)
-            for sink in sinks.values():
+            for name, sink in sinks.items():
                 yield from sink.try_out(self._spark, routes)
+                yield from sink.try_together(self._spark) if name in together else ()
         finally:
             self.stop()
 

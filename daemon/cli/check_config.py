@@ -55,6 +55,7 @@ class _Connected:
 
 
 def _connected(settings: Config) -> _Connected:
+    from daemon.config.pipeline_config import PipelineConfig
     from daemon.operations.checks.check import connect_problems
     from daemon.operations.checks.check_databases import check_databases
     from daemon.operations.checks.check_positions import adopted_positions
@@ -63,7 +64,9 @@ def _connected(settings: Config) -> _Connected:
     from daemon.operations.checks.check_topics import check_topics
     from sparkwriter.sinks import ConfiguredSinks
 
-    found = [*connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))]
+    pipelines = (PipelineConfig(settings, name) for name in settings.pipeline)
+    together = {sink for pipeline in pipelines for sink in pipeline.together}
+    found = [*connect_problems(settings, lambda: ConfiguredSinks().try_out(settings, together))]
     lacking, hidden = check_rights(settings)
     found += [*lacking, *silent_registries(settings)]
     databases, topics = check_databases(settings), check_topics(settings)

@@ -16,6 +16,7 @@ from settings.rotation import RotatedSettings, SecretSettings
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.ownership import this_process
 from sparkwriter.iceberg.probe import check_warehouse, probe_catalog
+from sparkwriter.iceberg.probe_together import probe_together
 from sparkwriter.iceberg.queries import LakeQueries
 from sparkwriter.iceberg.readers import lake_readers
 from sparkwriter.iceberg.section import IcebergSection
@@ -164,6 +165,11 @@ class IcebergSink(Sink):
         own = (route for route in routes if route.template.split(".")[0] == self._name)
         targets = dict.fromkeys(target for route in own for target in route.known_targets())
         yield from probe_catalog(spark, self._name, catalog, targets)
+
+    def try_together(self, sessions: Sessions | None) -> Iterator[str]:
+        """With two tables of its own."""
+        assert sessions is not None
+        yield from probe_together(sessions.now().spark, self._name, self._section.catalog)
 
     def writer(self) -> ResettableSink:
         """With a session of its own: snapshot properties must not leak between writers."""

@@ -175,6 +175,10 @@ class LakeCatalog:
         """Remove the table with all its files, if it is there. Raises one of JavaFailure."""
         self._catalog(target.sink).dropTable(self._name(target), True)
 
+    def remove_namespace(self, target: TargetName) -> None:
+        """Remove the target's namespace, if it is there and empty. Raises one of JavaFailure."""
+        self._catalog(target.sink).dropNamespace(self._namespace(target.namespace))
+
     def gone(self, target: TargetName) -> str | None:
         """The marks of a table that was dropped or renamed away, as ``bury`` wrote them."""
         return self._noted(target, GONE)

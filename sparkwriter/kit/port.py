@@ -121,6 +121,11 @@ class Sink(ABC):
         each problem."""
         return iter(())
 
+    def try_together(self, sessions: Sessions | None) -> Iterator[str]:
+        """For the check, behind ``try_out``, where several tables are to change in one step: as
+        ``try_out``."""
+        return iter(())
+
     @abstractmethod
     def writer(self) -> ResettableSink:
         """A new one, for one thread. Any thread."""

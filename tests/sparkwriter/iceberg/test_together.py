@@ -21,7 +21,8 @@ from offsets.position import NO_OFFSET
 from sparkwriter.iceberg import together
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.pointers import transaction
+from sparkwriter.iceberg.pointers import move, transaction
+from sparkwriter.iceberg.probe_together import probe_together
 from sparkwriter.iceberg.queries import LakeQueries
 from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
@@ -307,3 +308,21 @@ def test_no_connection_is_nobodys_fault(writer, begun, shown, monkeypatch) -> No
     assert (failed.value.target, type(failed.value.__cause__)) == (None, SinkAway)
     writer.write_together(batches)
     assert shown() == [B] * 3
+
+
+def test_what_it_needs_of_a_catalog_is_tried(spark, lake, lake_conf, monkeypatch) -> None:
+    """With tables that are gone afterwards. A catalog that moves one without the other is told."""
+    if lake_conf.get("type") != "jdbc":
+        pytest.skip("moves tables of a JDBC catalog")
+    spaces = spark.sql("SHOW NAMESPACES IN lake").collect()
+    assert [*probe_together(spark, "lake", lake_conf)] == []
+    assert spark.sql("SHOW NAMESPACES IN lake").collect() == spaces
+
+    def one_by_one(connection: Any, pointer: Any, wait_s: float) -> bool:
+        moved = move(connection, pointer, wait_s)
+        connection.commit()
+        return moved
+
+    monkeypatch.setattr(together, "move", one_by_one)
+    line, *_ = probe_together(spark, "lake", lake_conf)
+    assert "a commit that came too late for one table changed the other" in line
