@@ -63,9 +63,9 @@ def publish_update(
     return head
 
 
-class KeptUpdate:
+class PendingUpdate:
     """An update that is made main's next snapshot later, with other tables': see
-    ``sparkwriter.iceberg.together.Kept``."""
+    ``sparkwriter.iceberg.together.PendingCommit``."""
 
     def __init__(
         self,

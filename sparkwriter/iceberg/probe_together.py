@@ -15,7 +15,7 @@ from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from changes.sql.spark.schema import LakeColumn
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.direct import KeptUpdate, Update, publish_update
+from sparkwriter.iceberg.direct import PendingUpdate, Update, publish_update
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.local_tables import HWM
 from sparkwriter.iceberg.publish import MAIN
@@ -85,7 +85,7 @@ def _written(catalog: LakeCatalog, names: list[TargetName]) -> tuple[Moves, list
         table = _load(catalog, name)
         main = table.head(MAIN)
         assert main is not None
-        heads.append(moves.keep(name, KeptUpdate(table, main, _update(table), None)))
+        heads.append(moves.keep(name, PendingUpdate(table, main, _update(table), None)))
     return moves, heads
 
 

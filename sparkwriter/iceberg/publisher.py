@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from actors.contract.writes import StagedBatch
-from sparkwriter.iceberg.direct import KeptUpdate, Update, publish_update
+from sparkwriter.iceberg.direct import PendingUpdate, Update, publish_update
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.publish import publish_attempt
-from sparkwriter.iceberg.together import Change, Kept, KeptAttempt, Moves
+from sparkwriter.iceberg.together import Change, Moves, PendingAttempt, PendingCommit
 
 
 class Publisher:
@@ -54,7 +54,7 @@ class Publisher:
             self._tidy(batch, seen)
 
 
-def _kept(seen: Seen, made: Update | LakeTable, also: Change | None) -> Kept:
+def _kept(seen: Seen, made: Update | LakeTable, also: Change | None) -> PendingCommit:
     if isinstance(made, Update):
-        return KeptUpdate(seen.table, seen.main, made, also)
-    return KeptAttempt(seen.table, made, seen.main, also)
+        return PendingUpdate(seen.table, seen.main, made, also)
+    return PendingAttempt(seen.table, made, seen.main, also)

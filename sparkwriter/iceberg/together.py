@@ -36,7 +36,7 @@ Change = Callable[[Java], object]
 """Of metadata that is being built."""
 
 
-class Kept(Protocol):
+class PendingCommit(Protocol):
     """A write that is made and not published yet."""
 
     table: LakeTable
@@ -60,7 +60,7 @@ class Kept(Protocol):
         ...
 
 
-class KeptAttempt:
+class PendingAttempt:
     """What statements committed to an attempt."""
 
     def __init__(
@@ -70,17 +70,17 @@ class KeptAttempt:
         self.head = int(attempt.made_since(expected)[-1].snapshotId())
 
     def change(self) -> Change:
-        """See ``Kept``."""
+        """See ``PendingCommit``."""
         self.table.refresh()
         if (main := self.table.head(MAIN)) != self._expected:
             raise LostRace(f"main moved from snapshot {self._expected} to {main} meanwhile")
         return partial(add_attempt, self.table, self._attempt, self._expected, self._also)
 
     def landed(self) -> None:
-        """See ``Kept``."""
+        """See ``PendingCommit``."""
 
     def given_up(self) -> None:
-        """See ``Kept``."""
+        """See ``PendingCommit``."""
         discard(self.table, self._attempt, self._expected)
 
 
@@ -89,7 +89,7 @@ class _Move:
     """One table's part. ``pointer``: where its metadata is written, on the base that was seen."""
 
     target: TargetName
-    kept: Kept
+    kept: PendingCommit
     base: Java = None
     change: Change | None = None
     pointer: Pointer | None = None
@@ -123,7 +123,7 @@ class Moves:
         self._moves: list[_Move] = []
         self._may_land = False
 
-    def keep(self, target: TargetName, kept: Kept) -> int:
+    def keep(self, target: TargetName, kept: PendingCommit) -> int:
         """A write is to be published with the others; gives its snapshot. Raises LostRace."""
         self._moves.append(one := _Move(target, kept))
         one.look()

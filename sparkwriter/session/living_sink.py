@@ -168,9 +168,9 @@ class LivingSink(Generic[J]):
             # Outside: within, each would be behind the other, without end.
             raise why
 
-        first, many = batches[0].target, len(batches)
+        first, times = batches[0].target, len(batches)
         try:
-            return self._call(f"write {many} targets", first, act, times=many)
+            return self._call(f"write {first} and others", first, act, times)
         except (SinkUnavailable, TargetRefused, Fenced) as error:
             raise OneFailed(at) from error
 

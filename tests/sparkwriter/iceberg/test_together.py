@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from offsets.position import NO_OFFSET
 from sparkwriter.iceberg import together
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.pointers import move, transaction
-from sparkwriter.iceberg.probe_together import probe_together
+from sparkwriter.iceberg.pointers import transaction
 from sparkwriter.iceberg.queries import LakeQueries
 from sparkwriter.iceberg.section import Write
 from sparkwriter.iceberg.sink import IcebergWriter
@@ -266,32 +264,6 @@ def pointers(uri: str, name: TargetName) -> tuple[str, str]:
     return found
 
 
-@pytest.mark.parametrize("version", ["V0", "V1"])
-def test_both_schemas_of_a_catalog(spark, several, rows, tmp_path: Path, version: str) -> None:
-    """The older one does not say what a row is of."""
-    catalog, uri = f"old{version}", f"jdbc:sqlite:{tmp_path / 'catalog.db'}"
-    settings = {
-        f"spark.sql.catalog.{catalog}": "org.apache.iceberg.spark.SparkCatalog",
-        f"spark.sql.catalog.{catalog}.type": "jdbc",
-        f"spark.sql.catalog.{catalog}.uri": uri,
-        f"spark.sql.catalog.{catalog}.cache-enabled": "false",
-        f"spark.sql.catalog.{catalog}.warehouse": str(tmp_path / "lake"),
-    }
-    if version == "V1":
-        settings[f"spark.sql.catalog.{catalog}.jdbc.schema-version"] = "V1"
-    writer = IcebergWriter(spark, settings=settings)
-    for through, value in ((1, "a"), (2, "b")):
-        batches = several.batches(("U", 1, value, through), through=through)
-        writer.write_together([replace(b, target=b.target._replace(sink=catalog)) for b in batches])
-    with sqlite3.connect(tmp_path / "catalog.db") as opened:
-        columns = [row[1] for row in opened.execute("PRAGMA table_info(iceberg_tables)")]
-    assert ("iceberg_type" in columns) == (version == "V1")
-    for name in several.names:
-        where = f"{catalog}.{name.namespace}.{name.table}"
-        found = writer._lake._spark.sql(f"SELECT * FROM {where}").collect()
-        assert [tuple(row) for row in found] == B
-
-
 def test_no_connection_is_nobodys_fault(writer, begun, shown, monkeypatch) -> None:
     """None of the targets could be written: so it says."""
 
@@ -308,21 +280,3 @@ def test_no_connection_is_nobodys_fault(writer, begun, shown, monkeypatch) -> No
     assert (failed.value.target, type(failed.value.__cause__)) == (None, SinkAway)
     writer.write_together(batches)
     assert shown() == [B] * 3
-
-
-def test_what_it_needs_of_a_catalog_is_tried(spark, lake, lake_conf, monkeypatch) -> None:
-    """With tables that are gone afterwards. A catalog that moves one without the other is told."""
-    if lake_conf.get("type") != "jdbc":
-        pytest.skip("moves tables of a JDBC catalog")
-    spaces = spark.sql("SHOW NAMESPACES IN lake").collect()
-    assert [*probe_together(spark, "lake", lake_conf)] == []
-    assert spark.sql("SHOW NAMESPACES IN lake").collect() == spaces
-
-    def one_by_one(connection: Any, pointer: Any, wait_s: float) -> bool:
-        moved = move(connection, pointer, wait_s)
-        connection.commit()
-        return moved
-
-    monkeypatch.setattr(together, "move", one_by_one)
-    line, *_ = probe_together(spark, "lake", lake_conf)
-    assert "a commit that came too late for one table changed the other" in line
