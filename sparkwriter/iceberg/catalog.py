@@ -53,6 +53,14 @@ class LakeCatalog:
         """Open the catalog and ask it something; raises one of JavaFailure."""
         self._catalog(sink).listNamespaces()
 
+    def answers(self, sink: str) -> bool:
+        """Whether it does now."""
+        try:
+            self.check(sink)
+        except JavaFailure:
+            return False
+        return True
+
     def load(self, target: TargetName) -> LakeTable | None:
         """The table as the catalog has it now, None where there is none.
 

@@ -67,8 +67,7 @@ class IcebergStore:
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
     ``upkeep`` and ``compactions`` are shared by the sink's writers; without them, this one has
     some of its own. ``shared_staging``: see ``StagedSource``. ``settings``: Spark settings of this
-    writer's session that differ from the others', such as a catalog's new password.
-    """
+    writer's session that differ from the others', such as a catalog's new password."""
 
     capabilities = Capabilities()
 
@@ -114,8 +113,7 @@ class IcebergStore:
 
     def cancel(self) -> None:
         """End the jobs of the call that runs, and those it would start: it fails. Any thread.
-        Asked of the JVM, so it hangs where that does.
-        """
+        Asked of the JVM, so it hangs where that does."""
         # pyspark has only the half of it that spares a statement between two of its jobs.
         context = self._spark.sparkContext._jsc.sc()
         context.cancelJobGroupAndFutureJobs(self._group)
@@ -192,6 +190,10 @@ class IcebergStore:
     def together(self, locks_s: float) -> AbstractContextManager[None]:
         """Likewise; of a JDBC catalog alone."""
         return self._publisher.together(locks_s)
+
+    def is_away(self, target: TargetName) -> bool:
+        """Whether the catalog answers nobody."""
+        return not self.catalog.answers(target.sink)
 
     def read_rows(self, seen: Seen, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
         """By a job, of the snapshot that was seen."""

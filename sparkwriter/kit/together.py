@@ -9,7 +9,7 @@ from typing import Protocol
 
 from actors.contract.ports import OneFailed
 from actors.contract.writes import StagedBatch, TargetState
-from changes.model.errors import SinkUnavailable, TargetRefused, WaitsForRows
+from changes.model.errors import SinkAway, SinkUnavailable, TargetRefused, WaitsForRows
 from changes.model.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.kit.store import E, TableStore
@@ -32,6 +32,10 @@ class StoreTogether(TableStore[E], Protocol[E]):
     def part(self) -> AbstractContextManager[None]:
         """One target's part of that: where it waits for another table's rows, it alone is taken
         back."""
+        ...
+
+    def is_away(self, target: TargetName) -> bool:
+        """Behind a failure that was one target's: whether none could be written, either."""
         ...
 
 
@@ -59,7 +63,7 @@ class TogetherWriter(TargetWriter[E]):
                 while waiting:
                     waiting = self._write_all(waiting, states)
         except (SinkUnavailable, TargetRefused, Fenced) as error:
-            raise OneFailed(at) from error
+            raise OneFailed(at) from self._why(error, batches[0].target)
         return [states[batch.target] for batch in batches]
 
     def _write_all(
@@ -77,10 +81,18 @@ class TogetherWriter(TargetWriter[E]):
                 first = first or error
                 waiting.append(batch)
             except (SinkUnavailable, TargetRefused, Fenced) as error:
-                raise OneFailed(batch.target) from error
+                raise OneFailed(batch.target) from self._why(error, batch.target)
         if first is not None and len(waiting) == len(batches):
             raise OneFailed(waiting[0].target) from first
         return waiting
+
+    def _why(self, error: Exception, target: TargetName) -> Exception:
+        """A sink that answers nobody is nobody's fault: then all wait, and come together."""
+        if type(error) is not SinkUnavailable or not self._several.is_away(target):
+            return error
+        away = SinkAway(str(error))
+        away.__cause__ = error
+        return away
 
     def _prepare(self, batch: StagedBatch) -> None:
         """Make the table, or give it its columns, as far as the batch needs that."""

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from actors.contract.ports import OneFailed, ResettableSink, Swaps, Tags, WritesTogether
 from actors.contract.writes import StagedBatch, Swap, TargetState
-from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.errors import SinkAway, SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from offsets.cuts import KeepCuts
 from offsets.fence import Fenced
@@ -200,7 +200,7 @@ class LivingSink(Generic[J]):
         try:
             generation = self._keeper.current(self._wait_s)
         except SinkUnavailable as error:
-            raise SinkUnavailable(f"{target}: {error}") from error
+            raise SinkAway(f"{target}: {error}") from error
         timeout_s = self._timeout_s * times
         deadline = Deadline(what, timeout_s, self._grace_s, self._cancel, generation.jvm.kill)
         try:
@@ -215,7 +215,7 @@ class LivingSink(Generic[J]):
                 text = f"{target}: timed out after {timeout_s:g} s: {said}"
                 raise SinkUnavailable(text) from error
             if has_ended(generation, error):
-                raise SinkUnavailable(f"{target}: the JVM has ended") from error
+                raise SinkAway(f"{target}: the JVM has ended") from error
             raise
         finally:
             self._garbage.called()

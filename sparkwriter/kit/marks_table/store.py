@@ -209,6 +209,10 @@ class LedgeredStore(ABC):
         """What ``publish`` would do to the table before its step: nothing."""
         return None
 
+    def is_away(self, target: TargetName) -> bool:
+        """Its errors say so themselves."""
+        return False
+
     def together(self, locks_s: float) -> AbstractContextManager[None]:
         """Steps that are carried out inside are one. ``locks_s``: as of ``write_together``. Raises
         LostRace for one that can't be. Only of sinks whose section says that they have

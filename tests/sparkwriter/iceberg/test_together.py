@@ -280,3 +280,20 @@ def test_no_connection_is_nobodys_fault(writer, begun, shown, monkeypatch) -> No
     assert (failed.value.target, type(failed.value.__cause__)) == (None, SinkAway)
     writer.write_together(batches)
     assert shown() == [B] * 3
+
+
+def test_a_catalog_that_answers_nobody_is_nobodys_fault(writer, begun, shown, monkeypatch) -> None:
+    """All targets then wait for it. One whose table can't be loaded is one target's."""
+
+    def refuse(*words: object) -> None:
+        raise Py4JError("Connection refused")
+
+    batches = begun.batches(("U", 1, "b", 2), through=2)
+    with monkeypatch.context() as patch:
+        for broken, kind in (("load", SinkUnavailable), ("check", SinkAway)):
+            patch.setattr(LakeCatalog, broken, refuse)
+            with pytest.raises(OneFailed) as failed:
+                writer.write_together(batches)
+            assert type(failed.value.__cause__) is kind
+    writer.write_together(batches)
+    assert shown() == [B] * 3

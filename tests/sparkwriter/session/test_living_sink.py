@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from actors.contract.ports import OneFailed
 from actors.contract.writes import TargetState
-from changes.model.errors import SinkUnavailable, TargetRefused
+from changes.model.errors import SinkAway, SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from offsets.fence import Fenced
 from offsets.snapshot import MarkMoves
@@ -19,6 +21,7 @@ from sparkwriter.session.living_sink import LivingSink
 
 WITHIN_S = 20.0
 TARGET = TargetName("lake", "shop", "orders")
+OTHER = TargetName("lake", "shop", "items")
 LONG_S = 300.0
 
 
@@ -59,11 +62,20 @@ class Sink:
     def write(self, batch: object) -> TargetState:
         return self.act()
 
+    def write_together(self, batches: Sequence[Any], locks_s: float) -> list[TargetState]:
+        return [self.act() for _ in batches]
+
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         return self.act()
 
     def cancel(self) -> None:
         self.cancelled.set()
+
+
+class Batch(NamedTuple):
+    """Of which the sink asks the target."""
+
+    target: TargetName
 
 
 class Told(JavaGarbage):
@@ -164,7 +176,7 @@ def test_whatever_a_dying_jvm_makes_a_call_raise_is_a_sink_that_is_away(error: E
         raise error
 
     bench.act = die
-    with pytest.raises(SinkUnavailable, match=r"^lake\.shop\.orders: the JVM has ended$"):
+    with pytest.raises(SinkAway, match=r"^lake\.shop\.orders: the JVM has ended$"):
         bench.sink.open(TARGET)
 
 
@@ -180,6 +192,28 @@ def test_what_a_living_session_says_is_passed_on(error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         bench.sink.open(TARGET)
     assert raised.value is error
+
+
+def test_writes_of_several_targets_are_one_call() -> None:
+    """A JVM that dies under it is nobody's fault; else it is told whose it was."""
+    bench, batches = Bench(), [Batch(TARGET), Batch(OTHER)]
+    assert bench.sink.write_together(batches, 1.0) == [TargetState()] * 2
+
+    def refuse() -> TargetState:
+        one = OneFailed(OTHER)
+        raise one from TargetRefused("few")
+
+    def die() -> TargetState:
+        generation = bench.keeper.current()
+        bench.jvms[0].kill()
+        assert generation.ended.wait(WITHIN_S)
+        raise Py4JNetworkError("empty")
+
+    for act, target, kind in ((refuse, OTHER, TargetRefused), (die, None, SinkAway)):
+        bench.act = act
+        with pytest.raises(OneFailed) as failed:
+            bench.sink.write_together(batches, 1.0)
+        assert (failed.value.target, type(failed.value.__cause__)) == (target, kind)
 
 
 def test_a_reset_is_a_call_like_the_others() -> None:
