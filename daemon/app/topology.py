@@ -125,18 +125,13 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
-        recorded = [*parts.recorded.targets]
-        for role, logic, effects in own_tables_of(config, parts.name, self._run_id, recorded):
+        own = [*own_tables_of(config, parts.name, self._run_id, [*parts.recorded.targets])]
+        for role, logic, effects in own:
             mailbox = Mailbox(DataQueue(NOTHING))
             self._start(Address(parts.name, role), logic, mailbox, _just(effects))
-            mailbox.tell(Tick())
         for index in range(config.daemon.processors):
-            self._start_processor(
-                Address(parts.name, "processor", index),
-                make_format(section.format, options, topics),
-                router,
-                parts,
-            )
+            made = make_format(section.format, options, topics)
+            self._start_processor(Address(parts.name, "processor", index), made, router, parts)
         fetcher = FetcherLogic(
             parts.name,
             make_format(section.format, options, topics),
@@ -156,6 +151,8 @@ class Topology:
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(Address(parts.name, "committer"), Begin())
+        for role, *_ in own:  # which tell processors what they found
+            self.directory.tell(Address(parts.name, role), Tick())
 
     def _start_committer(self, parts: PipelineParts) -> None:
         daemon, section = self._config.daemon, self._config.pipeline[parts.name]

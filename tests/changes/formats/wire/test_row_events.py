@@ -49,4 +49,4 @@ def test_an_end_says_its_numbers(tmp_path: Path) -> None:
     tables = [{"data_collection": "shop.orders", "event_count": 2}]
     payload = {"status": "END", "id": "u:7", "event_count": 2, "ts_ms": 5}
     packed = record({"schema": schema, "payload": {**payload, "data_collections": tables}})
-    assert events(tmp_path, packed) == (TransactionMark("u:7", True, 5, {"shop.orders": 2}),)
+    assert events(tmp_path, packed) == (TransactionMark("u:7", True, 5, {"shop.orders": 2}, 2),)
