@@ -4,93 +4,30 @@ The row's commit alone makes a cut visible, whole or not at all. The table that 
 target like any other: its mark is the last cut's number, so that a daemon that was replaced can't
 add a cut, and no cut is listed twice. What fails is not tried again here: a table that can't be
 tagged is left out by name, and a cut that can't be listed is followed by the next one.
+
+Where an operator had the log read again, a row of its own says so first: it withdraws the cuts that
+have some of that. They stay as they are, and as readable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures, bare
+from actors.cut_in_making import CutInMaking, withdrawal
 from actors.own_table import OwnTable
 from actors.runtime.mailbox import Tick
-from actors.together import Gathering
+from actors.together import APART, Gathering, Together
 from changes.model.cuts_table import SCHEMA
 from changes.model.model import TargetName
 from offsets.cuts import Boundary, Cut, KeepCuts, next_number
-from offsets.position import NO_OFFSET
+from offsets.position import NO_OFFSET, TopicPartition
 
 OTHERS_CUT = "another daemon has listed a cut of this number"
-
-
-@dataclass(frozen=True, slots=True)
-class Together:
-    """The sinks whose targets come to a cut in one transaction each. ``patience_s``: how long a
-    write waits for the others', less than a cut takes. ``untagged``: those of them that keep no
-    former versions."""
-
-    sinks: frozenset[str] = frozenset()
-    patience_s: float = 5.0
-    untagged: frozenset[str] = frozenset()
-
-
-APART = Together()
-"""None: each target is written by itself."""
-
-
-@dataclass(slots=True)
-class _Making:
-    """The cut that is being made. ``awaited``: the targets that are being tagged."""
-
-    reached: msg.CutReached
-    number: int = 0
-    versions: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    awaited: set[str] = field(default_factory=set)
-    path: str | None = None
-
-    def begin(
-        self, number: int, tagged: Mapping[str, str], untagged: Collection[str]
-    ) -> dict[str, str]:
-        """Give it its number. Returns the versions that have no tag yet: they are awaited.
-        ``untagged``: the sinks that have no tags."""
-        self.number = number
-        self.versions, self.left_out = dict(self.reached.versions), dict(self.reached.left_out)
-        new = {
-            name: version
-            for name, version in self.versions.items()
-            if tagged.get(name) != version and name.split(".")[0] not in untagged
-        }
-        self.awaited = set(new)
-        return new
-
-    def answered(self, target: str, problem: str | None) -> None:
-        """A target is tagged, or left out for a reason."""
-        self.awaited.discard(target)
-        if problem is not None:
-            self.left_out[target] = problem
-            del self.versions[target]
-
-    def staged(self, path: str) -> None:
-        """Its row is in this file."""
-        self.path = path
-
-    def cut(self, pipeline: str) -> Cut:
-        """As it is listed."""
-        asked = self.reached.asked
-        return Cut(
-            number=self.number,
-            pipeline=pipeline,
-            boundary=asked.boundary,
-            positions=asked.positions,
-            time_ms=asked.time_ms,
-            transaction=asked.transaction,
-            versions=self.versions,
-            left_out=self.left_out,
-        )
 
 
 class CutsLogic:
@@ -107,21 +44,23 @@ class CutsLogic:
         routed: Callable[[str], bool] = lambda target: True,
         skips: bool = False,
         together: Together = APART,
+        again: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         """``table``: lists the cuts of this pipeline and ``group``. ``unix_s``: the time, in Unix
         seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
         may lead to a target; what is recorded of others is of an earlier configuration. ``skips``:
         a cut that is without some table is not listed. ``together``: whose targets come to a
-        cut in one transaction."""
+        cut in one transaction. ``again``: from these positions on an operator has the log read
+        again; cuts that have more are withdrawn before another is made."""
         self._pipeline, self._keep = pipeline, keep
         self._table = OwnTable("cuts", pipeline, group, table, SCHEMA, run_id)
         self._unix_s, self._routed, self._skips = unix_s, routed, skips
         self._me, self._together = Address(pipeline, "cuts"), together
-        self._gathering = Gathering(self._me, together.sinks, together.patience_s)
-        self._unlisted = True
+        self._gathering = Gathering(self._me, together)
+        self._unlisted, self._again = True, dict(again or {})
         self._first: int | None = None
         self._tagged: dict[str, str] = {}
-        self._making: _Making | None = None
+        self._making: CutInMaking | None = None
         self._made: Cut | None = None
         self._error: str | None = None
         self._failing_since: float | None = None
@@ -144,7 +83,7 @@ class CutsLogic:
                 return self._reached(message)
             case msg.Opened():
                 self._table.opened(message)
-                return self._tag()
+                return self._begin()
             case msg.Tagged(target):
                 return self._answered(str(target), None)
             case msg.Failed(target, _, reason):
@@ -159,7 +98,9 @@ class CutsLogic:
                 listed_before = state is not None and state.covered
                 return self._give_up(OTHERS_CUT) if listed_before else self._written()
             case Tick():
-                return self._gathering.due(now)
+                begins = self._again and self._making is None
+                begun = self._make(withdrawal(self._again)) if begins else []
+                return [*begun, *self._gathering.due(now)]
             case Figures():
                 return [fx.Reply(CutFigures(self._made, self._error, self._failing_since))]
             case _:
@@ -173,6 +114,8 @@ class CutsLogic:
         reached = replace(reached, versions=versions, left_out={**reached.left_out, **unrouted})
         if self._making is not None:
             return [self._not_made("the cut before it is not listed yet")]
+        if self._again:
+            return self._make(withdrawal(self._again))
         made = self._made
         if made is not None and (made.versions, made.left_out) == (
             reached.versions,
@@ -184,8 +127,21 @@ class CutsLogic:
             return []  # none was written yet
         if self._skips and reached.left_out:
             return [self._not_made(_reasons(reached.left_out))]
-        self._making = _Making(reached)
-        return self._tag() if self._table.is_open else [self._table.open()]
+        return self._make(reached)
+
+    def _make(self, reached: msg.CutReached) -> list[fx.OwnTableEffect]:
+        self._making = CutInMaking(reached)
+        return self._begin() if self._table.is_open else [self._table.open()]
+
+    def _begin(self) -> list[fx.OwnTableEffect]:
+        """The last number is known."""
+        if self._making is None or not self._making.withdraws:
+            return self._tag()
+        if self._table.last == NO_OFFSET:  # no cut was ever made
+            self._making, self._again = None, {}
+            return []
+        self._making.begin(next_number(self._table.last, self._unix_s()), {}, ())
+        return self._stage()
 
     def _tag(self) -> list[fx.OwnTableEffect]:
         """Have each table tagged that has another version than at its last tag."""
@@ -225,7 +181,8 @@ class CutsLogic:
         making = self._making
         assert making is not None
         self._unlisted = True
-        if not making.versions or (self._skips and making.left_out):
+        lacks = not making.versions or (self._skips and making.left_out)
+        if lacks and not making.withdraws:
             return self._give_up(_reasons(making.left_out))
         return [fx.StageOwn(making.cut(self._pipeline))]
 
@@ -241,9 +198,13 @@ class CutsLogic:
         if making is None:
             return []
         asked, before = making.reached.asked, self._made
+        self._table.written(making.number)
+        if making.withdraws:
+            self._making, self._again = None, {}
+            where = {str(source): at for source, at in sorted(asked.positions.items())}
+            return [fx.Log("warning", "cuts_withdrawn", {"by": making.number, "above": where})]
         self._made = making.cut(self._pipeline)
         self._tagged = dict(making.versions)
-        self._table.written(making.number)
         self._unlisted, self._making = False, None
         self._well()
         fields = {

@@ -9,6 +9,7 @@ that never comes, or that the others can't be written with, holds up nobody for 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -24,13 +25,27 @@ Pending = Mapping[str, Mapping[TopicPartition, int]]
 """As of ``CutAwaits``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The sinks whose targets come to a cut in one transaction each. ``patience_s``: how long a
+    write waits for the others', less than a cut takes. ``untagged``: those of them that keep no
+    former versions."""
+
+    sinks: frozenset[str] = frozenset()
+    patience_s: float = 5.0
+    untagged: frozenset[str] = frozenset()
+
+
+APART = Together()
+"""None: each target is written by itself."""
+
+
 class Gathering:
     """One per pipeline; used by the thread of who makes cuts. Times are monotonic seconds."""
 
-    def __init__(self, me: Address, sinks: Collection[str], patience_s: float) -> None:
-        """``sinks``: whose targets are written together. ``patience_s``: how long a write waits for
-        the others, less than a cut takes."""
-        self._me, self._sinks, self._patience_s = me, sinks, patience_s
+    def __init__(self, me: Address, together: Together) -> None:
+        """``me``: who makes cuts."""
+        self._me, self._sinks, self._patience_s = me, together.sinks, together.patience_s
         self._pending: Pending = {}
         self._epochs: dict[TopicPartition, int] = {}
         self._stops = False

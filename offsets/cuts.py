@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Literal
 
@@ -19,8 +20,12 @@ TAG = "cut-"
 
 HOUR_S, DAY_S = 3600, 86_400
 
-Boundary = Literal["transaction", "time"]
-"""Where a cut goes through the log: between two transactions, or at a time of the source's."""
+Boundary = Literal["transaction", "time", "withdrawn"]
+"""Where a cut goes through the log: between two transactions, or at a time of the source's. Or it
+is none: what lies above its positions is read again, and earlier cuts that have it are withdrawn.
+"""
+
+WITHDRAWN: Boundary = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,23 @@ class Cut:
 def next_number(last: int | None, now: float) -> int:
     """The number of a cut that is made ``now``, in Unix seconds, after cut ``last``."""
     return int(now) if last is None else max(last + 1, int(now))
+
+
+def withdrawn_by(cut: Cut, withdrawals: Iterable[Cut]) -> Cut | None:
+    """The first of these that withdraws a cut; None: it stands."""
+    later = (one for one in withdrawals if one.number > cut.number and _reaches_below(one, cut))
+    return min(later, key=lambda one: one.number, default=None)
+
+
+def _reaches_below(withdrawal: Cut, cut: Cut) -> bool:
+    return any(at < cut.positions.get(source, at) for source, at in withdrawal.positions.items())
+
+
+def why_withdrawn(cut: Cut, by: Cut) -> str:
+    """That a cut is withdrawn, in one line."""
+    at = ", ".join(f"{source} from offset {at} on" for source, at in sorted(by.positions.items()))
+    made = datetime.fromtimestamp(by.number, UTC).isoformat()
+    return f"cut {cut.number} is withdrawn since {made}: an offsets reset had {at} read again"
 
 
 def tag_of(number: int) -> str:

@@ -33,3 +33,13 @@ def _reread(recorded: Snapshot, source: TopicPartition, to: int, end: int) -> in
         if to >= held:
             return None
     return max(held, end)
+
+
+def read_again(recorded: Snapshot) -> dict[TopicPartition, int]:
+    """Where the partitions are read of which tables may hold more, since an operator put them
+    back."""
+    return {
+        source: state.frontier
+        for source, state in recorded.partitions.items()
+        if state.reread is not None and state.reread > state.frontier
+    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
-from offsets.cuts import Cut
+from offsets.cuts import Boundary, Cut
 from offsets.position import TopicPartition
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -21,7 +21,7 @@ def cut_of(row: Mapping[str, Any]) -> Cut:
         time = datetime.fromisoformat(time)
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
-    if row["boundary"] not in ("transaction", "time"):
+    if row["boundary"] not in get_args(Boundary):
         raise ValueError(f"boundary: {row['boundary']!r}")
     positions = _object(row, "positions", int)
     return Cut(

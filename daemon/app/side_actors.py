@@ -9,25 +9,28 @@ from typing import Any
 import structlog
 
 from actors.counts import CountsLogic
-from actors.cuts import CutsLogic, Together
+from actors.cuts import CutsLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.staging.own_rows import OwnRowEffects
 from actors.staging.staged_tables import ParquetTables
+from actors.together import Together
 from changes.model.model import TargetName
 from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipelines import PipelineSection
+from offsets.moved import read_again
 from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
 
 log: Any = structlog.get_logger(__name__)
 
 
 def own_tables_of(
-    config: Config, pipeline: str, run_id: str, recorded: Iterable[str]
+    config: Config, pipeline: str, run_id: str, recorded: Snapshot
 ) -> Iterator[tuple[str, CutsLogic | CountsLogic, OwnRowEffects]]:
     """Who fills the tables of binlogd's own that a pipeline has: name, logic, and what carries out
-    its effects. ``recorded``: the targets that earlier runs wrote."""
+    its effects. ``recorded``: by earlier runs."""
     section, group = config.pipeline[pipeline], config.group(pipeline)
     router = Router(config.routes(pipeline))
     effects = OwnRowEffects(ParquetTables(), config.daemon.staging_folder / run_id)
@@ -43,9 +46,9 @@ def own_tables_of(
             log.info("tables_come_one_by_one", pipeline=pipeline, sinks=sorted(own_config.apart))
         together = Together(sinks, section.cuts.wait / 2, untagged=sinks - tagged)
         own = pipeline, group, table, keep, time.time, run_id, routed, skips, together
-        yield "cuts", CutsLogic(*own), effects
+        yield "cuts", CutsLogic(*own, read_again(recorded)), effects
     if section.counts is not None:
-        table, known = TargetName.parse(section.counts), filter(routed, recorded)
+        table, known = TargetName.parse(section.counts), filter(routed, recorded.targets)
         more = config.daemon.processors, known, time.time, run_id
         yield "counts", CountsLogic(pipeline, group, table, *more), effects
 

@@ -125,7 +125,7 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
-        own = [*own_tables_of(config, parts.name, self._run_id, [*parts.recorded.targets])]
+        own = [*own_tables_of(config, parts.name, self._run_id, parts.recorded)]
         for role, logic, effects in own:
             mailbox = Mailbox(DataQueue(NOTHING))
             self._start(Address(parts.name, role), logic, mailbox, _just(effects))

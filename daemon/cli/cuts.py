@@ -18,7 +18,7 @@ from daemon.cli.base.texts import time_text
 from daemon.state.cuts_table import CutsTable
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
-from offsets.cuts import Cut
+from offsets.cuts import Cut, why_withdrawn
 from settings.counted import counted
 from sparkwriter.kit.queries import NoAnswer
 
@@ -43,7 +43,10 @@ def cuts_list(
     with _table(config, pipeline) as table:
         every = [one for one in table.listed() if one.kept or not only_kept]
         cuts = table.read([one.number for one in every[:limit]])
-    shown = [_in_short(cut, one.kept) for one, cut in zip(every, cuts, strict=False)]
+        withdrawn = table.withdrawn(cuts)
+    shown = [
+        _in_short(cut, one.kept, by) for one, cut, by in zip(every, cuts, withdrawn, strict=False)
+    ]
     if as_json:
         print(json_text(shown, indent=1))
         return
@@ -51,7 +54,16 @@ def cuts_list(
     if not shown:
         console.print(escape(f"pipeline {table.pipeline} has made no cut yet"))
         return
-    columns = ("number", "made", "source time", "boundary", "tables", "left out", "kept")
+    columns = (
+        "number",
+        "made",
+        "source time",
+        "boundary",
+        "tables",
+        "left out",
+        "kept",
+        "withdrawn",
+    )
     rows = Table(*columns, box=None)
     for one in shown:
         rows.add_row(*(escape(_cell(value)) for value in one.values()))
@@ -71,8 +83,9 @@ def cuts_show(
     with _table(config, pipeline) as table:
         (cut,) = table.read([number])
         is_kept = {one.number: one.kept for one in table.listed()}[number]
+        (withdrawal,) = table.withdrawn([cut])
     if as_json:
-        print(json_text(_in_full(cut, is_kept), indent=1))
+        print(json_text(_in_full(cut, is_kept, withdrawal), indent=1))
         return
     console = make_console()
     by = "between two transactions" if cut.boundary == "transaction" else "by time"
@@ -84,6 +97,8 @@ def cuts_show(
     ]
     if not is_kept:
         lines.append("no longer kept: snapshots of its tables may have expired")
+    if withdrawal is not None:
+        lines.append(why_withdrawn(cut, withdrawal))
     console.print(escape("\n".join(lines)))
     rows = Table("table", "version", box=None)
     for target, version in sorted(cut.versions.items()):
@@ -136,7 +151,7 @@ def _made(cut: Cut) -> str:
     return datetime.fromtimestamp(cut.number, UTC).isoformat()
 
 
-def _in_short(cut: Cut, is_kept: bool) -> dict[str, object]:
+def _in_short(cut: Cut, is_kept: bool, by: Cut | None) -> dict[str, object]:
     return {
         "number": cut.number,
         "made": _made(cut),
@@ -145,12 +160,13 @@ def _in_short(cut: Cut, is_kept: bool) -> dict[str, object]:
         "tables": len(cut.versions),
         "left_out": sorted(cut.left_out),
         "kept": is_kept,
+        "withdrawn": None if by is None else _made(by),
     }
 
 
-def _in_full(cut: Cut, is_kept: bool) -> dict[str, object]:
+def _in_full(cut: Cut, is_kept: bool, by: Cut | None) -> dict[str, object]:
     return {
-        **_in_short(cut, is_kept),
+        **_in_short(cut, is_kept, by),
         "pipeline": cut.pipeline,
         "transaction": cut.transaction,
         "positions": {str(source): at for source, at in cut.positions.items()},

@@ -9,7 +9,7 @@ from changes.model.cut_row import cut_of
 from changes.model.model import TargetName
 from changes.sql.quoted import quoted
 from daemon.config.pipeline_config import PipelineConfig
-from offsets.cuts import Cut, kept
+from offsets.cuts import WITHDRAWN, Cut, kept, withdrawn_by
 from sparkwriter.kit.queries import NoAnswer, NoTable, Queries
 
 
@@ -38,7 +38,7 @@ class CutsTable:
     def listed(self) -> list[ListedCut]:
         """All that are listed, the newest first; none where there is no table yet."""
         try:
-            rows = self._ask("number", "true")
+            rows = self._ask("number", f"boundary <> '{WITHDRAWN}'")
         except NoTable:
             return []
         numbers = sorted((int(row["number"]) for row in rows), reverse=True)
@@ -54,20 +54,32 @@ class CutsTable:
         if not numbers:
             return []
         text = ", ".join(map(str, numbers))
-        try:
-            # All columns: one has the name of a word of SQLite's, and databases quote otherwise.
-            rows = self._ask("*", f"number IN ({text})")
-        except NoTable as error:
-            raise NoAnswer(f"pipeline {self.pipeline} has made no cut yet: {error}") from error
-        try:
-            cuts = [*map(cut_of, rows)]
-        except (ValueError, TypeError, KeyError) as error:
-            raise NoAnswer(f"{self.table} has a row that is no cut: {error}") from error
-        found = {cut.number: cut for cut in cuts}
+        rows = self._rows(f"number IN ({text})")
+        found = {cut.number: cut for cut in rows if cut.boundary != WITHDRAWN}
         for number in numbers:
             if number not in found:
                 raise NoAnswer(f"{self.table} lists no cut {number} of pipeline {self.pipeline}")
         return [found[number] for number in numbers]
+
+    def withdrawn(self, cuts: Sequence[Cut]) -> list[Cut | None]:
+        """Of each the row that withdraws it; None: it stands."""
+        oldest = min((cut.number for cut in cuts), default=None)
+        if oldest is None:
+            return []
+        rows = self._rows(f"boundary = '{WITHDRAWN}' AND number > {oldest}")
+        return [withdrawn_by(cut, rows) for cut in cuts]
+
+    def _rows(self, where: str) -> list[Cut]:
+        """Rows of this pipeline, in any order."""
+        try:
+            # All columns: one has the name of a word of SQLite's, and databases quote otherwise.
+            rows = self._ask("*", where)
+        except NoTable as error:
+            raise NoAnswer(f"pipeline {self.pipeline} has made no cut yet: {error}") from error
+        try:
+            return [*map(cut_of, rows)]
+        except (ValueError, TypeError, KeyError) as error:
+            raise NoAnswer(f"{self.table} has a row that is no cut: {error}") from error
 
     def _ask(self, columns: str, where: str) -> list[dict[str, Any]]:
         sql = (

@@ -9,7 +9,9 @@ from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import CutFigures, Figures
 from actors.contract.writes import TargetState
-from actors.cuts import APART, OTHERS_CUT, CutsLogic, Together
+from actors.cuts import OTHERS_CUT, CutsLogic
+from actors.runtime.mailbox import Tick
+from actors.together import APART, Together
 from changes.model.model import TargetName
 from offsets.cuts import Boundary, Cut, KeepCuts
 from offsets.fence import Span
@@ -31,9 +33,11 @@ def reached(
 class Maker:
     """Feeds the logic, and answers what a sink does at once."""
 
-    def __init__(self, last: int | None = None, together: Together = APART) -> None:
+    def __init__(
+        self, last: int | None = None, together: Together = APART, again: Any = None
+    ) -> None:
         own = "p", "g", TABLE, KEEP, lambda: NOW, "run"
-        self.logic = CutsLogic(*own, together=together)
+        self.logic = CutsLogic(*own, together=together, again=again)
         self.marks = {} if last is None else {LANE: last}
         self.refused: dict[TargetName, str] = {}
         self.tags: list[msg.TagVersion] = []
@@ -244,3 +248,31 @@ def test_readers_of_a_database_may_see_a_transaction_that_took_long_to_come() ->
         maker.feed(reached(30, boundary="time", a="3"))
         maker.feed(reached(40, boundary="time", a="4"))
         assert [log.level for log in maker.logs] == ["debug", "debug", level, "debug"]
+
+
+def test_what_is_read_again_withdraws_cuts_before_another_is_made() -> None:
+    """One row of no table, listed under the next number; and again where that failed."""
+    maker = Maker(last=NOW + 5, again={P0: 4})
+    maker.away = True
+    maker.feed(Tick())
+    assert maker.said == ["the catalog is away"]
+    assert maker.removed == ["file"]
+    maker.away = False
+    maker.feed(reached(10, a="11"))
+    assert maker.tags == []
+    assert maker.said[1:] == ["cuts_withdrawn"]
+    withdrawal = maker.cuts[-1]
+    assert (withdrawal.number, withdrawal.boundary) == (NOW + 6, "withdrawn")
+    assert (withdrawal.positions, withdrawal.versions, withdrawal.left_out) == ({P0: 4}, {}, {})
+    maker.feed(Tick())
+    maker.feed(reached(10, a="11"))
+    assert [(cut.number, cut.boundary) for cut in maker.cuts[2:]] == [(NOW + 7, "transaction")]
+    assert [tag.above for tag in maker.tags] == [NOW + 6]
+
+
+def test_where_none_was_made_none_is_withdrawn() -> None:
+    maker = Maker(again={P0: 4})
+    maker.feed(Tick())
+    assert (maker.cuts, maker.logs) == ([], [])
+    maker.feed(reached(10, a="11"))
+    assert [cut.boundary for cut in maker.cuts] == ["transaction"]

@@ -8,7 +8,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.writes import StagedBatch
-from actors.together import GIVEN_UP, STOPS, Gathering
+from actors.together import GIVEN_UP, STOPS, Gathering, Together
 from changes.model.model import Mode, TableSchema, TargetName
 from offsets.position import TopicPartition
 
@@ -41,7 +41,7 @@ def logged(effects: list[Any]) -> list[Any]:
 
 
 def gathering() -> Gathering:
-    return Gathering(ME, {"pg", "my"}, 5.0)
+    return Gathering(ME, Together(frozenset({"pg", "my"}), 5.0))
 
 
 def test_they_are_sent_when_all_are_there() -> None:

@@ -170,3 +170,17 @@ def test_a_cut_that_has_them_is_named(rig: Rig, follower: Follower) -> None:
     assert ended(process, 120)[0] == 0
     status, again = told(gate(rig, *both, through=moment, cut=""))
     assert (status, again["cut"] >= found["cut"]) == (0, True)
+
+    words = ["offsets", "reset", "--pipeline", "p", "--to", "earliest", "--execute"]
+    assert ended(daemon(*words, "--config", str(config)), 120)[0] == 0
+    process = daemon("run", "--config", str(config), start_new_session=True)
+    follower.wait_for("cuts_withdrawn")
+    status, later = told(gate(rig, *both, through=moment, timeout="80s", cut=""))
+    assert (status, later["cut"] > again["cut"]) == (0, True), later
+    process.terminate()
+    assert ended(process, 120)[0] == 0
+    listed = daemon("cuts", "list", "--json", "--config", str(config)).communicate(timeout=60)[0]
+    cuts = {one["number"]: one["withdrawn"] for one in json.loads(listed)}
+    stand = [number for number, by in cuts.items() if by is None]
+    assert later["cut"] in stand
+    assert min(stand) > again["cut"] > found["cut"] - 1

@@ -8,7 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets.cuts import DAY_S, HOUR_S, KeepCuts, kept, needed, next_number, number_of, tag_of
+from offsets.cuts import (
+    DAY_S,
+    HOUR_S,
+    WITHDRAWN,
+    Boundary,
+    Cut,
+    KeepCuts,
+    kept,
+    needed,
+    next_number,
+    number_of,
+    tag_of,
+    why_withdrawn,
+    withdrawn_by,
+)
+from offsets.position import TopicPartition
 
 KEEP = KeepCuts(recent_s=HOUR_S, hourly_days=7)
 NOON = 20_000 * DAY_S + 12 * HOUR_S
@@ -98,3 +113,36 @@ def test_a_crash_before_the_row_leaves_the_last_visible_cut() -> None:
     """Its tag is the newest but one, however old; the one before goes."""
     old = [NOON - 30 * DAY_S, NOON - 20 * DAY_S, NOON]
     assert needed(old, NOON, KEEP) == set(old[1:])
+
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+PLACES = st.dictionaries(st.sampled_from([P0, P1]), st.integers(0, 5), min_size=1)
+
+
+def row(number: int, positions: dict[TopicPartition, int], boundary: Boundary = "time") -> Cut:
+    return Cut(number, "p", boundary, positions, None, None, {}, {})
+
+
+@given(st.lists(PLACES, max_size=8), PLACES)
+def test_a_cut_is_withdrawn_by_what_came_after_it_and_goes_below(
+    rows: list[dict[TopicPartition, int]], positions: dict[TopicPartition, int]
+) -> None:
+    """In any of its partitions; what was withdrawn before it was made says nothing of it."""
+    withdrawals = [row(number, at, WITHDRAWN) for number, at in enumerate(rows)]
+    middle = len(rows) // 2
+    found = withdrawn_by(row(middle, positions), withdrawals[::-1])
+    after = [
+        each.number
+        for each in withdrawals[middle + 1 :]
+        for source, at in each.positions.items()
+        if source in positions and positions[source] > at
+    ]
+    assert (None if found is None else found.number) == min(after, default=None)
+
+
+def test_why_it_is_withdrawn() -> None:
+    by = row(1_800_000_060, {P1: 3, P0: 4}, WITHDRAWN)
+    assert why_withdrawn(row(7, {P0: 5}), by) == (
+        "cut 7 is withdrawn since 2027-01-15T08:01:00+00:00: an offsets reset had t:0 from offset "
+        "4 on, t:1 from offset 3 on read again"
+    )

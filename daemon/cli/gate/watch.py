@@ -13,6 +13,7 @@ from daemon.state.dead_letters.index import LetterIndex, read_index
 from daemon.state.dead_letters.standing import Standings
 from daemon.state.recorded import recorded_snapshot
 from databases.base.port import Moment
+from offsets.cuts import why_withdrawn
 from offsets.gate import cut_lacks, why_shut
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import check_topic_ids
@@ -180,7 +181,10 @@ class PipelineGate:
         newest = [one.number for one in cuts.listed()[:1]]
         lacks = "no cut is listed yet"
         for cut in cuts.read(newest):
+            (by,) = cuts.withdrawn([cut])
             why = cut_lacks(cut, recorded, self.targets, ends)
+            if by is not None:
+                why = why_withdrawn(cut, by)
             if why is None:
                 return replace(looked, cut=cut.number)
             lacks = why

@@ -22,7 +22,7 @@ from daemon.config.config import Config
 from daemon.state.dead_letters.index import parse_since
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
-from offsets.cuts import Cut
+from offsets.cuts import Cut, why_withdrawn
 from settings.counted import counted
 from sparkwriter.kit.queries import At, NoAnswer, Queries
 from sparkwriter.sections import make_sink
@@ -79,7 +79,7 @@ def query(
     try:
         state: At | Cut = None if at is None else parse_at(at, datetime.now(UTC))
         if cut is not None:
-            (state,) = chosen_cuts(settings, pipeline).read([cut])
+            state = _cut(settings, pipeline, cut)
         queries = make_sink(name, settings.sink[name], settings).queries()
         if queries is None:
             raise NoAnswer(
@@ -91,6 +91,16 @@ def query(
     _print(columns, rows[:limit], len(rows) > limit, as_csv, as_json)
     if len(rows) > limit:
         print(f"binlogd: cut at {counted(limit, 'row')}: --limit shows more", file=sys.stderr)
+
+
+def _cut(settings: Config, pipeline: str | None, number: int) -> Cut:
+    """The cut; one that is withdrawn is told as such."""
+    table = chosen_cuts(settings, pipeline)
+    (found,) = table.read([number])
+    (by,) = table.withdrawn([found])
+    if by is not None:
+        print(f"binlogd: {why_withdrawn(found, by)}", file=sys.stderr)
+    return found
 
 
 def _sink(settings: Config, sql: str, named: str | None) -> str:

@@ -9,32 +9,28 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from actors.contract.writes import StagedBatch
 from actors.runtime.java import CHECKOUT
-from changes.model.cuts_table import staged_row
-from changes.model.model import OP, Column, Mode, TableSchema, TargetName
 from daemon.cli.__main__ import app
-from offsets.cuts import HOUR_S, Cut, KeepCuts
-from offsets.fence import Span
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.cuts import Cut
 from sparkwriter.iceberg.local_tables import metadata_of
 from sparkwriter.iceberg.queries import load_extensions
-from sparkwriter.iceberg.sink import IcebergWriter
+from tests.daemon.cli.support.cut_lake import (
+    FIRST,
+    ITEMS,
+    ORDERS,
+    SECOND,
+    SHOP,
+    TABLE,
+    THIRD,
+    WITHDRAWAL,
+    CutLake,
+)
 
 pytestmark = pytest.mark.integration
-SHOP, CUTS = TopicPartition("shop", 0), TopicPartition("cuts", 0)
-ORDERS, ITEMS = (TargetName("lake", "cut_shop", name) for name in ("orders", "items"))
-TABLE = TargetName("lake", "cut_shop", "listed")
-FIRST = 1_800_000_000 + 60
-"""A minute behind a full hour."""
-SECOND, THIRD = FIRST + 60, FIRST + 2 * HOUR_S
-SCHEMA = TableSchema((Column("id", pa.int64()), Column("n", pa.int32())), ("id",))
 CONFIG = """
 [kafka]
 "bootstrap.servers" = "127.0.0.1:1"
@@ -65,39 +61,6 @@ target = "lake.{database}.{table}"
 """
 
 
-class Lake:
-    """Writes tables and rows of cuts, each write one offset further."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._writer, self._folder = IcebergWriter(spark), folder
-        self._at: dict[TargetName, int] = {}
-
-    def write(self, target: TargetName, rows: pa.Table, schema: TableSchema = SCHEMA) -> str:
-        after = self._at.get(target, NO_OFFSET)
-        through = self._at[target] = after + 1
-        path = self._folder / f"{target.table}-{through}.parquet"
-        pq.write_table(rows, path)
-        lane = CUTS if target == TABLE else SHOP
-        batch = StagedBatch(
-            f"{target.table}-{through}", target, Mode.UPSERT, schema, {lane: Span(after, through)},
-            path=str(path), rows=rows.num_rows,
-        )  # fmt: skip
-        return str(self._writer.write(batch).version)
-
-    def numbers(self, target: TargetName, *numbers: int) -> str:
-        ids = range(len(numbers))
-        columns = {"id": pa.array(ids, pa.int64()), "n": pa.array(numbers, pa.int32())}
-        return self.write(target, pa.table({OP: ["U" for _ in ids], **columns}))
-
-    def cut(self, cut: Cut) -> Cut:
-        for name, version in cut.versions.items():
-            target = TargetName.parse(name)
-            self._writer.tag(target, version, cut.number, KeepCuts(HOUR_S, 1))
-        rows, schema = staged_row(cut)
-        self.write(TABLE, rows, schema)
-        return cut
-
-
 @dataclass
 class Made:
     """What there is: the configuration's text, and the cuts."""
@@ -111,10 +74,11 @@ def made(
     spark: SparkSession, lake: Any, lake_conf: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Made:  # fmt: skip
-    """Orders change before the second cut, items before the third, which is without them."""
+    """Orders change before the second cut, items before the third, which is without them and is
+    withdrawn."""
     if lake.folder is None:
         pytest.skip("DuckDB reads lakes on this machine")
-    tables = Lake(spark, tmp_path_factory.mktemp("staged"))
+    tables = CutLake(spark, tmp_path_factory.mktemp("staged"))
     orders, items = tables.numbers(ORDERS, 10, 20), tables.numbers(ITEMS, 30)
     first = tables.cut(
         Cut(
@@ -133,6 +97,8 @@ def made(
         replace(second, number=THIRD, boundary="time", positions={SHOP: 12}, transaction=None,
                 time_ms=None, versions={str(ORDERS): orders}, left_out={str(ITEMS): "is away"})
     )  # fmt: skip
+    tables.cut(replace(third, number=WITHDRAWAL, boundary="withdrawn", positions={SHOP: 9},
+                       versions={}, left_out={}))  # fmt: skip
     catalog = "\n".join(f'"{key}" = {json.dumps(value)}' for key, value in lake_conf.items())
     return Made(CONFIG.format(catalog=catalog), [first, second, third])
 
@@ -159,12 +125,13 @@ def test_cuts_are_listed_with_the_newest_first(run: Any) -> None:
     done = run("cuts", "list")
     assert (done.exit_code, done.stderr) == (0, "")
     head, third, second, first = (line.split() for line in done.stdout.splitlines())
-    assert " ".join(head) == "number made source time boundary tables left out kept"
-    assert third == [str(THIRD), "2027-01-15T10:01:00+00:00", "-", "time", "1", str(ITEMS), "yes"]
+    assert " ".join(head) == "number made source time boundary tables left out kept withdrawn"
+    assert third == [str(THIRD), "2027-01-15T10:01:00+00:00", "-", "time", "1", str(ITEMS), "yes",
+                     "2027-01-15T10:02:00+00:00"]  # fmt: skip
     assert second[0] == str(SECOND)
-    assert second[-3:] == ["2", "-", "yes"]
+    assert second[-4:] == ["2", "-", "yes", "-"]
     assert first == [str(FIRST), "2027-01-15T08:01:00+00:00", "2027-01-15T08:00:59.750+00:00",
-                     "transaction", "2", "-", "no"]  # fmt: skip
+                     "transaction", "2", "-", "no", "-"]  # fmt: skip
 
 
 def test_the_list_as_json_and_its_bounds(run: Any) -> None:
@@ -172,6 +139,7 @@ def test_the_list_as_json_and_its_bounds(run: Any) -> None:
     assert third == {
         "number": THIRD, "made": "2027-01-15T10:01:00+00:00", "source_time": None,
         "boundary": "time", "tables": 1, "left_out": [str(ITEMS)], "kept": True,
+        "withdrawn": "2027-01-15T10:02:00+00:00",
     }  # fmt: skip
     assert (second["kept"], first["kept"]) == (True, False)
     kept = json.loads(run("cuts", "list", "--json", "--kept").stdout)
@@ -187,6 +155,7 @@ def test_a_cut_is_shown_with_what_is_needed_to_read_it(run: Any, made: Made) -> 
     assert f"{ORDERS} {third.versions[str(ORDERS)]}" in said
     assert f"{ITEMS} left out: is away" in said
     assert "no longer kept" not in said
+    assert f"cut {THIRD} is withdrawn since 2027-01-15T10:02:00+00:00" in said
     said = words_of(run("cuts", "show", str(FIRST)))
     assert "last transaction: uuid:23" in said
     assert "between two transactions" in said
@@ -219,6 +188,18 @@ def test_a_query_sees_all_tables_as_they_are_in_a_cut(
     assert json.loads(done.stdout)["rows"] == rows
 
 
+def test_a_query_of_a_cut_that_is_withdrawn_says_so(run: Any) -> None:
+    """It is as readable as it was."""
+    orders = f"select n from {ORDERS} order by n"
+    done = run("query", orders, "--cut", str(THIRD), "--json")
+    assert json.loads(done.stdout)["rows"] == [[11], [19]]
+    assert done.stderr == (
+        f"binlogd: cut {THIRD} is withdrawn since 2027-01-15T10:02:00+00:00: an offsets reset had "
+        "shop:0 from offset 9 on read again\n"
+    )
+    assert run("query", orders, "--cut", str(SECOND), "--json").stderr == ""
+
+
 def of_docs(tool: str) -> list[str]:
     """The statements of a tool in the page about cuts."""
     page = (CHECKOUT / "docs/cuts.md").read_text(encoding="utf-8")
@@ -227,9 +208,9 @@ def of_docs(tool: str) -> list[str]:
 
 
 def test_spark_reads_it_as_the_docs_say(spark: SparkSession, made: Made) -> None:
-    """By the snapshot's id, by the tag of a table that changed; the ids from the table of cuts."""
+    """By the snapshot's id, by the tag of a table that changed; which stands, and its ids."""
     second = made.cuts[1]
-    by_id, by_tag, ids = of_docs("Spark")
+    by_id, by_tag, ids, newest = of_docs("Spark")
     version = second.versions[str(ORDERS)]
     for text in (
         re.sub(r"lake\.shop\.orders(.*) \d+$", rf"{ORDERS}\1 {version}", by_id),
@@ -239,6 +220,8 @@ def test_spark_reads_it_as_the_docs_say(spark: SparkSession, made: Made) -> None
     text = ids.replace("lake.binlogd.cuts", str(TABLE)).replace("1790000060", str(SECOND))
     found = spark.newSession().sql(text).collect()
     assert {row.table: row.version for row in found} == second.versions
+    stands = spark.newSession().sql(newest.replace("lake.binlogd.cuts", str(TABLE))).collect()
+    assert [row.number for row in stands] == [SECOND]
 
 
 def test_duckdb_reads_it_as_the_docs_say(made: Made, lake_conf: dict[str, str]) -> None:
@@ -262,6 +245,7 @@ def test_duckdb_reads_it_as_the_docs_say(made: Made, lake_conf: dict[str, str]) 
         (["query", BOTH, "--pipeline", "shop"], "", "--pipeline belongs to --cut"),
         (["query", BOTH, "--cut", "7"], OTHERS, "--pipeline is required, one of: shop, young"),
         (["cuts", "show", "7"], "", f"{TABLE} lists no cut 7"),
+        (["cuts", "show", str(WITHDRAWAL)], "", f"{TABLE} lists no cut {WITHDRAWAL}"),
         (["cuts", "list", "--pipeline", "none"], OTHERS, "makes no cuts: its cut_every is not set"),
         (["cuts", "list", "--pipeline", "x"], OTHERS, "x: unknown; the configuration has: shop"),
         (

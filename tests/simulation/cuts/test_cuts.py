@@ -17,6 +17,8 @@ from actors.contract.addresses import Address
 from actors.fetcher import cutting
 from actors.fetcher.cutting import Cutting
 from changes.model.model import DdlPolicy, TargetName
+from offsets.cuts import WITHDRAWN, Cut, withdrawn_by
+from offsets.moved import read_again
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.reset import ResetRequest, ResetSurroundings, ResetTo, plan_reset
@@ -67,7 +69,7 @@ class CutWorld(World):
     def __init__(self, stream: Stream, durable: Durable, rng: random.Random, **more: Any) -> None:
         super().__init__(durable, rng, **more)
         self._stream = stream
-        self.counts = Counter[str]()
+        self.counts, self.cuts = Counter[str](), list[Cut]()
         fetcher, committer = self.logics[FETCHER], self.logics[COMMITTER]
         every_s = rng.choice((0.02, 0.2))
         fetcher._cutting = Cutting(PIPELINE, fetcher._sorter._format, fetcher._parts, every_s)
@@ -92,6 +94,9 @@ class CutWorld(World):
         assert not left or ALL in message.left_out, left
         self.counts["left_out"] += len(message.left_out)
         self.counts["cuts"] += 1
+        if message.versions:
+            row = asked.positions, None, None, message.versions, {}
+            self.cuts.append(Cut(len(self.cuts), PIPELINE, "time", *row))
         return None
 
 
@@ -225,7 +230,8 @@ def test_no_cut_goes_through_the_parts_of_a_message() -> None:
 
 
 def test_none_is_made_of_tables_that_hold_what_is_read_again() -> None:
-    """The marks go back with the log, the rows of a keyed table don't."""
+    """The marks go back with the log, the rows of a keyed table don't. Former ones that have some
+    of it are withdrawn."""
     counts = Counter[str]()
     for seed in range(40):
         rng = random.Random(seed)
@@ -237,10 +243,17 @@ def test_none_is_made_of_tables_that_hold_what_is_read_again() -> None:
             durable.save(world.logics[COMMITTER].snapshot())
             counts += world.counts
             put_back(durable, rng)
+            again = read_again(durable.snapshot)
+            withdrawal = Cut(len(world.cuts), PIPELINE, WITHDRAWN, again, None, None, {}, {})
+            for cut in world.cuts:
+                above = any(at > durable.committed[each] for each, at in cut.positions.items())
+                assert (withdrawn_by(cut, [withdrawal]) is not None) == above
+                counts["withdrawn"] += above
         world = CutWorld(stream, durable, rng, staging=RealStaging)
         assert world.run()
         counts += world.counts
     assert counts["again"] > 5, counts
+    assert counts["withdrawn"] > 5, counts
     assert counts["tables"] > 50, counts
 
 

@@ -19,7 +19,7 @@ from actors.fetcher import cutting
 from actors.fetcher.cutting import Cutting
 from actors.runtime.mailbox import Tick
 from actors.target.limits import AtCuts
-from actors.together import Gathering
+from actors.together import Gathering, Together
 from offsets.position import TopicPartition
 from tests.simulation import cast
 from tests.simulation.cuts.test_cuts import (
@@ -45,7 +45,7 @@ class Gatherer:
     """Who makes cuts, as far as it gathers writes."""
 
     def __init__(self, patience_s: float) -> None:
-        self.gathering = Gathering(CUTS, {"lake"}, patience_s)
+        self.gathering = Gathering(CUTS, Together(frozenset({"lake"}), patience_s))
         self.reached: list[msg.CutReached] = []
 
     def handle(self, message: object, now: float) -> Sequence[object]:
