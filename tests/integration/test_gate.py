@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +172,7 @@ def test_a_cut_that_has_them_is_named(rig: Rig, follower: Follower) -> None:
     status, again = told(gate(rig, *both, through=moment, cut=""))
     assert (status, again["cut"] >= found["cut"]) == (0, True)
 
+    asked_of_one_cut(rig, both, moment, found["cut"])
     words = ["offsets", "reset", "--pipeline", "p", "--to", "earliest", "--execute"]
     assert ended(daemon(*words, "--config", str(config)), 120)[0] == 0
     process = daemon("run", "--config", str(config), start_new_session=True)
@@ -179,8 +181,30 @@ def test_a_cut_that_has_them_is_named(rig: Rig, follower: Follower) -> None:
     assert (status, later["cut"] > again["cut"]) == (0, True), later
     process.terminate()
     assert ended(process, 120)[0] == 0
-    listed = daemon("cuts", "list", "--json", "--config", str(config)).communicate(timeout=60)[0]
-    cuts = {one["number"]: one["withdrawn"] for one in json.loads(listed)}
+    cuts = withdrawals(config)
     stand = [number for number, by in cuts.items() if by is None]
     assert later["cut"] in stand
     assert min(stand) > again["cut"] > found["cut"] - 1
+
+
+def asked_of_one_cut(rig: Rig, tables: tuple[str, ...], moment: str, good: int) -> None:
+    """One that is there and has them; one from before; one that is none; one that may come."""
+    status, same = told(gate(rig, *tables, through=moment, **{"in-cut": str(good)}))
+    assert (status, same["cut"]) == (0, good)
+    numbers = rig.spark.sql(f"SELECT min(number), max(number) FROM lake.`{rig.db}`.cuts").collect()
+    first, never = numbers[0][0], numbers[0][1] + 100_000
+    for number, said in (
+        (first, f"cut {first} was made before"),
+        (first - 1, f"lists no cut {first - 1} of pipeline p"),
+    ):
+        process = gate(rig, *tables, through=moment, **{"in-cut": str(number)})
+        assert said in process.communicate(timeout=90)[1]
+        assert process.returncode == 2
+    status, later = told(gate(rig, *tables, through=moment, **{"in-cut": str(never)}))
+    assert (status, set(later["tables"].values())) == (75, {f"cut {never} is not listed yet"})
+
+
+def withdrawals(config: Path) -> dict[int, str | None]:
+    """Of each cut since when it is withdrawn."""
+    listed = daemon("cuts", "list", "--json", "--config", str(config)).communicate(timeout=60)[0]
+    return {one["number"]: one["withdrawn"] for one in json.loads(listed)}

@@ -44,6 +44,9 @@ TimeoutOption = Annotated[
 CutOption = Annotated[
     bool, typer.Option("--cut", help="Wait for a cut that has all of them, and print its number.")
 ]
+InCutOption = Annotated[
+    int | None, typer.Option("--in-cut", metavar="N", help="Wait until this cut has all of them.")
+]
 CountsOption = Annotated[
     str | None,
     typer.Option(
@@ -65,6 +68,7 @@ def gate_wait(
     through: ThroughOption,
     timeout: TimeoutOption = None,
     cut: CutOption = False,
+    in_cut: InCutOption = None,
     counts_from: CountsOption = None,
     empty: EmptyOption = False,
     config: ConfigOption = None,
@@ -75,16 +79,16 @@ def gate_wait(
     It looks at the log and at what is recorded, also while no daemon runs. Status 0: they do; 75:
     not within --timeout, and why; 2: it can't be told.
     """
+    if cut and in_cut is not None:
+        refuse("--cut or --in-cut, not both")
     settings = load_config(config)
-    try:
-        moment = parse_since(through, datetime.now(UTC))
-        patience_s = None if timeout is None else seconds_of(timeout)
-    except (ValueError, OverflowError) as error:
-        refuse(str(error))
-    through_ms = int(moment.timestamp() * 1000)
+    through_ms, patience_s = _times(through, timeout)
     try:
         counted = None if counts_from is None else _counted(settings, counts_from, through_ms)
-        gates = gates_of(settings, tables, through_ms, _tell, empty=empty, cut=cut, counted=counted)
+        gates = gates_of(
+            settings, tables, through_ms, _tell,
+            empty=empty, cut=cut or in_cut is not None, in_cut=in_cut, counted=counted,
+        )  # fmt: skip
         looked = _wait(settings, gates, patience_s)
     except REFUSED as error:
         refuse(settings.redactor.text(str(error)))
@@ -99,6 +103,16 @@ def gate_wait(
     else:
         _print(tables, through_ms, looked)
     sys.exit(Exit.DEADLINE.value if shut else Exit.OK.value)
+
+
+def _times(through: str, timeout: str | None) -> tuple[int, float | None]:
+    """The moment, in Unix milliseconds, and the patience, in seconds."""
+    try:
+        moment = parse_since(through, datetime.now(UTC))
+        patience_s = None if timeout is None else seconds_of(timeout)
+    except (ValueError, OverflowError) as error:
+        refuse(str(error))
+    return int(moment.timestamp() * 1000), patience_s
 
 
 def _counted(settings: Config, begins: str, through_ms: int) -> CountsAgree:

@@ -61,9 +61,11 @@ def gates_of(
     *,
     empty: bool = False,
     cut: bool = False,
+    in_cut: int | None = None,
     counted: CountsAgree | None = None,
 ) -> list[PipelineGate]:
-    """One for each pipeline of the tables. ``tell`` gets warnings. Raises GateRefused, NoAnswer."""
+    """One for each pipeline of the tables. ``tell`` gets warnings. ``cut``: a cut has to have them,
+    too; ``in_cut``: this one. Raises GateRefused, NoAnswer."""
     parts = by_pipeline(settings, tables)
     if cut and len(parts) > 1:
         names = ", ".join(pipeline.name for pipeline, _ in parts)
@@ -78,6 +80,7 @@ def gates_of(
             empty,
             CutsTable(pipeline) if cut else None,
             counted,
+            in_cut,
         )
         for pipeline, targets in parts
     ]

@@ -18,6 +18,7 @@ from offsets.gate import cut_lacks, why_shut
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import check_topic_ids
 from offsets.snapshot import Snapshot
+from sparkwriter.kit.queries import NoAnswer
 
 MARGIN_S = 60.0
 """How far before the moment the log is looked at, by the times of its records. Where clocks differ
@@ -49,13 +50,14 @@ class PipelineGate:
         may_be_empty: bool = False,
         cuts: CutsTable | None = None,
         counted: Callable[[PipelineConfig, Sequence[str]], Mapping[str, str]] | None = None,
+        in_cut: int | None = None,
     ) -> None:
         """``through_ms``: the moment, in Unix milliseconds of the source's clock. ``cuts``: wait
         for a cut that has them, too. ``counted``: by target why its counts do not agree; they are
-        to, too."""
+        to, too. ``in_cut``: of ``cuts`` this one has to have them, None: any later one may."""
         self._look, self._reads, self.targets = look, reads, tuple(targets)
         self._through_ms, self._may_be_empty, self._cuts = through_ms, may_be_empty, cuts
-        self._counted = counted
+        self._counted, self._in_this = counted, in_cut
         self._moments: LogMoments | None = None
         self._passage: Passage | None = None
         self._others: Mapping[TopicPartition, int] | None = None
@@ -178,14 +180,23 @@ class PipelineGate:
         looked: GateLook,
         ends: Mapping[TopicPartition, int],
     ) -> GateLook:
-        newest = [one.number for one in cuts.listed()[:1]]
-        lacks = "no cut is listed yet"
-        for cut in cuts.read(newest):
+        """Whether a cut has them. Raises NoAnswer where the one that has to never will."""
+        this = self._in_this
+        lacks = "no cut is listed yet" if this is None else f"cut {this} is not listed yet"
+        for cut in cuts.read(self._looked_for(cuts)):
             (by,) = cuts.withdrawn([cut])
             why = cut_lacks(cut, recorded, self.targets, ends)
             if by is not None:
                 why = why_withdrawn(cut, by)
             if why is None:
                 return replace(looked, cut=cut.number)
+            if this is not None:
+                raise NoAnswer(why)
             lacks = why
         return replace(looked, shut=dict.fromkeys(self.targets, lacks))
+
+    def _looked_for(self, cuts: CutsTable) -> list[int]:
+        """The newest one, or the one that has to have them; none yet."""
+        newest = [one.number for one in cuts.listed()[:1]]
+        this = self._in_this
+        return newest if this is None else [this for number in newest if number >= this]
