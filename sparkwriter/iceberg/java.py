@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
-from changes.model.errors import TargetRefused
+from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import KeyBound
 from changes.sql.spark.ddl_plan import LakeField
 from changes.sql.spark.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
@@ -40,10 +40,14 @@ class LakeTable:
         self._see(self.operations.refresh())
 
     def see_current(self) -> None:
-        """Look at the metadata that the operations have, without asking the catalog."""
+        """Look at the metadata that the operations have, without asking the catalog. Raises
+        SinkUnavailable where it has said that there is no such table any more."""
         self._see(self.operations.current())
 
-    def _see(self, metadata: Java) -> None:
+    def _see(self, metadata: Java | None) -> None:
+        # Iceberg's operations forget it once the catalog has said that there is no such table.
+        if metadata is None:
+            raise SinkUnavailable("somebody has removed or renamed the table meanwhile")
         self.metadata = metadata
         self._properties: dict[str, str] | None = None
         self._fields: tuple[LakeField, ...] | None = None

@@ -72,6 +72,17 @@ def test_an_unrelated_commit_between(writer: IcebergWriter, begun, spark: SparkS
     assert load(spark, begun.target).property("a") == "b"
 
 
+def test_a_table_that_is_removed_between(begun, spark: SparkSession) -> None:
+    """It is tried again later, as one that was gone before."""
+    table = load(spark, begun.target)
+    main = table.head(MAIN)
+    assert main is not None
+    update = stamped(table, 2)
+    spark.sql(f"DROP TABLE {'.'.join(begun.target)}")
+    with pytest.raises(SinkUnavailable, match="somebody has removed or renamed the table"):
+        publish_update(table, main, update)
+
+
 def test_a_reply_that_is_lost(writer: IcebergWriter, begun, spark: SparkSession) -> None:
     """What landed is found to have, though its commit seemed to fail; it lands once."""
     table = load(spark, begun.target, Deaf)
