@@ -22,10 +22,12 @@ _BOUNDED = {
     "rest.client.socket-timeout-ms": "60000",
 }
 
-_BOUNDED_POSTGRESQL = {
+_BOUNDED_DATABASES = {
     # Seconds. The driver's own is without end, too.
-    "jdbc.socketTimeout": "60",
-    "jdbc.tcpKeepAlive": "true",
+    "jdbc:postgresql:": {"jdbc.socketTimeout": "60", "jdbc.tcpKeepAlive": "true"},
+    # Milliseconds, with each of their two drivers.
+    "jdbc:mariadb:": {"jdbc.socketTimeout": "60000"},
+    "jdbc:mysql:": {"jdbc.socketTimeout": "60000"},
 }
 """Not so for Hive, whose client waits for ten minutes: it takes an `alter_table` that it has given
 up for one that failed and deletes the metadata it was to name, which may land yet."""
@@ -57,8 +59,8 @@ def _bounded(properties: Mapping[str, str]) -> Mapping[str, str]:
     """How long a client waits. S3's needs nothing: 2 s to connect, 30 s for bytes, 5 more tries."""
     if properties.get("type") == "rest":
         return _BOUNDED
-    postgresql = properties.get("uri", "").startswith("jdbc:postgresql:")
-    return _BOUNDED_POSTGRESQL if postgresql else {}
+    uri = properties.get("uri", "")
+    return next((found for of, found in _BOUNDED_DATABASES.items() if uri.startswith(of)), {})
 
 
 def catalog_settings(name: str, properties: Mapping[str, str]) -> dict[str, str]:
