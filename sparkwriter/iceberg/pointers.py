@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import structlog
+from py4j.protocol import Py4JError
 
 from changes.model.errors import SinkAway
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.session.java_api import Java, JavaFailure, reason
+from sparkwriter.session.java_api import Java, JavaFailure, java_class, reason
 
 log: Any = structlog.get_logger(__name__)
 
@@ -25,6 +26,15 @@ _MOVE = (
 )
 _NO_VIEW = " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
 """Behind it, where the catalog's table says what a row is of."""
+
+
+_LOCKED = frozenset({"55P03", "57014"})
+"""PostgreSQL's SQLSTATE where a lock was waited for in vain: by its own bound, or by ours."""
+_LOCK_WAIT = "1205"
+"""MySQL's and MariaDB's number for the same by their own bound."""
+_ROLLED_BACK, _UNKNOWN = "40", "40003"
+"""SQLSTATE's class of what was taken back for another transaction, and the one in it that does not
+know."""
 
 
 class Pointer(NamedTuple):
@@ -44,7 +54,8 @@ def written(table: LakeTable, base: Java, made: Java) -> Pointer:
 
 
 def move(connection: Java, pointer: Pointer, wait_s: float) -> bool:
-    """Within the connection's transaction; False where the table no longer shows its base.
+    """Within the connection's transaction; False where the table no longer shows its base, or
+    another transaction was faster with it.
 
     ``wait_s``: how long another's lock is waited for. Raises one of JavaFailure.
     """
@@ -67,8 +78,34 @@ def move(connection: Java, pointer: Pointer, wait_s: float) -> bool:
         for at, value in enumerate(values, start=1):
             statement.setString(at, value)
         return bool(statement.executeUpdate() == 1)
+    except JavaFailure as error:
+        if was_rolled_back(error):
+            return False
+        raise
     finally:
         statement.close()
+
+
+def was_rolled_back(error: BaseException) -> bool:
+    """Whether the server has taken the transaction back for another one's sake: a deadlock, or a
+    change that can't be put in order with it."""
+    state = _sql(error, "getSQLState")
+    return state.startswith(_ROLLED_BACK) and state != _UNKNOWN
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether a row's lock was waited for in vain. SQLite has one for all: never there."""
+    timed_out = java_class(error) == "java.sql.SQLTimeoutException"
+    locked = _sql(error, "getSQLState") in _LOCKED
+    return timed_out or locked or _sql(error, "getErrorCode") == _LOCK_WAIT
+
+
+def _sql(error: BaseException, what: str) -> str:
+    """What a driver's exception tells beside its message; empty where it is none of a driver's."""
+    try:
+        return str(getattr(error.java_exception, what)() or "")  # type: ignore[attr-defined]
+    except (AttributeError, Py4JError):
+        return ""
 
 
 @contextmanager

@@ -14,11 +14,19 @@ from functools import partial
 from typing import Protocol
 
 from actors.contract.ports import OneFailed
-from changes.model.errors import LostRace, SinkUnavailable, TargetRefused
+from changes.model.errors import LostRace, SinkAway, SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.pointers import Pointer, move, moved, transaction, written
+from sparkwriter.iceberg.pointers import (
+    Pointer,
+    is_locked,
+    move,
+    moved,
+    transaction,
+    was_rolled_back,
+    written,
+)
 from sparkwriter.iceberg.publish import (
     MAIN,
     SWAP_ATTEMPTS,
@@ -30,7 +38,7 @@ from sparkwriter.iceberg.publish import (
     why,
 )
 from sparkwriter.iceberg.refusals import reasons
-from sparkwriter.session.java_api import Java, JavaFailure
+from sparkwriter.session.java_api import Java, JavaFailure, reason
 
 Change = Callable[[Java], object]
 """Of metadata that is being built."""
@@ -158,11 +166,15 @@ class Moves:
             raise OneFailed(None) from NotLanded("others keep changing the tables")
 
     def _moved(self, wait_s: float) -> _Move | None:
-        """Move all pointers at once. Gives the one that another was faster with, if any."""
+        """Move all pointers at once. Gives the one that another was faster with, if any.
+
+        What the catalog's database refuses before the commit it would refuse each of them: none
+        can be written, and none is at fault.
+        """
         try:
             with transaction(self._moves[0].kept.table) as connection:
                 for one in self._moves:
-                    if not move(connection, one.ready(), wait_s):
+                    if not _is_moved(connection, one, wait_s):
                         connection.rollback()
                         return one
                 self._may_land = True
@@ -170,10 +182,11 @@ class Moves:
         except SinkUnavailable as error:
             raise OneFailed(None) from error
         except JavaFailure as error:
-            self._may_land = self._may_land and not never_began(error)
+            kind = SinkUnavailable if self._may_land else SinkAway
+            took_back = never_began(error) or was_rolled_back(error)
+            self._may_land = self._may_land and not took_back
             if not (self._may_land and self._shows()):
-                text = f"the catalog takes no commit: {why(error)}"
-                raise OneFailed(None) from SinkUnavailable(text)
+                raise OneFailed(None) from kind(f"the catalog takes no commit: {why(error)}")
         return None
 
     def _shows(self) -> bool:
@@ -189,6 +202,17 @@ class Moves:
         for one in self._moves:
             moved(one.ready())
             one.kept.landed()
+
+
+def _is_moved(connection: Java, one: _Move, wait_s: float) -> bool:
+    """As ``move``. Raises OneFailed where a lock is in the way of that one."""
+    try:
+        return move(connection, one.ready(), wait_s)
+    except JavaFailure as error:
+        if not is_locked(error):
+            raise
+        text = f"another session holds its row of the catalog's database ({reason(error)})"
+        raise OneFailed(one.target) from SinkUnavailable(f"{one.target}: {text}")
 
 
 @contextmanager
