@@ -6,6 +6,7 @@ was handed out is whole, it is all that the source did up to the last of those e
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
@@ -26,6 +27,7 @@ TOO_MANY = "transaction {} has more events than its end says"
 BEGUN_TWICE = "transaction {} began twice before its end"
 NO_END = "no end came of transaction {}"
 LACKS = "not all events came of transaction {}"
+SCATTERED = "topic {} has ends of transactions in several partitions"
 UNBOUNDED = "of more than {} transactions not all has come"
 
 
@@ -42,7 +44,7 @@ class _Open:
     latest: dict[TopicPartition, int] = field(default_factory=dict)
 
     def add(self, source: TopicPartition, offset: int, order: int) -> bool:
-        """One of its events. Whether it may be the last one that was lacking."""
+        """One of its events. Whether it is its first one in this partition."""
         before = self.latest.get(source)
         if before is None:
             self.first[source] = offset
@@ -50,7 +52,7 @@ class _Open:
             return False
         self.latest[source] = order
         self.found += 1
-        return self.needs is not None
+        return before is None
 
     def ended(self, mark: TransactionMark) -> bool:
         """Its end came. Whether that says how many events of tables it has; else it has those that
@@ -72,13 +74,18 @@ class OpenTransactions:
     def __init__(self, format_: Format) -> None:
         self._format = format_
         self._skipped = self._skips = 0
+        self._ends_in: dict[str, TopicPartition] = {}
+        self._scattered: str | None = None
         self.forget()
 
     def forget(self) -> None:
         """Other partitions are read from now on."""
         self._open: dict[str, _Open] = {}
         self._endless: set[str] = set()
-        self._begun: str | None = None
+        self._firsts: dict[TopicPartition, deque[tuple[int, str]]] = {}
+        """In each partition the first events of transactions that had no end then."""
+        self._begun: dict[TopicPartition, str] = {}
+        self._twice: set[str] = set()
         self._told = self._sleeps = self._based = False
         self._first_ms: int | None = None
         self._last: TransactionEnd | None = None
@@ -87,7 +94,7 @@ class OpenTransactions:
     @property
     def usable(self) -> bool:
         """Whether a cut can be made where all that was handed out is whole."""
-        return self._told and self._based and self._doubt is None
+        return self._told and self._based and (self._scattered or self._doubt) is None
 
     @property
     def whole(self) -> bool:
@@ -136,8 +143,8 @@ class OpenTransactions:
     def rest_by_ends(self) -> tuple[TransactionEnd | None, str | None]:
         """A cut is made by what was counted: the last transaction's end, or why it can't be said to
         go between two transactions."""
-        if self._doubt is not None:
-            return None, self._doubt
+        if (doubt := self._scattered or self._doubt) is not None:
+            return None, doubt
         self._skips = self._skipped = 0
         return self._last, None
 
@@ -149,6 +156,7 @@ class OpenTransactions:
             self._doubt = (NO_END if name in self._endless else LACKS).format(name)
             self._open.clear()
             self._endless.clear()
+            self._firsts.clear()
             self._skipped, self._skips = 0, min(2 * self._skips + 1, MOST_SKIPPED)
         return self._doubt
 
@@ -158,24 +166,37 @@ class OpenTransactions:
         if part is None:
             return
         if isinstance(part, TransactionMark):
-            return self._mark(part)
+            self._take_turns(part, source)
+            return self._mark(part) if part.ends else None
         name, order = part
         if name is None:
             return self._sleep(UNTOLD.format(source))
         one = self._open.get(name) or self._opened(name)
-        if one.add(source, offset, order):
-            self._close_whole(name, one)
+        if one.add(source, offset, order) and one.needs is None:
+            self._firsts.setdefault(source, deque()).append((offset, name))
+        self._close_whole(name, one)
+
+    def _take_turns(self, mark: TransactionMark, source: TopicPartition) -> None:
+        """Begins and ends do so, in the one partition that has them. What began twice was numbered
+        anew, so its end counts a part of it."""
+        if self._ends_in.setdefault(source.topic, source) != source:
+            self._scattered = SCATTERED.format(source.topic)
+        name, begun = mark.id, self._begun.pop(source, None)
+        if begun is not None and begun != name:
+            self._doubt = NO_END.format(begun)
+        if not mark.ends:
+            self._begun[source] = name
+            if begun == name:
+                self._twice.add(name)
+        if name in self._twice:
+            self._doubt = BEGUN_TWICE.format(name)
+            if mark.ends:
+                self._twice.discard(name)
 
     def _mark(self, mark: TransactionMark) -> None:
-        name = mark.id
-        if not mark.ends:
-            if self._begun == name:
-                self._doubt = BEGUN_TWICE.format(name)
-            self._begun = name
-            return
-        if not self._told:
+        name, self._told = mark.id, True
+        if self._first_ms is None:
             self._first_ms = mark.time_ms
-        self._told, self._begun = True, None
         self._last = TransactionEnd(name, mark.time_ms)
         one = self._open.get(name) or self._opened(name)
         self._endless.discard(name)
@@ -205,11 +226,13 @@ class OpenTransactions:
     def _drop_endless(self, ended: _Open) -> None:
         """What came before an ended one in a partition has ended before it, and that end was not
         seen: it is below where this daemon began to read, or lost."""
-        for name in [*self._endless]:
-            first = self._open[name].first
-            if any(first.get(source, at) < at for source, at in ended.first.items()):
-                self._doubt = NO_END.format(name)
-                self._close(name)
+        for source, at in ended.first.items():
+            firsts = self._firsts.get(source, ())
+            while firsts and (firsts[0][0] < at or firsts[0][1] not in self._endless):
+                name = firsts.popleft()[1]
+                if name in self._endless and self._open[name].first.get(source, at) < at:
+                    self._doubt = NO_END.format(name)
+                    self._close(name)
 
     def _sleep(self, doubt: str) -> None:
         """Until the next end nothing is counted: most logs have none."""
