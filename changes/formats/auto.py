@@ -13,6 +13,7 @@ from itertools import groupby, islice
 
 from changes.formats import AUTO, FORMATS, TopicFormats
 from changes.formats.auto_decoder import AutoTableDecoder
+from changes.formats.debezium.json import DebeziumJson
 from changes.formats.engine.format import (
     VALUE_AT,
     Chunked,
@@ -212,7 +213,10 @@ class AutoFormat(Format):
     def transaction_part(self, value: bytes | None) -> TransactionPart | TransactionMark | None:
         try:
             mark, plain = self._unmarked(value)
-            return self._of(mark).transaction_part(plain)
+            format_ = self._of(mark)
+            if plain is not None and not isinstance(format_, DebeziumJson):
+                return TransactionPart(None, 0)
+            return format_.transaction_part(plain)
         except BadMessage:
             return None
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS, make_format
-from changes.formats.engine.format import Packed, pack
+from changes.formats.engine.format import Packed, mark_of, pack
 from changes.model.model import FormatOptions
 from changes.model.row_events import TransactionMark, TransactionPart
 from tests.changes.formats.debezium.messages import (
@@ -104,6 +104,14 @@ def test_a_pipeline_that_tells_formats_from_messages_finds_the_same() -> None:
     assert DEBEZIUM.recognise(Packed(None, value))
     marked = b"\xfe\xff\xff\xff" + bytes([13]) + b"debezium-json" + pack(None, value)
     assert auto.transaction_part(marked) == TransactionPart("0-1-7", 3)
+
+
+def test_beside_it_no_other_format_passes_for_what_is_no_part_of_any() -> None:
+    """Its rows would be in a cut between Debezium's transactions, and divide their own."""
+    auto = make_format("auto", FormatOptions())
+    row = b'{"database":"d","table":"t","type":"INSERT","data":[{"id":"1"}]}'
+    assert auto.transaction_part(mark_of("canal-json") + pack(None, row)) == (None, 0)
+    assert auto.transaction_part(None) is None
 
 
 def named(**source: Any) -> str | None:
