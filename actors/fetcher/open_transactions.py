@@ -27,7 +27,7 @@ TOO_MANY = "transaction {} has more events than its end says"
 BEGUN_TWICE = "transaction {} began twice before its end"
 NO_END = "no end came of transaction {}"
 LACKS = "not all events came of transaction {}"
-SCATTERED = "topic {} has ends of transactions in several partitions"
+SCATTERED = "ends of transactions are in {} and in {}, which have no common order"
 UNBOUNDED = "of more than {} transactions not all has come"
 
 
@@ -74,7 +74,7 @@ class OpenTransactions:
     def __init__(self, format_: Format) -> None:
         self._format = format_
         self._skipped = self._skips = 0
-        self._ends_in: dict[str, TopicPartition] = {}
+        self._ends_in: TopicPartition | None = None
         self._scattered: str | None = None
         self.forget()
 
@@ -84,7 +84,7 @@ class OpenTransactions:
         self._endless: set[str] = set()
         self._firsts: dict[TopicPartition, deque[tuple[int, str]]] = {}
         """In each partition the first events of transactions that had no end then."""
-        self._begun: dict[TopicPartition, str] = {}
+        self._begun: str | None = None
         self._twice: set[str] = set()
         self._told = self._sleeps = self._based = False
         self._first_ms: int | None = None
@@ -179,15 +179,15 @@ class OpenTransactions:
     def _take_turns(self, mark: TransactionMark, source: TopicPartition) -> None:
         """Begins and ends do so, in the one partition that has them. What began twice was numbered
         anew, so its end counts a part of it."""
-        if self._ends_in.setdefault(source.topic, source) != source:
-            self._scattered = SCATTERED.format(source.topic)
-        name, begun = mark.id, self._begun.pop(source, None)
+        self._ends_in = self._ends_in or source
+        if self._ends_in != source:
+            self._scattered = SCATTERED.format(self._ends_in, source)
+        name, begun = mark.id, self._begun
+        self._begun = None if mark.ends else name
         if begun is not None and begun != name:
             self._doubt = NO_END.format(begun)
-        if not mark.ends:
-            self._begun[source] = name
-            if begun == name:
-                self._twice.add(name)
+        if not mark.ends and begun == name:
+            self._twice.add(name)
         if name in self._twice:
             self._doubt = BEGUN_TWICE.format(name)
             if mark.ends:

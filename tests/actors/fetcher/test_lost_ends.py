@@ -16,8 +16,6 @@ from tests.actors.fetcher.transactions_log import DATA, ENDS, T0, begin, end, ev
 
 DEBEZIUM = FORMATS["debezium-json"](FormatOptions())
 P0, P1, P2 = DATA
-OTHER_ENDS = TopicPartition("ends", 1)
-OTHER_SOURCE = TopicPartition("ends-of-another", 0)
 Messages = Sequence[tuple[TopicPartition, bytes]]
 
 
@@ -49,10 +47,9 @@ def counted_from_a_cut(*before: tuple[TopicPartition, bytes]) -> Log:
 
 
 def test_what_is_counted_is_between_two_transactions() -> None:
-    """The control: also of two sources, whose ends come in any order."""
+    """The control."""
     log = counted_from_a_cut()
-    log.hand_out([(ENDS, begin("1")), (OTHER_SOURCE, begin("a")), (ENDS, end("1", 0))])
-    log.hand_out([(OTHER_SOURCE, end("a", 0)), (ENDS, begin("2")), (ENDS, end("2", 0))])
+    log.hand_out([(ENDS, begin("1")), (ENDS, end("1", 0)), (ENDS, begin("2")), (ENDS, end("2", 0))])
     assert log.transactions.usable
     assert log.transactions.whole
 
@@ -93,13 +90,15 @@ def test_what_began_twice_is_in_doubt_until_it_has_ended(where: str) -> None:
     assert log.transactions.usable
 
 
+@pytest.mark.parametrize("elsewhere", [TopicPartition("ends", 1), TopicPartition("of-another", 0)])
 @pytest.mark.parametrize("mark", [begin("2"), end("2", 0)])
-def test_ends_in_several_partitions_of_a_topic_have_no_order(mark: bytes) -> None:
+def test_ends_in_several_partitions_have_no_order(mark: bytes, elsewhere: TopicPartition) -> None:
     """As where Kafka made the transaction topic with several: an earlier end may lie in another
-    one. No cut by time changes that, and no other assignment."""
+    one. Those of another connector may have the same names. No cut by time changes that, and no
+    other assignment."""
     log = counted_from_a_cut()
-    log.hand_out([(OTHER_ENDS, mark)])
-    reason = "topic ends has ends of transactions in several partitions"
+    log.hand_out([(elsewhere, mark)])
+    reason = f"ends of transactions are in ends:0 and in {elsewhere}, which have no common order"
     for _ in range(3):
         assert not log.transactions.usable
         assert log.transactions.rest_by_ends() == (None, reason)
