@@ -50,12 +50,13 @@ class CutsLogic:
         seconds. ``run_id`` makes names of writes unique over restarts. ``routed``: whether a route
         may lead to a target; what is recorded of others is of an earlier configuration. ``skips``:
         a cut that is without some table is not listed. ``together``: whose targets come to a
-        cut in one transaction. ``again``: from these positions on an operator has the log read
-        again; cuts that have more are withdrawn before another is made."""
+        cut in one transaction. ``again``: from these positions on an operator has had the
+        log read again; cuts that have more are withdrawn before another is made."""
         self._pipeline, self._keep = pipeline, keep
         self._table = OwnTable("cuts", pipeline, group, table, SCHEMA, run_id)
         self._unix_s, self._routed, self._skips = unix_s, routed, skips
         self._me, self._together = Address(pipeline, "cuts"), together
+        self._committer = Address(pipeline, "committer")
         self._gathering = Gathering(self._me, together)
         self._unlisted, self._again = True, dict(again or {})
         self._first: int | None = None
@@ -138,8 +139,7 @@ class CutsLogic:
         if self._making is None or not self._making.withdraws:
             return self._tag()
         if self._table.last == NO_OFFSET:  # no cut was ever made
-            self._making, self._again = None, {}
-            return []
+            return self._withdrawn()
         self._making.begin(next_number(self._table.last, self._unix_s()), {}, ())
         return self._stage()
 
@@ -200,9 +200,9 @@ class CutsLogic:
         asked, before = making.reached.asked, self._made
         self._table.written(making.number)
         if making.withdraws:
-            self._making, self._again = None, {}
             where = {str(source): at for source, at in sorted(asked.positions.items())}
-            return [fx.Log("warning", "cuts_withdrawn", {"by": making.number, "above": where})]
+            said = fx.Log("warning", "cuts_withdrawn", {"by": making.number, "above": where})
+            return [said, *self._withdrawn()]
         self._made = making.cut(self._pipeline)
         self._tagged = dict(making.versions)
         self._unlisted, self._making = False, None
@@ -217,6 +217,11 @@ class CutsLogic:
         news = making.left_out and (before is None or before.left_out != making.left_out)
         quiet = "info" if self._may_divide(before, asked.boundary) else "debug"
         return [fx.Log("warning" if news else quiet, "cut", fields)]
+
+    def _withdrawn(self) -> list[fx.OwnTableEffect]:
+        """None stands that has some of what is read again."""
+        again, self._again, self._making = self._again, {}, None
+        return [fx.Tell(self._committer, msg.CutsWithdrawn(again))]
 
     def _may_divide(self, before: Cut | None, boundary: Boundary) -> bool:
         """Whether readers of a database may see half of a transaction now, for it took long to

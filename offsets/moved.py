@@ -11,8 +11,12 @@ def moved_state(recorded: Snapshot, source: TopicPartition, to: int, end: int) -
     state = recorded.partitions.get(source)
     # The epoch of the log below a frontier is not known of another place.
     log = state.log if state is not None and state.frontier == to else None
-    reread = _reread(recorded, source, to, end)
-    return PartitionState(to, None, log, reset=True, reread=reread, begin=_begin(state, to))
+    reread, before = _reread(recorded, source, to, end), None if state is None else state.withdraws
+    withdraws = before if reread is None else min(to, to if before is None else before)
+    begin = _begin(state, to)
+    return PartitionState(
+        to, None, log, reset=True, reread=reread, begin=begin, withdraws=withdraws
+    )
 
 
 def _begin(state: PartitionState | None, to: int) -> int | None:
@@ -33,13 +37,3 @@ def _reread(recorded: Snapshot, source: TopicPartition, to: int, end: int) -> in
         if to >= held:
             return None
     return max(held, end)
-
-
-def read_again(recorded: Snapshot) -> dict[TopicPartition, int]:
-    """Where the partitions are read of which tables may hold more, since an operator put them
-    back."""
-    return {
-        source: state.frontier
-        for source, state in recorded.partitions.items()
-        if state.reread is not None and state.reread > state.frontier
-    }

@@ -123,7 +123,13 @@ def moved_back(
         if state is None or offset < state.frontier:
             was = PartitionState(offset) if state is None else state
             partitions[source] = PartitionState(
-                offset, None, reset=True, adopted=was.adopted, reread=was.reread, begin=was.begin
+                offset,
+                None,
+                reset=True,
+                adopted=was.adopted,
+                reread=was.reread,
+                begin=was.begin,
+                withdraws=was.withdraws,
             )
     return replace(snapshot, partitions=partitions, rebuilds=rebuilds)
 

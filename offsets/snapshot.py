@@ -43,7 +43,9 @@ class PartitionState:
     there may lack what is below, whenever its first change comes. ``reread``: an operator put the
     frontier back when the log ended here, so until it is here tables may hold more than it says;
     None: none did, or it is past. ``begin``: where the group began to read, or was put forward to;
-    what lies below was not read. None: not recorded, as by older versions.
+    what lies below was not read. None: not recorded, as by older versions. ``withdraws``: the
+    lowest place from which an operator had the log read again, for as long as no row withdraws the
+    cuts that have more; None: none is needed.
     """
 
     frontier: int
@@ -54,6 +56,7 @@ class PartitionState:
     adopted: int | None = None
     reread: int | None = None
     begin: int | None = None
+    withdraws: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     adopted: Offset | None = None
     reread: Offset | None = None
     begin: Offset | None = None
+    withdraws: Offset | None = None
 
     @classmethod
     def of(cls, state: PartitionState) -> _PartitionForm:
@@ -100,6 +101,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             state.adopted,
             state.reread,
             state.begin,
+            state.withdraws,
         )
 
     def value(self) -> PartitionState:
@@ -113,6 +115,7 @@ class _PartitionForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
             self.adopted,
             self.reread,
             self.begin,
+            self.withdraws,
         )
 
 

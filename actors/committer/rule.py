@@ -74,6 +74,7 @@ class CommitterLogic:
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._adopted: dict[TopicPartition, int | None] = {}
         self._reread = {s: state.reread for s, state in recorded.partitions.items()}
+        self._withdraws = {s: state.withdraws for s, state in recorded.partitions.items()}
         self._begin = {s: state.begin for s, state in recorded.partitions.items()}
         self._left = dict(recorded.partitions)
         self._read: dict[TopicPartition, int] = {}
@@ -110,6 +111,10 @@ class CommitterLogic:
                 out = self._dead_lettered(message)
             case msg.FormatDetected() | msg.SpillListed() | msg.LoadBroken() | msg.CutAsked():
                 out = self._noted(message, now)
+            case msg.CutsWithdrawn(positions):
+                done = positions.items()
+                self._withdraws = dict(each for each in self._withdraws.items() if each not in done)
+                out = []
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.TopicsGone(topics):
@@ -380,7 +385,10 @@ class CommitterLogic:
             topic_ids={**self._recorded.topic_ids, **self._topic_ids},
             partitions={
                 source: replace(
-                    state, confirmed=self._confirmed.get(source), reset=source in self._reset
+                    state,
+                    confirmed=self._confirmed.get(source),
+                    reset=source in self._reset,
+                    withdraws=self._withdraws.get(source),
                 )
                 for source, state in {**self._left, **read}.items()
             },

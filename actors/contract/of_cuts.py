@@ -102,6 +102,14 @@ class CutReached:
 
 
 @dataclass(frozen=True, slots=True)
+class CutsWithdrawn:
+    """No cut that has more than is below these offsets stands any more: to the committer, which
+    remembers until then that one may."""
+
+    positions: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
 class TagVersion:
     """Name a version of a target's table as a cut's (``ports.Tags``). ``above``: first remove the
     tags of cuts beyond that number, which a crash left; None: there are none."""

@@ -19,7 +19,6 @@ from changes.routes.routing import Router
 from daemon.config.config import Config
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipelines import PipelineSection
-from offsets.moved import read_again
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 
@@ -45,8 +44,10 @@ def own_tables_of(
         if own_config.apart:
             log.info("tables_come_one_by_one", pipeline=pipeline, sinks=sorted(own_config.apart))
         together = Together(sinks, section.cuts.wait / 2, untagged=sinks - tagged)
+        states = recorded.partitions.items()
+        again = {each: at for each, state in states if (at := state.withdraws) is not None}
         own = pipeline, group, table, keep, time.time, run_id, routed, skips, together
-        yield "cuts", CutsLogic(*own, read_again(recorded)), effects
+        yield "cuts", CutsLogic(*own, again), effects
     if section.counts is not None:
         table, known = TargetName.parse(section.counts), filter(routed, recorded.targets)
         more = config.daemon.processors, known, time.time, run_id

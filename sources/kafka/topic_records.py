@@ -39,6 +39,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     adopted: int | None = None
     reread: int | None = None
     begin: int | None = None
+    withdraws: int | None = None
 
     @classmethod
     def of(cls, state: PartitionState, format_: str | None) -> _Partition:
@@ -53,6 +54,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
             state.adopted,
             state.reread,
             state.begin,
+            state.withdraws,
         )
 
     def state(self) -> PartitionState:
@@ -65,6 +67,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
             self.adopted,
             self.reread,
             self.begin,
+            self.withdraws,
         )
 
 

@@ -45,11 +45,14 @@ class Maker:
         self.cuts: list[Cut] = []
         self.removed: list[str] = []
         self.logs: list[fx.Log] = []
+        self.withdrawn: list[Any] = []
         self.away = self.covered = False
 
     def feed(self, message: object) -> None:
         for effect in self.logic.handle(message, 0.0):
             match effect:
+                case fx.Tell(Address("p", "committer"), msg.CutsWithdrawn(positions)):
+                    self.withdrawn.append(positions)
                 case fx.Tell(to, request):
                     assert to == WRITERS
                     self.feed(self.answer(request))
@@ -256,7 +259,7 @@ def test_what_is_read_again_withdraws_cuts_before_another_is_made() -> None:
     maker.away = True
     maker.feed(Tick())
     assert maker.said == ["the catalog is away"]
-    assert maker.removed == ["file"]
+    assert (maker.removed, maker.withdrawn) == (["file"], [])
     maker.away = False
     maker.feed(reached(10, a="11"))
     assert maker.tags == []
@@ -265,6 +268,7 @@ def test_what_is_read_again_withdraws_cuts_before_another_is_made() -> None:
     assert (withdrawal.number, withdrawal.boundary) == (NOW + 6, "withdrawn")
     assert (withdrawal.positions, withdrawal.versions, withdrawal.left_out) == ({P0: 4}, {}, {})
     maker.feed(Tick())
+    assert maker.withdrawn == [{P0: 4}]
     maker.feed(reached(10, a="11"))
     assert [(cut.number, cut.boundary) for cut in maker.cuts[2:]] == [(NOW + 7, "transaction")]
     assert [tag.above for tag in maker.tags] == [NOW + 6]
@@ -273,6 +277,6 @@ def test_what_is_read_again_withdraws_cuts_before_another_is_made() -> None:
 def test_where_none_was_made_none_is_withdrawn() -> None:
     maker = Maker(again={P0: 4})
     maker.feed(Tick())
-    assert (maker.cuts, maker.logs) == ([], [])
+    assert (maker.cuts, maker.logs, maker.withdrawn) == ([], [], [{P0: 4}])
     maker.feed(reached(10, a="11"))
     assert [cut.boundary for cut in maker.cuts] == ["transaction"]

@@ -52,20 +52,25 @@ def test_back_to_the_earliest_lowers_every_mark_of_the_partition() -> None:
     assert found.marks == (MarkMove(ITEMS, S, 30, 9), MarkMove(ORDERS, S, 49, 9))
     assert (found.losses, found.refusals) == ((), ())
     assert found.snapshot.partitions == {
-        S: PartitionState(10, None, reset=True, reread=100), OTHER: PartitionState(7, 7),
-    }  # fmt: skip
+        S: PartitionState(10, None, reset=True, reread=100, withdraws=10),
+        OTHER: PartitionState(7, 7),
+    }
     assert found.snapshot.targets[ITEMS] == TargetMark(
         "2", {S: 30, OTHER: 6}, MarkMoves(lower={S: 9})
     )
 
 
 def test_up_to_where_the_tables_hold_more_is_remembered() -> None:
-    """To the log's end, or beyond it where it was cut off; and over a second reset."""
+    """To the log's end, or beyond it where it was cut off; and over a second reset. So is the
+    lowest place from which no cut stands."""
     first = plan("offset", 20).snapshot
     carried = replace(first, targets={})
     for to, expected in (("offset", 100), ("latest", None)):
         again = plan(to, 15 if to == "offset" else None, recorded=carried).snapshot
         assert again.partitions[S].reread == expected
+        assert again.partitions[S].withdraws == (15 if to == "offset" else 20)
+    later = replace(carried, partitions={S: replace(carried.partitions[S], frontier=40)})
+    assert plan("offset", 30, recorded=later).snapshot.partitions[S].withdraws == 20
     ahead = {"lake.shop.items": TargetMark("2", {S: 170})}
     found = plan("offset", 20, recorded=replace(RECORDED, targets=ahead)).snapshot
     assert found.partitions[S].reread == 171

@@ -34,6 +34,7 @@ SNAPSHOTS = st.builds(
             adopted=st.none() | OFFSETS,
             reread=st.none() | OFFSETS,
             begin=st.none() | OFFSETS,
+            withdraws=st.none() | OFFSETS,
         ),
         max_size=4,
     ),

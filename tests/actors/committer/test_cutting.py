@@ -17,7 +17,7 @@ from offsets.position import TopicPartition
 from offsets.rebuild import Load, Rebuild
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 
-P0 = TopicPartition("t", 0)
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 A, B, C = (f"lake.d.{name}" for name in "abc")
 ASKED = msg.CutAsked({P0: 1}, {P0: 10}, "transaction", 7, "x")
 
@@ -138,6 +138,23 @@ def test_a_partition_that_comes_anew_ends_the_wait() -> None:
     assert cut(logic.handle(Tick(), 9.0)) == []
     assert cut(logic.handle(ASKED, 9.0)) == []  # of the assignment before
     assert cut(logic.handle(Tick(), 19.0)) == []
+
+
+def test_that_cuts_are_to_be_withdrawn_is_remembered_until_they_are() -> None:
+    """However far the log has been read again by then; another reset may have come meanwhile."""
+    left = {P0: PartitionState(5, reread=6, withdraws=5), P1: PartitionState(9, withdraws=3)}
+    logic = CommitterLogic("p", Snapshot("p", "g", partitions=left), 1.0, None)
+    logic.handle(msg.EpochStarted(1, P0, 5, 99, None), 0.0)
+    logic.handle(msg.Dispatched(1, P0, 10, {}), 0.0)
+
+    def remembered() -> dict[TopicPartition, int | None]:
+        return {each: state.withdraws for each, state in logic.snapshot().partitions.items()}
+
+    assert remembered() == {P0: 5, P1: 3}
+    logic.handle(msg.CutsWithdrawn({P0: 5, P1: 4}), 1.0)
+    assert remembered() == {P0: None, P1: 3}
+    logic.handle(msg.CutsWithdrawn({P1: 3}), 1.0)
+    assert remembered() == {P0: None, P1: None}
 
 
 def test_no_cut_is_made_while_a_log_is_read_again() -> None:

@@ -56,13 +56,12 @@ def test_what_is_recorded_of_another_route_is_not_cut(tmp_path: Path) -> None:
 
 
 def test_what_an_operator_has_read_again_withdraws_cuts(tmp_path: Path) -> None:
-    """Once the table of cuts is known, and before another cut; not what was read again already."""
+    """Once the table of cuts is known, and before another cut; not where a row says so already."""
     file = tmp_path / "config.toml"
     file.write_text(TEXT + 'cut_every = "60s"\n')
     states = {
-        TopicPartition("shop", 0): PartitionState(5, None, reread=9),
+        TopicPartition("shop", 0): PartitionState(7, None, reread=9, withdraws=5),
         TopicPartition("shop", 1): PartitionState(9, None, reread=9),
-        TopicPartition("shop", 2): PartitionState(9, None),
     }
     ((_, logic, _),) = own_tables_of(
         load(file), "shop", "run", Snapshot("shop", "g", partitions=states)

@@ -18,7 +18,6 @@ from actors.fetcher import cutting
 from actors.fetcher.cutting import Cutting
 from changes.model.model import DdlPolicy, TargetName
 from offsets.cuts import WITHDRAWN, Cut, withdrawn_by
-from offsets.moved import read_again
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.reset import ResetRequest, ResetSurroundings, ResetTo, plan_reset
@@ -243,7 +242,8 @@ def test_none_is_made_of_tables_that_hold_what_is_read_again() -> None:
             durable.save(world.logics[COMMITTER].snapshot())
             counts += world.counts
             put_back(durable, rng)
-            again = read_again(durable.snapshot)
+            states = durable.snapshot.partitions.items()
+            again = {each: at for each, state in states if (at := state.withdraws) is not None}
             withdrawal = Cut(len(world.cuts), PIPELINE, WITHDRAWN, again, None, None, {}, {})
             for cut in world.cuts:
                 above = any(at > durable.committed[each] for each, at in cut.positions.items())

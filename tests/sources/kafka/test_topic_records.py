@@ -21,7 +21,7 @@ def test_a_frontier_is_never_there_without_its_topics_format() -> None:
 
 def test_all_of_a_partition_is_read_back() -> None:
     """What is left out would be forgotten at each restart."""
-    state = PartitionState(7, 5, LogEpoch(2, 6), True, Running(6, {"": 3}), 4, 9, 2)
+    state = PartitionState(7, 5, LogEpoch(2, 6), True, Running(6, {"": 3}), 4, 9, 2, 1)
     entries = Entries("p", "g")
     for record in records(Snapshot("p", "g", {}, {SOURCE: state})).partitions:
         entries.apply(record.key, record.value, "here")

@@ -94,7 +94,7 @@ def test_with_execute_file_marks_and_group_move(world: World) -> None:
     done = reset(world, "--to", "offset", "--at", "3", "--execute")
     assert done.exit_code == 0, done.output
     assert "recorded; the next start moves the targets' marks" in done.stdout
-    assert state(world) == PartitionState(3, None, reset=True, reread=20)
+    assert state(world) == PartitionState(3, None, reset=True, reread=20, withdraws=3)
     assert moves(world) == MarkMoves(lower={world.source: 2})
     assert committed(world) == 3
     shown = (
@@ -226,7 +226,10 @@ def test_a_crash_before_the_groups_commit_loses_nothing(
     done = reset(world, "--to", "earliest", "--execute")
     assert done.exit_code == 0
     assert "warning: the group's commit is not moved yet: kafka-commit: gone" in done.stderr
-    assert (state(world), committed(world)) == (PartitionState(0, None, reset=True, reread=20), 8)
+    assert (state(world), committed(world)) == (
+        PartitionState(0, None, reset=True, reread=20, withdraws=0),
+        8,
+    )
 
 
 @pytest.mark.long
@@ -312,7 +315,9 @@ def test_a_shared_topic_records_the_reset_too(broker: DevBroker, tmp_path: Path)
     found = store.get().snapshot
     store.stop()
     assert found is not None
-    assert found.partitions[world.source] == PartitionState(0, None, reset=True, reread=20)
+    assert found.partitions[world.source] == PartitionState(
+        0, None, reset=True, reread=20, withdraws=0
+    )
     assert found.targets["lake.s.t"].moves == MarkMoves(lower={world.source: -1})
 
 
