@@ -34,6 +34,10 @@ class Begin:
     """Start the commit schedule (sent once, by the code that starts the actors)."""
 
 
+Noted = msg.FormatDetected | msg.SpillListed | msg.LoadBroken | msg.CutAsked | msg.CutsWithdrawn
+"""What the next snapshot says beside the frontiers, and what waits for them."""
+
+
 class CommitterLogic:
     """One per pipeline; owns the ledger. What it says is durable, is durable."""
 
@@ -109,12 +113,8 @@ class CommitterLogic:
                 out = self._written(message)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
-            case msg.FormatDetected() | msg.SpillListed() | msg.LoadBroken() | msg.CutAsked():
+            case _ if isinstance(message, Noted):
                 out = self._noted(message, now)
-            case msg.CutsWithdrawn(positions):
-                done = positions.items()
-                self._withdraws = dict(each for each in self._withdraws.items() if each not in done)
-                out = []
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.TopicsGone(topics):
@@ -156,14 +156,15 @@ class CommitterLogic:
         known = self._marks, self._spills, self._rebuilds, self._reread, adopted
         return self._cut.look(self._ledger, *known, now)
 
-    def _noted(
-        self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken | msg.CutAsked, now: float
-    ) -> list[fx.CommitterEffect]:
+    def _noted(self, said: Noted, now: float) -> list[fx.CommitterEffect]:
         """What the next snapshot says beside the frontiers, and what waits for them."""
         match said:
             case msg.CutAsked(epochs):
                 if epochs.items() <= self._epochs.items():
                     self._cut.ask(said, now)
+            case msg.CutsWithdrawn(positions):
+                done = positions.items()
+                self._withdraws = dict(each for each in self._withdraws.items() if each not in done)
             case msg.FormatDetected(topic, name):
                 self._formats[topic] = name
             case msg.SpillListed(target, mark):
