@@ -123,6 +123,9 @@ class PipelineLives:
 
 
 SHOW_INTERVAL_S = 0.2
+# A signal that comes just as the main thread begins to wait interrupts nothing: Python's handler
+# runs when it goes on.
+HEARD_S = 1.0
 """How often the progress line is redrawn: smooth to the eye, negligible for the processor."""
 
 STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
@@ -244,11 +247,11 @@ class Supervisor:
         self._log.info("rebuild_complete", pipeline=rebuilt.pipeline, target=rebuilt.target)
         return EditRequested(rebuilt.pipeline, lambda snapshot: snapshot, Future())
 
-    def _wait(self, lifecycle: Lifecycle) -> float | None:
-        waits = [SHOW_INTERVAL_S] if self._show.visible else []
+    def _wait(self, lifecycle: Lifecycle) -> float:
+        waits = [SHOW_INTERVAL_S if self._show.visible else HEARD_S]
         if lifecycle.deadline is not None:
             waits.append(max(0.0, lifecycle.deadline - time.monotonic()))
-        return min(waits, default=None)
+        return min(waits)
 
     def _log_caught_up(self, name: str, changes: Mapping[str, int], seconds: float) -> None:
         count = changes.get(name, 0)

@@ -6,9 +6,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Annotated
 
 import typer
@@ -78,32 +77,49 @@ def _unfit(settings: Config, gates: Sequence[str]) -> str | None:
     return None
 
 
+_ENDS = {signal.SIGTERM, signal.SIGINT}
+
+
 def _serve(runner: GateRunner, config: Path | None, gates: Sequence[str]) -> Exit:
-    asked: SimpleQueue[int] = SimpleQueue()  # a handler may put into it whatever goes on
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda caught, _: asked.put(caught))
+    # Read from a pipe: a handler of Python's runs between two steps of the main thread, and one
+    # that comes just before it waits for a queue would be heard with the next signal alone.
+    told, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells)
+    for number in (*_ENDS, signal.SIGHUP):
+        signal.signal(number, lambda caught, _: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     runner.start()
-    while asked.get() == signal.SIGHUP:
-        _run_again(config, gates)
+    while os.read(told, 1)[0] == signal.SIGHUP and not _run_again(config, gates, told):
+        pass
     runner.close()
     return Exit.OK
 
 
-def _run_again(config: Path | None, gates: Sequence[str]) -> None:
+def _run_again(config: Path | None, gates: Sequence[str], told: int) -> bool:
     """Have this process run the same command once more, where the configuration can be used now:
-    what it does is recorded, so nothing is lost that is not repeated."""
+    what it does is recorded, so nothing is lost that is not repeated.
+
+    Returns whether it is to end instead.
+    """
     try:
         why = _unfit(read_config(config), gates)
     except ConfigUnusable as error:
         why = "; ".join(error.lines)
     if why is not None:
         _tell(f"the configuration is not taken: {why}")
-        return
+        return False
+    # An end that comes from here on is one by default, on whatever thread; SIGHUP waits until there
+    # is a handler again.
+    for number in _ENDS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    os.set_blocking(told, False)
+    with suppress(BlockingIOError):  # none came meanwhile
+        if not _ENDS.isdisjoint(os.read(told, 4096)):
+            return True
     _tell("reads the configuration again")
     sys.stdout.flush()
-    # One that comes meanwhile waits until there is a handler: by default it would end the process.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 

@@ -82,6 +82,9 @@ class OneCut:
     def read(self, numbers: Sequence[int]) -> list[Cut]:
         return [self._cut]
 
+    def withdrawn(self, cuts: Sequence[Cut]) -> list[Cut | None]:
+        return [None for _ in cuts]
+
 
 def in_cut(world: World, position: int) -> str | None:
     """Why a cut at this position of the log lacks something."""

@@ -221,3 +221,15 @@ def test_a_changed_configuration_is_taken_by_a_signal(world: GateWorld) -> None:
     assert running.process.poll() is None
     assert world.closed("other") == world.closed("g")
     assert running.end() == 0
+
+
+def test_an_end_right_behind_a_changed_configuration_is_not_lost(world: GateWorld) -> None:
+    """Whichever comes first: the process that reads it again ends, be it while it starts."""
+    world.gate()
+    world.written(2)
+    for pause in (0.0, 0.001, 0.01, 0.1, 0.5):
+        running = world.start()
+        running.says("waits for a change")
+        running.process.send_signal(signal.SIGHUP)
+        Event().wait(pause)
+        assert running.end() in (0, -signal.SIGTERM)
