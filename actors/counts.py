@@ -14,7 +14,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures, bare
-from actors.contract.of_counts import CountFigures
+from actors.contract.of_counts import SideFigures
 from actors.own_table import OwnTable
 from actors.runtime.mailbox import Tick
 from changes.model.counts_table import SCHEMA
@@ -120,7 +120,7 @@ class CountsLogic:
             case msg.OwnNotStaged(reason):
                 return self._failed(reason, now)
             case Figures():
-                return [fx.Reply(CountFigures(self._error, self._failing_since))]
+                return [fx.Reply(SideFigures(self._error, self._failing_since))]
             case _:
                 raise TypeError(f"an actor for counts does not know {message!r}")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 
-Request = msg.OpenTarget | msg.WriteBatch | msg.WriteTogether | msg.TagVersion
+Request = msg.OpenTarget | msg.WriteBatch | msg.WriteTogether | msg.TagVersion | msg.SayThrough
 
 
 class WriterLogic:
@@ -30,7 +30,7 @@ class WriterLogic:
             case msg.WriteBatch(batch):
                 self._request = message
                 return [fx.Publish(batch)]
-            case msg.WriteTogether() | msg.TagVersion():
+            case msg.WriteTogether() | msg.TagVersion() | msg.SayThrough():
                 self._request = message
                 return [message]
             case msg.Opened() | msg.Failed() | msg.Tagged() | msg.NotTogether():

@@ -76,7 +76,8 @@ class GateFinding:
 @dataclass(frozen=True, slots=True)
 class GateRecord:
     """``first_ms``: where the first partition begins, ``next_ms`` the one after the last that has
-    closed. ``older``: the highest version of the partitions that ``closed`` has no more."""
+    closed. ``older``: the highest version of the partitions that ``closed`` has no more.
+    ``tables``: those that were complete through ``next_ms``."""
 
     gate: str
     length_ms: int
@@ -85,6 +86,7 @@ class GateRecord:
     closed: tuple[ClosedPartition, ...] = ()
     notices: tuple[Notice, ...] = ()
     older: int = 0
+    tables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError: it may be read from a file."""
@@ -122,7 +124,8 @@ def closed(
     notice = _notice(record, "closed", now, now_ms, finding)
     others = (each for each in record.closed if each.begin_ms != begin_ms)
     if begin_ms == record.next_ms:
-        record = replace(record, next_ms=begin_ms + record.length_ms)
+        next_ms = begin_ms + record.length_ms
+        record = replace(record, next_ms=next_ms, tables=tuple(finding.tables))
     return _told(_bounded(replace(record, closed=_in_order(*others, now))), notice, ways)
 
 
@@ -176,6 +179,14 @@ def only_by(record: GateRecord, ways: Collection[str]) -> GateRecord:
     """Without what waits for a way that the gate has no more."""
     left = (replace(n, ways=tuple(w for w in n.ways if w in ways)) for n in record.notices)
     return replace(record, notices=tuple(each for each in left if each.ways))
+
+
+def complete_through(record: GateRecord, table: str) -> int | None:
+    """The moment up to which a table has all partitions closed; None: it has none. One that came
+    to the gate since the last closing was proved nothing yet, and then all up to that."""
+    open_ = (each.begin_ms for each in record.closed if each.is_open)
+    through = min((record.next_ms, *open_))
+    return through if table in record.tables and through > record.first_ms else None
 
 
 def watched(record: GateRecord, now_ms: int, for_ms: int) -> list[ClosedPartition]:

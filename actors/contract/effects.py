@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from actors.contract.addresses import Address
-from actors.contract.of_cuts import TagVersion, WriteTogether
+from actors.contract.of_cuts import SayThrough, TagVersion, WriteTogether
 from actors.contract.of_outcomes import DeadLetter
 from actors.contract.of_targets import RecordBatch
 from actors.contract.raw_messages import Messages, SpillRecord
@@ -287,7 +287,7 @@ Shared = Tell | WakeAt | Reply | Log | Hold | Offer
 """What the shell itself carries out, for any actor."""
 OfFetcher = Consume | Pause | Resume | WantSchemas | Commit | ReleaseSources | Restart | CloseSource
 OfTarget = Stage | RemoveStaged | Spill | ReadSpill | EndSpill
-OfWriter = OpenInSink | Publish | WriteTogether | TagVersion | RemoveStaged
+OfWriter = OpenInSink | Publish | WriteTogether | TagVersion | SayThrough | RemoveStaged
 OfOwnTables = StageOwn | RemoveStaged
 FetcherEffect = Shared | OfFetcher
 TargetEffect = Shared | OfTarget

@@ -42,8 +42,9 @@ class OwnNotStaged:
 
 
 @dataclass(frozen=True, slots=True)
-class CountFigures:
-    """What who folds counts says: ``error`` why that went wrong last, since that Unix second."""
+class SideFigures:
+    """What an actor beside the flow says of its work: ``error`` why that went wrong last, since
+    that Unix second."""
 
     error: str | None
     failing_since: float | None = None

@@ -123,7 +123,19 @@ class TagVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
-    """The version has its name. ``Failed`` says that it has not."""
+class SayThrough:
+    """Have a target's table say through when gates have found it complete (``ports.Tags``).
+    ``moments``: by gate."""
 
     target: TargetName
+    moments: Mapping[str, str]
+    reply_to: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The version has its name, or the table says it. ``Failed`` says that it has not.
+    ``is_there``: False where there is no table yet that could say something."""
+
+    target: TargetName
+    is_there: bool = True

@@ -120,10 +120,10 @@ class Swaps(Protocol):
 
 @runtime_checkable
 class Tags(Protocol):
-    """A sink that can name versions of its tables, so that cuts find them. Called beside writes of
-    the same table, on a writer's thread.
+    """A sink that can name versions of its tables, so that cuts find them, and keep words beside
+    them. Called beside writes of the same table, on a writer's thread.
 
-    Both raise SinkUnavailable (again later) and TargetRefused (the table can't be had, and why).
+    All raise SinkUnavailable (again later) and TargetRefused (the table can't be had, and why).
     """
 
     def tag(self, target: TargetName, version: str, number: int, keep: KeepCuts) -> None:
@@ -136,6 +136,11 @@ class Tags(Protocol):
     def untag(self, target: TargetName, above: int) -> None:
         """Remove the tags of cuts with numbers above that: what a crash left before the cut's row.
         A table that is not there has none."""
+        ...
+
+    def say_through(self, target: TargetName, moments: Mapping[str, str]) -> bool:
+        """Have the table say of these gates, and of no others, through when it is complete.
+        Repeating it does nothing. Returns whether there is a table."""
         ...
 
 

@@ -25,7 +25,7 @@ from actors.contract.ports import (
     StagedFiles,
     Stager,
 )
-from actors.runtime.in_sink import failed, published, published_together, tagged
+from actors.runtime.in_sink import failed, published, published_together, said, tagged
 from actors.runtime.shell import Directory, Run
 from changes.model.errors import SinkUnavailable, TargetRefused
 from changes.model.model import TargetName
@@ -253,6 +253,8 @@ class WriterEffects:
                 return published_together(sink, writes, effect.locks_s)
             case msg.TagVersion(target):
                 return self._guard(target, lambda sink: tagged(sink, effect))
+            case msg.SayThrough(target):
+                return self._guard(target, lambda sink: said(sink, effect))
             case fx.RemoveStaged(paths):
                 self._staged.remove(paths)
                 return None

@@ -57,6 +57,12 @@ def tagged(sink: BatchWriter, wanted: msg.TagVersion) -> msg.Tagged:
     return msg.Tagged(wanted.target)
 
 
+def said(sink: BatchWriter, wanted: msg.SayThrough) -> msg.Tagged:
+    """Have a table say through when it is complete."""
+    assert isinstance(sink, Tags)  # the configuration was checked
+    return msg.Tagged(wanted.target, sink.say_through(wanted.target, wanted.moments))
+
+
 def failed(target: TargetName, error: BaseException) -> msg.Failed:
     """What became of a target's request. Raises what is none of a sink's errors."""
     awaits = error.other if isinstance(error, WaitsForName) else None

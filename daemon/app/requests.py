@@ -18,14 +18,20 @@ from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from actors.contract.messages import OpenTarget, TagVersion, WriteBatch, WriteTogether
+from actors.contract.messages import (
+    OpenTarget,
+    SayThrough,
+    TagVersion,
+    WriteBatch,
+    WriteTogether,
+)
 from actors.runtime.shell import Directory, Endpoint
 from changes.model.model import TargetName
 
 # What waits for a sink's writers, of one pipeline: in its order, but writes pass openings.
 
 WRITES = WriteBatch, WriteTogether
-Request = OpenTarget | WriteBatch | WriteTogether | TagVersion
+Request = OpenTarget | WriteBatch | WriteTogether | TagVersion | SayThrough
 
 
 def _targets(request: Request) -> list[TargetName]:
@@ -104,7 +110,7 @@ class Requests:
     def tell(self, message: object) -> None:
         """Queue a request."""
         match message:
-            case msg.OpenTarget(target) | msg.TagVersion(target):
+            case msg.OpenTarget(target) | msg.TagVersion(target) | msg.SayThrough(target):
                 sink = self._sinks[target.sink]
             case msg.WriteBatch(batch) | msg.WriteTogether((msg.WriteBatch(batch), *_)):
                 sink = self._sinks[batch.target.sink]

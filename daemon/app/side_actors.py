@@ -1,4 +1,5 @@
-"""Builds the actors beside a pipeline's flow: who stores dead letters, makes cuts, folds counts."""
+"""Builds the actors beside a pipeline's flow: who stores dead letters, makes cuts, folds counts,
+has tables say through when they are complete."""
 
 from __future__ import annotations
 
@@ -13,22 +14,25 @@ from actors.cuts import CutsLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.staging.own_rows import OwnRowEffects
 from actors.staging.staged_tables import ParquetTables
+from actors.through import ThroughLogic
 from actors.together import Together
 from changes.model.model import TargetName
 from changes.routes.routing import Router
 from daemon.config.config import Config
+from daemon.config.gates import tables_that_say
 from daemon.config.pipeline_config import PipelineConfig
 from daemon.config.pipelines import PipelineSection
+from daemon.state.gates_through import GatesThrough
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 
 log: Any = structlog.get_logger(__name__)
 
 
-def own_tables_of(
+def side_actors_of(
     config: Config, pipeline: str, run_id: str, recorded: Snapshot
-) -> Iterator[tuple[str, CutsLogic | CountsLogic, OwnRowEffects]]:
-    """Who fills the tables of binlogd's own that a pipeline has: name, logic, and what carries out
+) -> Iterator[tuple[str, CutsLogic | CountsLogic | ThroughLogic, OwnRowEffects]]:
+    """Who has the writers do something beside a pipeline's flow: name, logic, and what carries out
     its effects. ``recorded``: by earlier runs."""
     section, group = config.pipeline[pipeline], config.group(pipeline)
     router = Router(config.routes(pipeline))
@@ -52,6 +56,9 @@ def own_tables_of(
         table, known = TargetName.parse(section.counts), filter(routed, recorded.targets)
         more = config.daemon.processors, known, time.time, run_id
         yield "counts", CountsLogic(pipeline, group, table, *more), effects
+    if says := tables_that_say(config.gates, routed):
+        moments = GatesThrough(config.daemon.state_dir, says).moments
+        yield "through", ThroughLogic(pipeline, moments, time.time), effects
 
 
 def together_of(

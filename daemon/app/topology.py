@@ -34,7 +34,7 @@ from changes.formats.engine.format import Format
 from changes.routes.routing import Router, shard_of
 from daemon.app.registries import Registries
 from daemon.app.requests import Requests, WritersDirectory
-from daemon.app.side_actors import letters_of, own_tables_of, together_of
+from daemon.app.side_actors import letters_of, side_actors_of, together_of
 from daemon.config.config import Config
 from daemon.operations.rebuild.rebuilds import loads_of, stand_ins
 from daemon.state.dead_letters.open import OpenLetters
@@ -125,8 +125,8 @@ class Topology:
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         self._start_committer(parts)
         self._start_dead_letters(parts)
-        own = [*own_tables_of(config, parts.name, self._run_id, parts.recorded)]
-        for role, logic, effects in own:
+        beside = [*side_actors_of(config, parts.name, self._run_id, parts.recorded)]
+        for role, logic, effects in beside:
             mailbox = Mailbox(DataQueue(NOTHING))
             self._start(Address(parts.name, role), logic, mailbox, _just(effects))
         for index in range(config.daemon.processors):
@@ -151,7 +151,7 @@ class Topology:
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(Address(parts.name, "committer"), Begin())
-        for role, *_ in own:  # which tell processors what they found
+        for role, *_ in beside:  # which tell processors what they found
             self.directory.tell(Address(parts.name, role), Tick())
 
     def _start_committer(self, parts: PipelineParts) -> None:

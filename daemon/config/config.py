@@ -122,7 +122,7 @@ class Config(Section):
         ]
         if not problems and self.gates:  # routes that are wrong lead nowhere
             routers = {name: Router(self.routes(name)) for name in self.pipeline}
-            problems += unfit_gates(self.gates, self.pipeline, routers, self.jobs)
+            problems += unfit_gates(self.gates, self.pipeline, routers, self.jobs, self.sink)
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -231,7 +231,7 @@ class Config(Section):
         return None if section is None else section.quota.writers
 
     def adopt_gates(self, gates: Mapping[str, GateSection]) -> None:
-        """Note the gates as they are now: the daemon only shows them."""
+        """Note the gates as they are now."""
         object.__setattr__(self, "gates", dict(gates))
 
     def adopt_log(self, section: LogSection) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from changes.model.model import TargetName
 from changes.routes.routing import Router
 from daemon.config.owners import own_topics, target_owner
 from daemon.config.pipeline_parts import KafkaSettings
@@ -16,6 +17,7 @@ from daemon.config.sections import SHORTEST_TOKEN, JobsSection, Webhook
 from offsets.gate_record import LATEST_MS
 from settings.section import Section
 from settings.units import Seconds, moment_of
+from sparkwriter.sections import AnySink
 
 DAY_S, SHORTEST_S, LONGEST_S = 86_400, 60, 366 * 86_400
 """Bounds of a partition's length. It is of whole minutes, since counts are by minute."""
@@ -37,6 +39,7 @@ class GateSection(Section):
     empty: bool = False
     from_: str | None = Field(None, alias="from")
     reopen_for: Seconds = Field(7 * 86_400.0, ge=0, le=LONGEST_REOPEN_S)
+    valid_through: bool = False
     success: str = ""
     topic: str = ""
     kafka: KafkaSettings = Field(default_factory=dict)
@@ -129,11 +132,24 @@ def gate_topics(gates: Mapping[str, GateSection]) -> frozenset[str]:
     return frozenset(gate.topic for gate in own if gate.topic)
 
 
+def tables_that_say(
+    gates: Mapping[str, GateSection], reaches: Callable[[str], bool]
+) -> dict[str, tuple[str, ...]]:
+    """By table that a pipeline ``reaches`` the gates of which it is to say through when it is
+    complete."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, gate in sorted(gates.items()):
+        for table in filter(reaches, gate.tables if gate.valid_through else ()):
+            found[table] = (*found.get(table, ()), name)
+    return found
+
+
 def unfit_gates(
     gates: Mapping[str, GateSection],
     pipelines: Mapping[str, PipelineSection],
     routers: Mapping[str, Router],
     jobs: JobsSection,
+    sinks: Mapping[str, AnySink],
 ) -> Iterator[str]:
     """What is wrong with gates, one line each. ``routers``: of each pipeline."""
     read = {topic: name for name, section in pipelines.items() for topic in section.topics}
@@ -151,6 +167,8 @@ def unfit_gates(
                     f"{at}.tables: {table!r}: nothing is recorded of the tables of pipeline "
                     f'{pipeline}: add "file" to its offset_stores'
                 )
+            elif gate.valid_through and not sinks[TargetName.parse(table).sink].tags:
+                yield f"{at}.valid_through: {table!r} is in no lake, and can't say that"
         if gate.topic in gate_topics({name: gate}):
             if gate.topic in read:
                 yield f"{at}.topic: {gate.topic!r} is read by pipeline.{read[gate.topic]}"

@@ -124,12 +124,16 @@ class LakeTable:
 
     def property(self, name: str) -> str | None:
         """A table property's value."""
+        return self.properties().get(name)
+
+    def properties(self) -> Mapping[str, str]:
+        """All of the table's."""
         if self._properties is None:
             # As one text: each entry of a Java map would be a call of its own.
             form = self._jvm.org.apache.iceberg.rest.RESTUtil.encodeFormData
             pairs = parse_qsl(str(form(self.metadata.properties())), keep_blank_values=True)
             self._properties = dict(pairs)
-        return self._properties.get(name)
+        return self._properties
 
     def uuid(self) -> str:
         """What tells the table from one of the same name that was made before or after it."""

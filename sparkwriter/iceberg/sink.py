@@ -28,7 +28,7 @@ from sparkwriter.iceberg.refusals import explain
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.store import IcebergStore
 from sparkwriter.iceberg.swap import remove_table, swap_tables
-from sparkwriter.iceberg.tags import tag_version, untag_above
+from sparkwriter.iceberg.tags import say_through, tag_version, untag_above
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.kit.together import TogetherWriter
 from sparkwriter.session.java_api import JavaFailure
@@ -72,6 +72,11 @@ class IcebergWriter(TogetherWriter[Seen]):
         """Remove the tags of later cuts. See ``actors.contract.ports.Tags``."""
         with self._lake.call(target):
             untag_above(self._lake.catalog, target, above)
+
+    def say_through(self, target: TargetName, moments: Mapping[str, str]) -> bool:
+        """Put moments of gates beside a table. See ``actors.contract.ports.Tags``."""
+        with self._lake.call(target):
+            return say_through(self._lake.catalog, target, moments)
 
 
 def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:

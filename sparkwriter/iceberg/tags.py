@@ -1,10 +1,14 @@
-"""Tags of cuts: a name for the snapshot that a table has in a cut, which keeps it from expiry.
+"""What binlogd says beside a table's rows: tags of cuts, and through when gates have found it
+complete.
 
-Tags are refs beside main. A write of the table that meets such a commit looks again and is
-repeated: main is where it was.
+A tag is a name for the snapshot that a table has in a cut, which keeps it from expiry. Tags are
+refs beside main, moments are properties. A write of the table that meets such a commit looks again
+and is repeated: main is where it was.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from changes.model.errors import TargetRefused
 from changes.model.model import TargetName
@@ -14,6 +18,9 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import MODE, NOT_OURS
 from sparkwriter.iceberg.publish import change_refs
 from sparkwriter.session.java_api import Java
+
+VALID_THROUGH = "binlogd.valid-through."
+"""Properties of tables begin so, and end with a gate's name."""
 
 
 def tag_version(
@@ -58,6 +65,28 @@ def untag_above(catalog: LakeCatalog, target: TargetName, above: int) -> None:
             builder.removeRef(tag)
 
     change_refs(table, change, lambda: not later())
+
+
+def say_through(catalog: LakeCatalog, target: TargetName, moments: Mapping[str, str]) -> bool:
+    """Set a property for each gate, and remove those of others. See
+    ``actors.contract.ports.Tags``."""
+    table = _ours(catalog, target)
+    if table is None:
+        return False
+    wanted = {f"{VALID_THROUGH}{gate}": moment for gate, moment in moments.items()}
+
+    def said() -> dict[str, str]:
+        return {n: v for n, v in table.properties().items() if n.startswith(VALID_THROUGH)}
+
+    def change(builder: Java) -> None:
+        if wanted:
+            builder.setProperties(wanted)
+        if gone := said().keys() - wanted:
+            builder.removeProperties(gone)
+
+    if said() != wanted:
+        change_refs(table, change, lambda: said() == wanted)
+    return True
 
 
 def _ours(catalog: LakeCatalog, target: TargetName) -> LakeTable | None:

@@ -7,7 +7,7 @@ is offered again, and the marks in the target then tell whether the lost call ha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -193,6 +193,11 @@ class LivingSink(Generic[J]):
     def untag(self, target: TargetName, above: int) -> None:
         """See ``Tags.untag``; SinkUnavailable too where time is over or the JVM ends."""
         self._call(f"untag {target}", target, lambda sink: sink.untag(target, above))
+
+    def say_through(self, target: TargetName, moments: Mapping[str, str]) -> bool:
+        """See ``Tags.say_through``; SinkUnavailable too where time is over or the JVM ends."""
+        what = f"mark {target}"
+        return self._call(what, target, lambda sink: sink.say_through(target, moments))
 
     def _call(
         self, what: str, target: TargetName, act: Callable[[SessionSink], T], times: int = 1

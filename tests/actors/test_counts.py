@@ -8,7 +8,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures
-from actors.contract.of_counts import CountFigures
+from actors.contract.of_counts import SideFigures
 from actors.contract.writes import StagedBatch, TargetState
 from actors.counts import FOLD_EVERY_S, MANY_MINUTES, CountsLogic
 from actors.runtime.mailbox import Tick
@@ -153,7 +153,7 @@ def test_where_another_member_has_folded_marks_are_read_first() -> None:
     folder.feed(Tick(), 180.0)
     assert folder.read == ["lake.shop.orders"]
     assert [row.run.through for row in folder.rows] == [5, 12]
-    assert figures(folder) == CountFigures(None)
+    assert figures(folder) == SideFigures(None)
 
 
 def figures(folder: Folder) -> object:
@@ -169,11 +169,11 @@ def test_a_sink_that_is_away_is_told_and_tried_again() -> None:
     folder.told("w1", 5)
     folder.fails = msg.FailureKind.RETRY
     folder.feed(Tick(), 60.0)
-    assert figures(folder) == CountFigures("away", NOW)
+    assert figures(folder) == SideFigures("away", NOW)
     assert folder.wakes[-1] == 60.0 + FOLD_EVERY_S
     folder.fails = None
     folder.feed(Tick(), 120.0)
-    assert (len(folder.rows), figures(folder)) == (1, CountFigures(None))
+    assert (len(folder.rows), figures(folder)) == (1, SideFigures(None))
 
 
 def test_a_target_that_cannot_be_read_holds_up_no_other() -> None:
@@ -181,11 +181,11 @@ def test_a_target_that_cannot_be_read_holds_up_no_other() -> None:
     folder = Folder("lake.shop.orders")
     folder.unread = msg.FailureKind.RETRY
     folder.feed(Tick())
-    assert figures(folder) == CountFigures("lake.shop.orders: why", NOW)
+    assert figures(folder) == SideFigures("lake.shop.orders: why", NOW)
     folder.feed(msg.CountsHeld(TargetName("lake", "shop", "items"), {LANE: run("w1", 5)}), 1.0)
     folder.feed(Tick(), 60.0)
     assert [row.target for row in folder.rows] == ["lake.shop.items"]
     folder.unread = msg.FailureKind.REFUSED
     folder.feed(Tick(), 120.0)
-    assert (folder.said[-1], figures(folder)) == ("counts_not_read", CountFigures(None))
+    assert (folder.said[-1], figures(folder)) == ("counts_not_read", SideFigures(None))
     assert folder.wakes[-1] is None

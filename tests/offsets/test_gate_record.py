@@ -17,6 +17,7 @@ from offsets.gate_record import (
     begin_of,
     check_closed,
     closed,
+    complete_through,
     due,
     iso,
     new_record,
@@ -53,6 +54,18 @@ def test_nothing_is_due_before_it_has_ended_here(now_ms: int, margin_ms: int) ->
     """However far the source's clock is."""
     record = new_record("g", MINUTE, 0)
     assert due(record, now_ms, margin_ms) == ([0] if now_ms >= MINUTE + margin_ms else [])
+
+
+def test_a_table_is_complete_through_what_is_closed_of_it() -> None:
+    """Up to the first partition that is open, and of tables that were looked at."""
+    assert complete_through(new_record("g", MINUTE, MINUTE), "lake.s.t") is None
+    record = after(MINUTE, 2 * MINUTE, 3 * MINUTE)
+    assert complete_through(record, "lake.s.t") == 4 * MINUTE
+    assert complete_through(record, "lake.s.later") is None
+    record = reopened(record, 2 * MINUTE, 0, ["lake.s.t"], ())
+    assert complete_through(record, "lake.s.t") == 2 * MINUTE
+    assert complete_through(closed(record, 2 * MINUTE, 0, FOUND, ()), "lake.s.t") == 4 * MINUTE
+    assert complete_through(reopened(record, MINUTE, 0, ["lake.s.t"], ()), "lake.s.t") is None
 
 
 class Gate(RuleBasedStateMachine):

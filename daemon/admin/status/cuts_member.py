@@ -1,11 +1,12 @@
-"""A pipeline's cuts, and its counts, as members of the status document. Pure."""
+"""A pipeline's cuts, and what other actors beside its flow do, as members of the status document.
+Pure."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
 from actors.contract.figures import CutFigures
-from actors.contract.of_counts import CountFigures
+from actors.contract.of_counts import SideFigures
 
 
 class Cuts(TypedDict):
@@ -22,17 +23,17 @@ class Cuts(TypedDict):
     failing_seconds: float | None
 
 
-class FoldedCounts(TypedDict):
-    """``error``: why counts are not put into their table, for ``failing_seconds``; null: they
-    are."""
+class SideWork(TypedDict):
+    """Counts that are put into their table, or moments of gates into tables. ``error``: why they
+    are not, for ``failing_seconds``; null: they are."""
 
     error: str | None
     failing_seconds: float | None
 
 
-def counts_of(figures: object, now_ms: int) -> FoldedCounts | None:
-    """``figures``: the answer of who folds them, None where nothing is counted."""
-    if not isinstance(figures, CountFigures):
+def side_work(figures: object, now_ms: int) -> SideWork | None:
+    """``figures``: the answer of who does it, None where nobody has to."""
+    if not isinstance(figures, SideFigures):
         return None
     since = figures.failing_since
     seconds = None if since is None else max(0.0, now_ms / 1000 - since)

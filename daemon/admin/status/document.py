@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from collector.figures import CollectorFigures
-from daemon.admin.status.cuts_member import Cuts, FoldedCounts
+from daemon.admin.status.cuts_member import Cuts, SideWork
 from daemon.admin.status.observer import Silent as Silent
 from daemon.operations.figures import JobFigures
 from daemon.state.gate_figures import GateShown as GateShown
@@ -233,7 +233,8 @@ class Pipeline(Lag, Counts, Reading):
     offset_file: OffsetFile
     dead_letters: DeadLetters
     cuts: Cuts | None
-    counts: FoldedCounts | None
+    counts: SideWork | None
+    valid_through: SideWork | None
     last_error: NamedError | None
     rows_may_differ: dict[str, str]
     partitions: list[Partition]

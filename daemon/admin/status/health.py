@@ -18,7 +18,7 @@ from daemon.admin.status.beside_health import of_programs, of_registry
 from daemon.admin.status.collector_health import of_collectors
 from daemon.admin.status.conditions import UNREADY, Condition, Level, way_out
 from daemon.admin.status.process_health import of_process
-from daemon.admin.status.stores_health import of_counts, of_cuts, of_stores
+from daemon.admin.status.stores_health import of_cuts, of_side_work, of_stores
 from daemon.admin.status.words import duration, size, some
 from daemon.operations.figures import JobFigures, failed_jobs
 from settings.counted import counted
@@ -133,7 +133,7 @@ def _pipeline(p: doc.Pipeline) -> Iterator[Condition]:
     yield from _flow(p, paused=pause is not None)
     yield from of_stores(p)
     yield from of_cuts(p, AWAY_S)
-    yield from of_counts(p, AWAY_S)
+    yield from of_side_work(p, AWAY_S)
     for target, what in p["rows_may_differ"].items():
         command = f"binlogd tables verify {quoted_pattern(target)} --repair"
         line = f"stored rows may differ from the source's: {what}"

@@ -24,6 +24,7 @@ PAGES = {
     "gate_looks_long": "gates",
     "gate_not_looked": "gates",
     "gate_not_told": "gates",
+    "valid_through_not_set": "gates",
     "held": "budget",
     "job_failed": "job-failed",
     "jvm_down": "jvm-down",

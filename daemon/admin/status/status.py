@@ -23,7 +23,7 @@ from collector.figures import CollectorFigures
 from daemon.admin.status import document as doc
 from daemon.admin.status.beside import program_of, session_of
 from daemon.admin.status.conditions import UNREADY
-from daemon.admin.status.cuts_member import counts_of, cuts_of
+from daemon.admin.status.cuts_member import cuts_of, side_work
 from daemon.admin.status.health import conditions
 from daemon.admin.status.histograms import histograms_of
 from daemon.admin.status.observer import SUPERVISOR, Answers
@@ -223,7 +223,8 @@ def _pipeline(
         "offset_file": {"saved_seconds_ago": committer.saved_age_s, "error": committer.save_error},
         "dead_letters": letters_of(letters),
         "cuts": cuts_of(answers.replies.get(Address(name, "cuts")), fetcher.uncut, now_ms),
-        "counts": counts_of(answers.replies.get(Address(name, "counts")), now_ms),
+        "counts": side_work(answers.replies.get(Address(name, "counts")), now_ms),
+        "valid_through": side_work(answers.replies.get(Address(name, "through")), now_ms),
         "last_error": last_error(targets),
         "rows_may_differ": doubted,
         "partitions": partitions,

@@ -46,15 +46,19 @@ def of_cuts(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
         yield Condition("cut_incomplete", line, "passing")
 
 
-def of_counts(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
-    """The table of counts gets nothing: ill after ``lasting_s``. Marks carry it meanwhile."""
-    counts = p["counts"]
-    if counts is None or counts["error"] is None:
-        return
-    seconds = counts["failing_seconds"]
-    level: Level = "passing" if seconds is not None and seconds <= lasting_s else "ill"
-    line = f"counts have not come into their table for {duration(seconds)}: {counts['error']}"
-    yield Condition("counts_not_folded", line, level, seconds=seconds)
+def of_side_work(p: doc.Pipeline, lasting_s: float) -> Iterator[Condition]:
+    """Tables get no counts, or no moments of gates: ill after ``lasting_s``. Marks carry counts
+    meanwhile; and a table says too little."""
+    for work, kind, what in (
+        (p["counts"], "counts_not_folded", "counts have not come into their table"),
+        (p["valid_through"], "valid_through_not_set", "a table has not said what gates closed"),
+    ):
+        if work is None or work["error"] is None:
+            continue
+        seconds = work["failing_seconds"]
+        level: Level = "passing" if seconds is not None and seconds <= lasting_s else "ill"
+        line = f"{what} for {duration(seconds)}: {work['error']}"
+        yield Condition(kind, line, level, seconds=seconds)
 
 
 def last_cut(cuts: Cuts) -> str:

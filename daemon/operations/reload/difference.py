@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from changes.model.model import TargetName
+from changes.routes.routing import Router
 from daemon.config.config import Config
+from daemon.config.gates import tables_that_say
 from daemon.config.owners import target_globs
 from daemon.config.pipelines import PipelineSection
 from settings.shell import quoted
@@ -57,7 +60,7 @@ def difference(old: Config, new: Config) -> Difference:
         restart += [f"pipeline.{name}.{key}" for key in keys if key not in LIVE]
         for key in live:
             lines += _changed(f"pipeline.{name}.{key}", before[key], after[key])
-        if live:
+        if live or _says(old, name) != _says(new, name):
             changed.append(name)
     added = tuple(sorted(now["pipeline"].keys() - was["pipeline"].keys()))
     removed = tuple(sorted(was["pipeline"].keys() - now["pipeline"].keys()))
@@ -65,6 +68,12 @@ def difference(old: Config, new: Config) -> Difference:
     lines += [f"+ {line}" for name in added for line in _whole(new, name)]
     level = new.log.level if new.log.level != old.log.level else None
     return Difference(tuple(changed), added, removed, level, tuple(lines), tuple(restart))
+
+
+def _says(config: Config, pipeline: str) -> dict[str, tuple[str, ...]]:
+    """The pipeline's tables that say through when gates have found them complete."""
+    router = Router(config.routes(pipeline))
+    return tables_that_say(config.gates, lambda name: router.reaches(TargetName.parse(name)))
 
 
 def _plain(config: Config) -> dict[str, Any]:

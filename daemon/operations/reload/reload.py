@@ -96,18 +96,20 @@ class Reload:
         fresh, found = self.plan()
         config = self._config
         done: list[ReloadStep] = []
+        gates = config.gates
+        config.adopt_gates(fresh.gates)  # of which lives that begin take what tables are to say
         for step in steps(config, fresh, found):
             try:
                 self._carry_out(step, fresh)
             except (EditRefused, EditFailed) as error:
                 half = [] if isinstance(error, EditRefused) else step.half_done
+                config.adopt_gates(gates)
                 undone = self._put_back([*done, *half])
                 raise EditRefused(f"{error}; {undone or 'nothing was changed'}") from error
             done.append(step)
         if found.level is not None and self._running.levels is not None:
             self._running.levels.set(found.level)
             config.adopt_log(fresh.log)
-        config.adopt_gates(fresh.gates)
         self._give_up(found.pipelines)
         fields = {"added": list(found.added), "removed": list(found.removed)}
         self._log.info("reloaded", pipelines=list(found.pipelines), **fields, level=found.level)

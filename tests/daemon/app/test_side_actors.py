@@ -10,7 +10,7 @@ from actors.contract.addresses import WRITERS, Address
 from actors.contract.writes import TargetState
 from actors.runtime.mailbox import Tick
 from changes.model.model import TargetName
-from daemon.app.side_actors import own_tables_of
+from daemon.app.side_actors import side_actors_of
 from daemon.config.file import load
 from offsets.cuts import Cut
 from offsets.position import TopicPartition
@@ -37,9 +37,9 @@ def test_what_is_recorded_of_another_route_is_not_cut(tmp_path: Path) -> None:
     """Its sink may be gone; and a pipeline without cuts has nobody who makes them."""
     file = tmp_path / "config.toml"
     file.write_text(TEXT)
-    assert list(own_tables_of(load(file), "shop", "run", Snapshot("shop", "g"))) == []
+    assert list(side_actors_of(load(file), "shop", "run", Snapshot("shop", "g"))) == []
     file.write_text(TEXT + 'cut_every = "60s"\n')
-    ((role, logic, _),) = own_tables_of(load(file), "shop", "run", Snapshot("shop", "g"))
+    ((role, logic, _),) = side_actors_of(load(file), "shop", "run", Snapshot("shop", "g"))
     assert role == "cuts"
     asked = msg.CutAsked(
         {TopicPartition("shop", 0): 1}, {TopicPartition("shop", 0): 9}, "time", None, None
@@ -63,7 +63,7 @@ def test_what_an_operator_has_read_again_withdraws_cuts(tmp_path: Path) -> None:
         TopicPartition("shop", 0): PartitionState(7, None, reread=9, withdraws=5),
         TopicPartition("shop", 1): PartitionState(9, None, reread=9),
     }
-    ((_, logic, _),) = own_tables_of(
+    ((_, logic, _),) = side_actors_of(
         load(file), "shop", "run", Snapshot("shop", "g", partitions=states)
     )
     (opens,) = logic.handle(Tick(), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from daemon.cli.__main__ import app
 from daemon.config.file import ConfigError, load
-from daemon.config.gates import topic_settings
+from daemon.config.gates import tables_that_say, topic_settings
 from daemon.operations.reload.difference import difference
 
 BASE = """
@@ -65,6 +66,7 @@ def path(tmp_path: Path) -> Path:
         (GATE + 'topic = "t"', "gates.g.topic: 't' is read by pipeline.p"),
         (GATE + 'topic = "s"\n[jobs]\nsignals_topic = "s"', "gates.g.topic: 's' has another use"),
         (GATE + "late = true", "gates.g.late: unknown key"),
+        (GATE + "valid_through = true", "gates.g.valid_through: 'lake.shop.t' is in no lake"),
     ],
 )  # fmt: skip
 def test_what_is_refused(path: Path, text: str, why: str) -> None:
@@ -99,8 +101,20 @@ def test_a_reload_takes_gates_though_the_daemon_only_shows_them(path: Path) -> N
     old = load(path)
     path.write_text(BASE + GATE + 'webhook = "http://127.0.0.1:1/hidden-path"')
     found = difference(old, load(path))
-    assert (found.restart, len(found.lines)) == ((), 2)
+    assert (found.restart, found.pipelines, len(found.lines)) == ((), (), 2)
     assert "hidden-path" not in "\n".join(found.lines).replace("http://127.0.0.1:1/***", "")
+
+
+def test_a_pipeline_whose_tables_are_to_say_it_starts_again(path: Path) -> None:
+    """It alone, and for no other change of a gate."""
+    lake = '[sink.lake]\nkind = "iceberg"\n[sink.lake.catalog]\ntype = "rest"\nuri = "http://h"\n'
+    base = BASE.replace('[sink.lake]\nkind = "sqlite"\npath = "lake.db"\n', lake)
+    found = []
+    for more in ("", "valid_through = true", 'valid_through = true\nmargin = "5m"', ""):
+        path.write_text(base + GATE + more)
+        found.append(load(path))
+    assert [difference(*each).pipelines for each in pairwise(found)] == [("p",), (), ("p",)]
+    assert tables_that_say(found[1].gates, lambda name: True) == {"lake.shop.t": ("g",)}
 
 
 def test_the_check_says_what_gates_do(path: Path) -> None:

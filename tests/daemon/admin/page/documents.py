@@ -20,7 +20,7 @@ from actors.contract.figures import (
     TargetFigures,
     WriteFigures,
 )
-from actors.contract.of_counts import CountFigures
+from actors.contract.of_counts import SideFigures
 from daemon.admin.status.conditions import UNREADY
 from daemon.admin.status.health import conditions
 from daemon.admin.status.observer import SUPERVISOR, Answers
@@ -87,6 +87,9 @@ def quarantined(name: str, reason: str) -> TargetFigures:
                   error=ErrorFigures(reason, 600.0, True))  # fmt: skip
 
 
+BESIDE = "cuts", "counts", "through"
+
+
 def status(
     targets: Sequence[TargetFigures],
     *,
@@ -100,7 +103,8 @@ def status(
     recorded: Sequence[str] = (),
     name: str = "shop",
     cuts: CutFigures | None = None,
-    counts: CountFigures | None = None,
+    counts: SideFigures | None = None,
+    through: SideFigures | None = None,
     uncut: str | None = None,
 ) -> dict[str, Any]:
     """A daemon with one pipeline. ``holder`` holds its frontier ``lag`` messages before the end.
@@ -123,7 +127,7 @@ def status(
         Address(name, "committer"): committer,
         Address(name, "dead-letters"): DeadLetterFigures(letters, 0, None, letters),
         Address(name, "processor", 0): ProcessorFigures(False, tuple(targets)),
-    } | {Address(name, "cuts"): cuts, Address(name, "counts"): counts}
+    } | {Address(name, r): f for r, f in zip(BESIDE, (cuts, counts, through), strict=True)}
     about, ends = replace(ABOUT, groups={name: "g"}), {name: LogFigures({P0: read}, None)}
     return document(about, Answers(replies), NOW_MS, uptime_s, UP, ends, list(jobs))
 
