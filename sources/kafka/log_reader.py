@@ -79,7 +79,10 @@ class LogReader:
         consumer.assign([place])
         heard = time.monotonic()
         while True:
-            messages = [*filterfalse(_of_a_group, consumer.consume(1000, 0.2))]
+            # The first one is waited for, and not until there are as many as may come at once.
+            came = consumer.consume(1, 0.2)
+            came += consumer.consume(1000, 0) if came else []
+            messages = [*filterfalse(_of_a_group, came)]
             for message in messages:
                 error = message.error()
                 if error is not None:

@@ -149,7 +149,7 @@ def test_a_sample_reads_a_part_of_the_ranges(pair: PairRig) -> None:
     whole, half = pair.compared(), pair.compared(sample=0.5)
     assert (whole["ranges"], half["ranges"]) in ((2, 1), (3, 2)), whole
     assert keys(whole) == {"5": "differs", "11000": "differs"}
-    assert 0 < half["rows"] == half["target_rows"] < whole["rows"] == 12_000
+    assert 0 < half["rows"] == half["target_rows"] <= whole["rows"] == 12_000  # one may be empty
 
 
 def test_what_postgresql_does_not_hold_is_named(
