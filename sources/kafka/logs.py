@@ -128,7 +128,7 @@ class OnlyMember:
 
 
 class KafkaLogs:
-    """See ``Source``. Each question has a client of its own."""
+    """See ``Source``. All questions have one client, made with the first."""
 
     def __init__(self, config: Configuration, pipeline: str) -> None:
         self._config = config
@@ -137,6 +137,7 @@ class KafkaLogs:
         self._topics = config.topics_of(pipeline)
         self._settings = config.kafka_of(pipeline)
         self._group = config.group(pipeline)
+        self._questions: Admin | None = None
 
     def topic_ids(self) -> dict[str, str]:
         """See ``Source``."""
@@ -162,7 +163,9 @@ class KafkaLogs:
 
     def questions(self) -> Admin:
         """See ``Source``."""
-        return Admin(self._settings)
+        if self._questions is None:
+            self._questions = Admin(self._settings)
+        return self._questions
 
     def members(self) -> list[GroupMember]:
         """See ``Source``."""

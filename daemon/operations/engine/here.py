@@ -215,8 +215,8 @@ class Offline(Here):
 
     def __init__(self, config: Config, tell: Tell, kinds: Mapping[str, JobKind]) -> None:
         super().__init__(tell)
-        self._config = config
-        self._kinds = kinds
+        self._config, self._kinds = config, kinds
+        self._sources: dict[str, Source] = {}
 
     @property
     def config(self) -> Config:
@@ -252,7 +252,7 @@ class Offline(Here):
 
     def source(self, pipeline: str) -> Source:
         """See ``Look``."""
-        return open_source(self._config, pipeline)
+        return self._sources.setdefault(pipeline, open_source(self._config, pipeline))
 
     def reader_position(self, pipeline: str) -> ReaderPosition:
         """See ``Look``: its worker is the running daemon's."""
