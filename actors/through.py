@@ -94,7 +94,9 @@ class ThroughLogic:
         return out
 
     def _answered(self, target: str, due: float, error: str | None) -> list[fx.OwnTableEffect]:
-        is_new = self._tables[target].answered(due, error)
+        if (told := self._tables.get(target)) is None:
+            return []  # of a life before this one
+        is_new = told.answered(due, error)
         self._note()
         fields = {"target": target, "reason": error}
         return [fx.Log("warning", "valid_through_not_set", fields)] if is_new else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -119,6 +120,10 @@ def cuts_diff(
     """Show which tables differ between two cuts, and the positions of both."""
     with _table(config, pipeline) as table:
         cuts = table.read([number, other])
+        withdrawn = table.withdrawn(cuts)
+    for cut, by in zip(cuts, withdrawn, strict=True):
+        if by is not None:
+            print(f"binlogd: {why_withdrawn(cut, by)}", file=sys.stderr)
     tables = sorted({name for cut in cuts for name in (*cut.versions, *cut.left_out)})
     versions = {name: [_version(cut, name) for cut in cuts] for name in tables}
     differing = {name: both for name, both in versions.items() if both[0] != both[1]}

@@ -106,6 +106,13 @@ def test_a_table_that_is_not_there_yet_is_no_fault() -> None:
     assert gates.feed(Tick(), AGAIN_AFTER_S) == {A: FIRST}
 
 
+def test_an_answer_to_a_life_before_this_one_is_none() -> None:
+    gates = Gates(a=FIRST)
+    gates.fail(B, "away")
+    gates.answer(B)
+    assert (gates.said, gates.figures()) == ([], SideFigures(None))
+
+
 def test_a_gate_that_cannot_be_read_is_told_and_takes_nothing_back() -> None:
     gates = Gates(b=FIRST)
     gates.unread = "gates/g.json: damaged"

@@ -17,7 +17,7 @@ from daemon.operations.verify.in_flight_here import LiveLookout
 from daemon.state.cuts_table import CutsTable
 from daemon.state.edits import EditRefused
 from databases.base.errors import DatabaseError
-from offsets.cuts import Cut
+from offsets.cuts import Cut, why_withdrawn
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from sparkwriter.kit.queries import NoAnswer
@@ -72,11 +72,15 @@ class AtCut(NamedTuple):
 
 
 def read_cut(pipeline: PipelineConfig, number: int) -> Cut:
-    """A pipeline's cut. Raises EditRefused."""
+    """A pipeline's cut. Raises EditRefused, also where it is withdrawn."""
+    table = CutsTable(pipeline)
     try:
-        (found,) = CutsTable(pipeline).read([number])
+        (found,) = table.read([number])
+        (by,) = table.withdrawn([found])
     except (NoAnswer, DatabaseError) as error:
         raise EditRefused(str(error)) from error
+    if by is not None:
+        raise EditRefused(f"{why_withdrawn(found, by)}; a later cut can be compared")
     return found
 
 

@@ -15,6 +15,10 @@ from typer.testing import CliRunner, Result
 
 from actors.runtime.java import CHECKOUT
 from daemon.cli.__main__ import app
+from daemon.config.file import load
+from daemon.config.pipeline_config import PipelineConfig
+from daemon.operations.verify.at_cut import read_cut
+from daemon.state.edits import EditRefused
 from offsets.cuts import Cut
 from sparkwriter.iceberg.local_tables import metadata_of
 from sparkwriter.iceberg.queries import load_extensions
@@ -186,6 +190,19 @@ def test_a_query_sees_all_tables_as_they_are_in_a_cut(
     done = run("query", BOTH, "--cut", str(number), "--json")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["rows"] == rows
+
+
+def test_a_difference_to_a_cut_that_is_withdrawn_says_so(run: Any, tmp_path: Path) -> None:
+    """As does a comparison, which makes none."""
+    done = run("cuts", "diff", str(SECOND), str(THIRD), "--json")
+    line = f"binlogd: cut {THIRD} is withdrawn since 2027-01-15T10:02:00+00:00: an offsets reset"
+    assert (done.exit_code, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith(line)
+    assert json.loads(done.stdout)["positions"] == {"shop:0": [9, 12]}
+    shop = PipelineConfig(load(tmp_path / "c.toml"), "shop")
+    with pytest.raises(EditRefused, match=f"^cut {THIRD} is withdrawn since .*; a later cut can"):
+        read_cut(shop, THIRD)
+    assert read_cut(shop, SECOND).number == SECOND
 
 
 def test_a_query_of_a_cut_that_is_withdrawn_says_so(run: Any) -> None:
