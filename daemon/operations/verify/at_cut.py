@@ -73,8 +73,8 @@ class AtCut(NamedTuple):
 
 def read_cut(pipeline: PipelineConfig, number: int) -> Cut:
     """A pipeline's cut. Raises EditRefused, also where it is withdrawn."""
-    table = CutsTable(pipeline)
     try:
+        table = CutsTable(pipeline)
         (found,) = table.read([number])
         (by,) = table.withdrawn([found])
     except (NoAnswer, DatabaseError) as error:
