@@ -138,7 +138,8 @@ class Edits:
             out = self._lifecycle.forget(name)
         else:
             out = self._lifecycle.handle(Resumed(name, not runs, failure), now)
-        if open_.request.fate in (Fate.BEGINS, Fate.GOES):
+        # A new life may have other actors beside its flow than the one before.
+        if runs or open_.request.fate in (Fate.BEGINS, Fate.GOES):
             self._lives.changed(self._lifecycle.stages())
         if edited.refused is not None:
             done.set_exception(EditRefused(edited.refused))

@@ -120,6 +120,7 @@ class Topology:
     def start_pipeline(self, parts: PipelineParts) -> None:
         """Start one pipeline; committer and processors first: no message may come too early."""
         config, section = self._config, self._config.pipeline[parts.name]
+        self._asked = [address for address in self._asked if address.pipeline != parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         options, topics = config.format_options(parts.name), TopicFormats(parts.recorded.formats)
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))

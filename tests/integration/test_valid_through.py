@@ -58,6 +58,15 @@ class LakeWorld(GateWorld):
             assert monotonic() < deadline, self.said()
             pause.wait(0.2)
 
+    def reload(self) -> None:
+        done = CliRunner().invoke(app, ("reload", "-c", str(self.config)))
+        assert done.exit_code == 0, done.output + done.stderr
+
+    def shown(self) -> object:
+        """What status says of who has tables say it."""
+        done = CliRunner().invoke(app, ("status", "--json", "-c", str(self.config)))
+        return json.loads(done.stdout)["pipelines"][0]["valid_through"]
+
     def sent_through(self, minute: int) -> None:
         """A transaction in each minute up to this one."""
         for each in range(self.minutes, minute):
@@ -78,9 +87,17 @@ def test_a_table_says_what_its_gate_has_closed(rig: Rig, tmp_path: Path) -> None
     world.gate("g", valid_through=True)
     world.until(lambda: "waits for a change" in world.once()[1])
     assert world.said() == {}
-    reloaded = CliRunner().invoke(app, ("reload", "-c", str(world.config)))
-    assert reloaded.exit_code == 0, reloaded.output + reloaded.stderr
+    plain = world.config.read_text().replace("valid_through = true", "valid_through = false")
+    assert world.shown() is None
+    world.reload()
     world.until(lambda: world.said() == {"g": at(2)})
+    assert world.shown() == {"error": None, "failing_seconds": None}
+    wanted = world.config.read_text()
+    world.config.write_text(plain)
+    world.reload()
+    assert world.shown() is None
+    world.config.write_text(wanted)
+    world.reload()
     world.sent_through(5)
     world.until(lambda: world.once()[0] == 75 and f"{at(4)}: " in world.once()[1])
     process.kill()
