@@ -166,18 +166,19 @@ def test_main_moves_between_look_and_commit(writer, begun, spark, rows: Rows, or
 
 def test_main_moved_before_the_attempt(writer, begun, spark, rows: Rows, orders) -> None:
     """What was made from a newer main than was looked at is not taken for the write's own."""
-    look = writer._lake.catalog.load
+    catalog = writer._lake.catalog  # of all tests: nothing may stay on it
+    look = catalog.load
     other = IcebergWriter(spark)
     ahead = begun.batch(orders(("U", 1, "b", 2)), 2)
     late = replace(ahead, batch_id="late")
 
     def load_then_lose(target: TargetName) -> LakeTable | None:
-        writer._lake.catalog.load = look
+        del catalog.load
         table = look(target)
         other.write(ahead)
         return table
 
-    writer._lake.catalog.load = load_then_lose
+    catalog.load = load_then_lose
     with pytest.raises(LostRace, match="main moved"):
         writer.write(late)
     assert writer.write(late).covered
